@@ -6,6 +6,7 @@
 
 #include "analytical/iteration_space.h"
 #include "ir/array_elements.h"
+#include "ir/kernels/in_place_update.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -22,6 +23,13 @@ double ratio(double part, double whole) {
 bool only_renames(Opcode opcode) {
   return opcode == Opcode::kBitcast || opcode == Opcode::kReshape ||
          opcode == Opcode::kGetTupleElement || opcode == Opcode::kTuple;
+}
+
+OpId behind_renames(const ir::Kernel& kernel, OpId id) {
+  while (only_renames(kernel.op(id).opcode) && kernel.op(id).operands.size() == 1) {
+    id = kernel.op(id).operands[0];
+  }
+  return id;
 }
 
 // Ops whose value leaves the kernel and is not read inside it: an update of such a value in place
@@ -84,15 +92,17 @@ double picked_share(const ir::Kernel& kernel, const Op& op, double share) {
   return ratio(share * array_elements(op.shape), array_elements(kernel.op(op.operands[0]).shape));
 }
 
+// Of the target of an update: what it keeps where that is read, and what a scatter combines with.
 Need update_need(const ir::Kernel& kernel, const Op& op, std::size_t operand, double share,
                  bool only_written) {
-  if (operand != 0) return {share, false};
-  if (only_written) return {0, false};
-  const std::size_t update = op.opcode == Opcode::kScatter ? op.operands.size() - 1 : 1;
-  if (update >= op.operands.size()) return {share, false};
-  const double kept =
-      1 - ratio(array_elements(kernel.op(op.operands[update]).shape), array_elements(op.shape));
-  return {share * kept, false};
+  const bool scatters = op.opcode == Opcode::kScatter;
+  const std::size_t targets = scatters ? op.operands.size() / 2 : 1;
+  if (operand >= targets || targets + operand >= op.operands.size()) return {share, false};
+  const OpId update = op.operands[scatters ? targets + 1 + operand : 1];
+  const double updated = ratio(array_elements(kernel.op(update).shape),
+                               array_elements(kernel.op(op.operands[operand]).shape));
+  if (only_written) return {scatters ? share * updated : 0, false};
+  return {share * (scatters ? 1 : 1 - updated), false};
 }
 
 Need need_of(const ir::Kernel& kernel, const Op& op, std::size_t operand, double share,
@@ -119,16 +129,15 @@ Need need_of(const ir::Kernel& kernel, const Op& op, std::size_t operand, double
 
 // What must be written of an output: an update in place writes only the update.
 double written_share(const ir::Kernel& kernel, OpId id) {
-  const Op* op = &kernel.op(id);
-  while (only_renames(op->opcode) && op->operands.size() == 1) {
-    op = &kernel.op(op->operands[0]);
+  const OpId source = behind_renames(kernel, id);
+  if (kernel.op(source).opcode == Opcode::kParameter) return 0;
+  const auto updates = ir::in_place_updates(kernel, id);
+  if (updates.empty()) return 1;
+  double elements = 0;
+  for (const ir::InPlaceUpdate& each : updates) {
+    elements += array_elements(kernel.op(each.update).shape);
   }
-  if (op->opcode == Opcode::kParameter) return 0;
-  std::size_t update = 0;
-  if (op->opcode == Opcode::kDynamicUpdateSlice) update = 1;
-  if (op->opcode == Opcode::kScatter) update = op->operands.size() - 1;
-  if (update == 0 || update >= op->operands.size()) return 1;
-  return ratio(array_elements(kernel.op(op->operands[update]).shape), array_elements(op->shape));
+  return ratio(elements, array_elements(kernel.op(id).shape));
 }
 
 }  // namespace

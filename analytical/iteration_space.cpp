@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/math.h"
+#include "ir/kernels/in_place_update.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -45,17 +46,26 @@ std::int64_t elements_or_zero(const Shape& shape) {
   return shape.is_array() ? ir::element_count(shape) : 0;
 }
 
+// What a kernel makes of one of its outputs: the output, or the largest update in place of it.
+OpId made_of(const Kernel& kernel, OpId output) {
+  const auto updates = ir::in_place_updates(kernel, output);
+  if (updates.empty()) return output;
+  return std::ranges::max_element(updates, {}, [&](const ir::InPlaceUpdate& each) {
+           return elements_or_zero(kernel.op(each.update).shape);
+         })->update;
+}
+
 // The op whose region a tile cuts when there is no matrix work.
 OpId find_anchor(const Kernel& kernel) {
   OpId anchor;
   std::int64_t most = -1;
   const std::vector<OpId> passed_on = passed_through(kernel);
   for (const OpId id : kernel.outputs()) {
-    const bool made = std::ranges::find(passed_on, id) == passed_on.end();
-    if (made && elements_or_zero(kernel.op(id).shape) > most) {
-      most = elements_or_zero(kernel.op(id).shape);
-      anchor = id;
-    }
+    if (std::ranges::find(passed_on, id) != passed_on.end()) continue;
+    const OpId made = made_of(kernel, id);
+    if (elements_or_zero(kernel.op(made).shape) <= most) continue;
+    most = elements_or_zero(kernel.op(made).shape);
+    anchor = made;
   }
   if (!anchor.valid() && !kernel.outputs().empty()) anchor = kernel.outputs().front();
   for (const Op& op : kernel.ops()) {
@@ -68,8 +78,7 @@ OpId find_anchor(const Kernel& kernel) {
       anchor = op.operands[0];
     }
   }
-  const bool update = anchor.valid() && kernel.op(anchor).opcode == Opcode::kDynamicUpdateSlice;
-  return update ? kernel.op(anchor).operands[1] : anchor;
+  return anchor;
 }
 
 std::int64_t granule_of(const hwdesc::NativeTile& native, int physical, int rank) {

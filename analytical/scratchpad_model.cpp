@@ -70,7 +70,7 @@ void ScratchpadModel::add_streams(const ir::Kernel& kernel) {
   }
   const double small = kAccumulatorShare * device_->scratchpad().capacity.value;
   for (const MemoryStream& output : output_streams(kernel, footprints_, memory.granule.value)) {
-    add(outputs_, output, revisited(output.loops) && whole_bytes(output.array) <= small);
+    add(outputs_, output, revisited(output.loops) && output.once_bytes <= small);
   }
 }
 
@@ -276,7 +276,7 @@ double ScratchpadModel::ends_s(const Run& run) const {
       first.updates += window.updates;
       continue;
     }
-    const double bytes = whole_bytes(stream.array);
+    const double bytes = stream.once_bytes;
     first.write.add({.bytes = bytes, .engine_s = bytes / memory.write});
   }
   const auto end_s = [&](const Transfers::Direction& direction) {

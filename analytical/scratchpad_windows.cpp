@@ -19,7 +19,7 @@ ScratchpadModel::Run ScratchpadModel::begin_run(BoundMask removed, Accounting* a
   run.groups = group_extents();
   run.resident.resize(inputs_.size());
   for (const Stream& stream : outputs_) {
-    run.resident.push_back(stream.resident ? whole_bytes(stream.array) : 0);
+    run.resident.push_back(stream.resident ? stream.once_bytes : 0);
   }
   run.costs.resize(inputs_.size() + outputs_.size());
   return run;

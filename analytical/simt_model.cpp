@@ -53,14 +53,13 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
       input.by_row = stream.moved_by_any(space_.matrix->rows);
       input.by_column = stream.moved_by_any(space_.matrix->columns);
     }
-    input.whole_bytes = whole_bytes(input.stream.array);
     if (looped_) input.again = passes_.times[input.stream.op.index()] - 1;
-    input_bytes_ += input.whole_bytes;
+    input_bytes_ += stream.once_bytes;
     inputs_.push_back(input);
   }
   for (const MemoryStream& stream : output_streams(kernel, footprints_, granule)) {
     if (is_resident(kernel.op(stream.op).shape, device)) continue;
-    output_bytes_ += whole_bytes(stream.array);
+    output_bytes_ += stream.once_bytes;
     outputs_.push_back(stream);
   }
   if (!space_.matrix) return;
@@ -326,7 +325,7 @@ SimtModel::Traffic SimtModel::traffic(const Block& block, const Launch& launch, 
   for (const Input& input : inputs_) {
     const double loaded = region_bytes(input.stream.array, groups[input.stream.group]) *
                           block.covered_blocks * (input.in_loop ? block.covered_steps : 1);
-    const double once = std::min(input.whole_bytes, loaded);
+    const double once = std::min(input.stream.once_bytes, loaded);
     const double by_wave = std::max(once, loaded / reuse(input, block, wave, together));
     const double multicast = input.in_loop ? reuse(input, block, cluster, clustered) : 1;
     moved.cache_read += loaded / multicast;

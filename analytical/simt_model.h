@@ -55,7 +55,6 @@ class SimtModel final : public TileModel {
     MemoryStream stream;
     bool in_loop = false;                    // loaded again every step
     bool by_row = false, by_column = false;  // of a product: do rows, columns choose what it is?
-    double whole_bytes = 0;
     double run_slowdown = 1;  // of main memory, by the pieces of rows that steps read
     double again = 0;         // further passes over it, when rows are not held
   };

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/math.h"
+#include "ir/kernels/in_place_update.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -19,30 +20,44 @@ double padded_extent(const StoredArray& array, const Extents& extents, int posit
 MemoryStream stream_of(const ir::Kernel& kernel, const Footprints& footprints, ir::OpId id,
                        double granule_bytes) {
   const int group = footprints.group_of(id);
-  return {.array = stored_array(kernel.op(id).shape, granule_bytes),
+  const StoredArray array = stored_array(kernel.op(id).shape, granule_bytes);
+  return {.array = array,
           .group = group,
           .loops = footprints.groups()[group].loops,
-          .op = id};
+          .op = id,
+          .once_bytes = whole_bytes(array)};
 }
 
-const ir::Op& behind_bitcasts(const ir::Kernel& kernel, ir::OpId id) {
-  while (kernel.op(id).opcode == ir::Opcode::kBitcast) id = kernel.op(id).operands[0];
-  return kernel.op(id);
-}
-
-// The tiles of the target that an update falls into.
+// The tiles of the target that an update falls into. Those of a scatter lie anywhere: as its updates
+// do in memory.
 MemoryStream update_stream(const ir::Kernel& kernel, const Footprints& footprints,
-                           const ir::Op& update, double granule_bytes) {
-  MemoryStream stream = stream_of(kernel, footprints, update.operands[1], granule_bytes);
-  const ir::Dims& part = kernel.op(update.operands[1]).shape.dims;
-  stream.array = stored_array(update.shape, granule_bytes);
-  stream.op = update.operands[0];
+                           const ir::InPlaceUpdate& update, double granule_bytes) {
+  MemoryStream stream = stream_of(kernel, footprints, update.update, granule_bytes);
+  stream.op = update.target;
+  stream.part_of_tiles = update.reads;
+  if (update.reads) return stream;
+  const ir::Dims& part = kernel.op(update.update).shape.dims;
+  stream.array = stored_array(kernel.op(update.op).shape, granule_bytes);
+  Extents written;
+  written.fill(1);
   for (int i = 0; i < stream.array.rank; ++i) {
     const std::int64_t size = part[stream.array.minor_first[i]];
+    written[stream.array.minor_first[i]] = std::max<std::int64_t>(size, 1);
     const bool fills = size % stream.array.tile[i] == 0 || size == stream.array.size[i];
     stream.part_of_tiles = stream.part_of_tiles || !fills;
   }
+  stream.once_bytes = region_bytes(stream.array, written);
   return stream;
+}
+
+bool is_target(const ir::Op& op, ir::OpId id) {
+  if (op.opcode == ir::Opcode::kBitcast || op.opcode == ir::Opcode::kReshape) return true;
+  const bool scatters = op.opcode == ir::Opcode::kScatter;
+  if (!scatters && op.opcode != ir::Opcode::kDynamicUpdateSlice) return false;
+  const auto targets = static_cast<std::ptrdiff_t>(scatters ? op.operands.size() / 2 : 1);
+  const auto first = op.operands.begin();
+  return std::find(first, first + targets, id) != first + targets &&
+         std::find(first + targets, op.operands.end(), id) == op.operands.end();
 }
 
 // Is nothing of a parameter read: not used, passed through or only updated in place?
@@ -53,12 +68,8 @@ bool stays_unread(const ir::Kernel& kernel, std::size_t parameter) {
       kernel.in_place(), [&](const auto& pair) { return pair.second == parameter; });
   const auto unread = [&](const auto& unread_by, ir::OpId read) -> bool {
     return std::ranges::all_of(kernel.users(read), [&](ir::OpId user) {
-      const ir::Op& op = kernel.op(user);
       if (std::ranges::find(passed_on, user) != passed_on.end()) return true;
-      if (!in_place) return false;
-      return op.opcode == ir::Opcode::kBitcast
-                 ? !kernel.users(user).empty() && unread_by(unread_by, user)
-                 : op.opcode == ir::Opcode::kDynamicUpdateSlice && op.operands[0] == read;
+      return in_place && is_target(kernel.op(user), read) && unread_by(unread_by, user);
     });
   };
   return unread(unread, id) && std::ranges::find(kernel.outputs(), id) == kernel.outputs().end();
@@ -224,12 +235,14 @@ std::vector<MemoryStream> output_streams(const ir::Kernel& kernel, const Footpri
   std::vector<MemoryStream> streams;
   const auto passed_on = passed_through(kernel);
   for (const ir::OpId id : kernel.outputs()) {
-    const ir::Op& op = kernel.op(id);
-    if (!op.shape.is_array() || std::ranges::find(passed_on, id) != passed_on.end()) continue;
-    const ir::Op& made = behind_bitcasts(kernel, id);
-    const bool update = made.opcode == ir::Opcode::kDynamicUpdateSlice;
-    streams.push_back(update ? update_stream(kernel, footprints, made, granule_bytes)
-                             : stream_of(kernel, footprints, id, granule_bytes));
+    if (!kernel.op(id).shape.is_array() || std::ranges::find(passed_on, id) != passed_on.end()) {
+      continue;
+    }
+    const auto updates = ir::in_place_updates(kernel, id);
+    if (updates.empty()) streams.push_back(stream_of(kernel, footprints, id, granule_bytes));
+    for (const ir::InPlaceUpdate& update : updates) {
+      streams.push_back(update_stream(kernel, footprints, update, granule_bytes));
+    }
   }
   return streams;
 }

@@ -1,0 +1,49 @@
+#include "ir/kernels/in_place_update.h"
+
+namespace tilecast::ir {
+namespace {
+
+bool only_renames(const Op& op) {
+  return op.operands.size() == 1 &&
+         (op.opcode == Opcode::kBitcast || op.opcode == Opcode::kReshape);
+}
+
+// The target and the update of one result: a scatter has as many updates as targets, with the
+// indices between them.
+std::optional<InPlaceUpdate> update_of(const Kernel& kernel, OpId id, std::size_t result) {
+  const Op& op = kernel.op(id);
+  if (op.opcode == Opcode::kDynamicUpdateSlice && op.operands.size() >= 2) {
+    return InPlaceUpdate{.op = id, .target = op.operands[0], .update = op.operands[1]};
+  }
+  const std::size_t targets = op.operands.size() / 2;
+  if (op.opcode != Opcode::kScatter || result >= targets) return std::nullopt;
+  return InPlaceUpdate{.op = id,
+                       .target = op.operands[result],
+                       .update = op.operands[targets + 1 + result],
+                       .reads = true};
+}
+
+}  // namespace
+
+std::vector<InPlaceUpdate> in_place_updates(const Kernel& kernel, OpId id) {
+  std::vector<InPlaceUpdate> updates;
+  std::size_t result = 0;
+  while (true) {
+    const Op& op = kernel.op(id);
+    if (op.opcode == Opcode::kParameter) return updates;
+    if (only_renames(op)) {
+      id = op.operands[0];
+    } else if (op.opcode == Opcode::kGetTupleElement) {
+      result = static_cast<std::size_t>(op.as<IndexAttrs>().index);
+      id = op.operands[0];
+    } else if (const auto update = update_of(kernel, id, result)) {
+      updates.push_back(*update);
+      id = update->target;
+      result = 0;
+    } else {
+      return {};
+    }
+  }
+}
+
+}  // namespace tilecast::ir
