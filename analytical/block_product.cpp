@@ -116,9 +116,9 @@ ProductWays product_ways(const IterationSpace& space, const LoopSizes& extents,
 }
 
 double product_cycles(const ProductSizes& sizes, const hwdesc::Device& device,
-                      std::string_view dtype, double outside) {
-  const double peak = device.matrix_peak(dtype).value;
-  if (peak <= 0) return std::numeric_limits<double>::infinity();
+                      const ProductType& type, double outside) {
+  if (!type.on_unit()) return std::numeric_limits<double>::infinity();
+  const double peak = product_peak(type, device).value;
   const Core core = core_of(device, peak, outside);
   if (sizes.skinny) return sizes.calls * skinny_cycles(sizes, core);
   return sizes.calls * panels_cycles(sizes, core);

@@ -15,6 +15,7 @@
 #include <boost/container/static_vector.hpp>
 
 #include "analytical/iteration_space.h"
+#include "analytical/product_type.h"
 
 namespace tilecast::analytical {
 
@@ -36,8 +37,8 @@ using ProductWays = boost::container::static_vector<ProductSizes, 4>;
 [[nodiscard]] ProductWays product_ways(const IterationSpace& space, const LoopSizes& extents,
                                        std::array<bool, 2> depth_is_minor);
 // Of one core; `outside`: share of the operands' bytes that the innermost cache does not hold.
-// Infinite where the unit cannot take `dtype`.
+// Infinite where the unit takes none of `type`.
 [[nodiscard]] double product_cycles(const ProductSizes& sizes, const hwdesc::Device& device,
-                                    std::string_view dtype, double outside);
+                                    const ProductType& type, double outside);
 
 }  // namespace tilecast::analytical

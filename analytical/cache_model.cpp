@@ -135,7 +135,7 @@ double CacheModel::outside(const Nest& nest) const {
 
 // Multiply-adds of one iteration.
 double CacheModel::product_s(const ProductSizes& sizes, const Nest& nest) const {
-  const double cycles = product_cycles(sizes, *device_, space_.matrix->lhs_dtype, outside(nest));
+  const double cycles = product_cycles(sizes, *device_, compute_.product_type(), outside(nest));
   if (std::isfinite(cycles)) return cycles * cycle_s_;
   return compute_.vector_matrix_cycles(nest.extents) * cycle_s_;
 }

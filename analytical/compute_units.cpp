@@ -79,6 +79,10 @@ ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& devic
   }
   find_chain(kernel, footprints, prologue);
   std::vector<ElementWork> before(groups), after(groups);
+  if (space.matrix) {
+    type_ = analytical::product_type(kernel, kernel.op(space.matrix->op), device);
+    add_widening(kernel, footprints, before);
+  }
   for (std::size_t i = 0; i < kernel.ops().size(); ++i) {
     if (space.matrix && OpId(i) == space.matrix->op) continue;
     for (int t = 0; t < (times.empty() ? 1 : times[i]); ++t) {
@@ -93,29 +97,45 @@ ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& devic
     anchor_group_ = footprints.group_of(space.anchor);
     loops_.anchor = footprints.groups()[anchor_group_].loops;
   }
-  if (space.matrix) {
-    const double peak = device.matrix_peak(space.matrix->lhs_dtype).value;
-    const hwdesc::MatrixUnit& unit = device.matrix;
-    const double base = 2.0 * device.multiplexing.workers * unit.count * unit.rows_per_cycle *
-                        static_cast<double>(unit.rows * unit.columns) *
-                        unit.clock.value_or(device.clock).value;
-    passes_ = peak > 0 ? base / peak : 0;
-    const std::vector<OpId>& operands = kernel.op(space.matrix->op).operands;
-    for (std::size_t i = 0; i < shifting_.size(); ++i) {
-      shifting_[i] = words_per_element(kernel.op(operands[i]).shape, device) *
-                     static_cast<double>(unit.rows) / std::min(passes_, 1.0) / unit.rows_per_cycle;
-    }
-    const ir::Op& pushed = kernel.op(operands[0]);
-    double widening = 0;  // cycles to widen a row
-    if (device.native_tile.tiled && pushed.opcode == ir::Opcode::kParameter) {
-      const hwdesc::VectorUnit& vector = device.vector;  // of one core: its registers
-      widening = conversion_cost(pushed.shape, device) * static_cast<double>(unit.rows) /
-                 (static_cast<double>(vector.lanes * device.native_tile.sublanes) * vector.alus *
-                  vector.efficiency);
-    }
-    array_rows_ = static_cast<double>(unit.rows) / std::min(passes_, 1.0);
-    push_ = std::max(passes_, 1.0) / unit.rows_per_cycle + widening;
+  if (space.matrix) set_matrix(kernel);
+}
+
+// Operands that the unit does not take as they are pass the vector unit, an operation an element;
+// those of a description with a `convert-` of their type are counted where they are loaded.
+void ComputeModel::add_widening(const ir::Kernel& kernel, const Footprints& footprints,
+                                std::vector<ElementWork>& work) const {
+  if (!type_.on_unit()) return;
+  for (const OpId id : std::span(kernel.op(space_->matrix->op).operands).first(2)) {
+    const ir::Shape& shape = kernel.op(id).shape;
+    const bool as_parts = ir::bits(shape.dtype) >= ir::bits(type_.dtype);
+    if (shape.dtype == type_.dtype || as_parts || conversion_cost(shape, *device_) > 0) continue;
+    work[footprints.group_of(id)].vector += 1;
   }
+}
+
+void ComputeModel::set_matrix(const ir::Kernel& kernel) {
+  const hwdesc::MatrixUnit& unit = device_->matrix;
+  if (type_.on_unit()) {
+    const double base = 2.0 * device_->multiplexing.workers * unit.count * unit.rows_per_cycle *
+                        static_cast<double>(unit.rows * unit.columns) *
+                        unit.clock.value_or(device_->clock).value;
+    passes_ = base / device_->matrix_peak(ir::name(type_.dtype)).value;
+  }
+  const std::vector<OpId>& operands = kernel.op(space_->matrix->op).operands;
+  for (std::size_t i = 0; i < shifting_.size(); ++i) {
+    shifting_[i] = words_per_element(kernel.op(operands[i]).shape, *device_) *
+                   static_cast<double>(unit.rows) / std::min(passes_, 1.0) / unit.rows_per_cycle;
+  }
+  const ir::Op& pushed = kernel.op(operands[0]);
+  double widening = 0;  // cycles to widen a row
+  if (device_->native_tile.tiled && pushed.opcode == ir::Opcode::kParameter) {
+    const hwdesc::VectorUnit& vector = device_->vector;  // of one core: its registers
+    widening = conversion_cost(pushed.shape, *device_) * static_cast<double>(unit.rows) /
+               (static_cast<double>(vector.lanes * device_->native_tile.sublanes) * vector.alus *
+                vector.efficiency);
+  }
+  array_rows_ = static_cast<double>(unit.rows) / std::min(passes_, 1.0);
+  push_ = std::max(passes_, 1.0) / unit.rows_per_cycle + widening;
 }
 
 // From operands in the scratchpad, or the anchor's result, to what no other op needs.
@@ -150,7 +170,7 @@ double ComputeModel::vector_matrix_cycles(const LoopSizes& tile) const {
     multiply_adds *= static_cast<double>(tile[i]);
   }
   const hwdesc::VectorUnit& vector = device_->vector;
-  return 2 * multiply_adds /
+  return 2 * type_.products * multiply_adds /
          (static_cast<double>(vector.lanes * vector.sublanes) * vector.alus * vector.efficiency);
 }
 
@@ -214,7 +234,7 @@ double ComputeModel::matrix_cycles(const LoopSizes& tile) const {
     cycles = std::min(cycles, block_cycles(products * tall, pushed(tile, loops.columns),
                                            load * (tall + wide) / tall, shifting_[0]));
   }
-  return cycles / unit.efficiency + matrix_fill_cycles();
+  return type_.products * cycles / unit.efficiency + matrix_fill_cycles();
 }
 
 double ComputeModel::padded_elements(std::size_t group, const Extents& extents) const {
@@ -267,11 +287,7 @@ UnitCycles ComputeModel::sum(const std::vector<GroupWork>& work, std::span<const
     if (w.irregular > 0) {
       cycles.cross_lane += w.irregular * elements / cross.irregular_elements_per_cycle;
     }
-    if (w.matrix_flops > 0 && device_->matrix.count > 0) {
-      cycles.matrix += w.matrix_flops * elements /
-                       (2.0 * device_->matrix.count * static_cast<double>(device_->matrix.rows) *
-                        static_cast<double>(device_->matrix.columns));
-    }
+    cycles.matrix += w.matrix * elements;
     loads += w.load_bytes * elements;
     stores += w.store_bytes * elements;
   }

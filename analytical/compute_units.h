@@ -26,6 +26,7 @@
 
 #include "analytical/accounting.h"
 #include "analytical/footprint.h"
+#include "analytical/product_type.h"
 #include "base/math.h"
 
 namespace tilecast::analytical {
@@ -57,8 +58,8 @@ inline constexpr Unit kUnits[] = {{Bound::kMatrix, &UnitCycles::matrix},
 struct ElementWork {
   double vector = 0, transcendental = 0, cross_lane = 0, cross_lane_reduce = 0, irregular = 0;
   double load_bytes = 0, store_bytes = 0;
-  double matrix_flops = 0;  // matrix ops besides the anchor
-  double conversion = 0;    // vector operations to or from an element type that no unit takes
+  double matrix = 0;      // cycles of products besides the anchor
+  double conversion = 0;  // vector operations to or from an element type that no unit takes
 
   friend bool operator==(const ElementWork&, const ElementWork&) = default;
 };
@@ -89,6 +90,8 @@ class ComputeModel {
   ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& device, const IterationSpace& space,
                const Footprints& footprints, std::span<const int> times = {});
 
+  // Of the matrix work of the space.
+  [[nodiscard]] const ProductType& product_type() const { return type_; }
   // False without any, or where the unit does not take its type: the vector unit does it then.
   [[nodiscard]] bool has_matrix_work() const { return space_->matrix && passes_ > 0; }
   [[nodiscard]] double vector_matrix_cycles(const LoopSizes& tile) const;
@@ -121,6 +124,9 @@ class ComputeModel {
   [[nodiscard]] double overlapped(const UnitCycles& cycles) const;
 
  private:
+  void set_matrix(const ir::Kernel& kernel);
+  void add_widening(const ir::Kernel& kernel, const Footprints& footprints,
+                    std::vector<ElementWork>& work) const;
   void find_chain(const ir::Kernel& kernel, const Footprints& footprints,
                   const std::vector<bool>& prologue);
   [[nodiscard]] UnitCycles sum(const std::vector<GroupWork>& work, std::span<const Extents> extents,
@@ -133,6 +139,7 @@ class ComputeModel {
 
   const hwdesc::Device* device_;
   const IterationSpace* space_;
+  ProductType type_;
   std::vector<GroupWork> before_, after_;
   Loops loops_;
   struct Padding {
@@ -141,7 +148,8 @@ class ComputeModel {
   std::vector<Padding> padding_;     // by group
   std::vector<BoundMask> co_issue_;  // units that issue together, one mask each
   int anchor_group_ = -1;
-  double chain_ = 0, passes_ = 0;
+  double chain_ = 0;
+  double passes_ = 0;                 // of the base rate for one product of `type_`
   std::array<double, 2> shifting_{};  // by operand: cycles until a block of it stands in place
   double push_ = 0;                   // cycles of a row, widened where it has to be
   double array_rows_ = 1;             // with narrow elements packed

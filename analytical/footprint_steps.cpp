@@ -143,7 +143,7 @@ Step dot_backward(const Kernel& kernel, const Op& op, std::size_t operand) {
   const Shape& lhs = kernel.op(op.operands[0]).shape;
   const Shape& shape = region_shape(kernel.op(op.operands[operand]).shape);
   Step step = whole_step(shape);
-  const bool left = operand == 0;
+  const bool left = operand % 2 == 0;  // scales come after what they scale
   const Dims& batch = left ? dims.lhs_batch : dims.rhs_batch;
   const Dims& contracted = left ? dims.lhs_contracting : dims.rhs_contracting;
   int next = left ? static_cast<int>(batch.size())
@@ -284,6 +284,7 @@ Step backward_step(const Kernel& kernel, const Op& op, std::size_t operand) {
       if (op.as<ir::DotAttrs>().dims.rhs_group.empty()) break;
       [[fallthrough]];
     case Opcode::kDot:
+    case Opcode::kScaledDot:
       if (op.get<ir::DotAttrs>() != nullptr) return dot_backward(kernel, op, operand);
       break;
     case Opcode::kConvolution:
@@ -316,6 +317,7 @@ Step forward_step(const Kernel& kernel, const Op& op, std::size_t operand) {
     case Opcode::kReduceWindow:
       return strided_step(op.as<ir::WindowAttrs>().window, shape);
     case Opcode::kDot:
+    case Opcode::kScaledDot:
     case Opcode::kRaggedDot:
     case Opcode::kConvolution:
     case Opcode::kGather:

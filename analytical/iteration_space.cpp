@@ -22,8 +22,8 @@ bool multiplies_groups(const Op& op) {
 
 bool has_matrix_loops(const Op& op, const hwdesc::NativeTile& native) {
   return op.shape.is_array() && op.shape.rank() <= kMaxRank &&
-         (op.opcode == Opcode::kDot || op.opcode == Opcode::kConvolution ||
-          (native.tiled && multiplies_groups(op)));
+         (op.opcode == Opcode::kDot || op.opcode == Opcode::kScaledDot ||
+          op.opcode == Opcode::kConvolution || (native.tiled && multiplies_groups(op)));
 }
 
 OpId find_matrix_op(const Kernel& kernel, const hwdesc::NativeTile& native) {
@@ -50,9 +50,11 @@ std::int64_t elements_or_zero(const Shape& shape) {
 OpId made_of(const Kernel& kernel, OpId output) {
   const auto updates = ir::in_place_updates(kernel, output);
   if (updates.empty()) return output;
-  return std::ranges::max_element(updates, {}, [&](const ir::InPlaceUpdate& each) {
-           return elements_or_zero(kernel.op(each.update).shape);
-         })->update;
+  return std::ranges::max_element(updates, {},
+                                  [&](const ir::InPlaceUpdate& each) {
+                                    return elements_or_zero(kernel.op(each.update).shape);
+                                  })
+      ->update;
 }
 
 // The op whose region a tile cuts when there is no matrix work.
@@ -233,7 +235,6 @@ void add_matrix_loops(const Kernel& kernel, const hwdesc::NativeTile& native,
   const Op& op = kernel.op(space.anchor);
   MatrixLoops matrix;
   matrix.op = space.anchor;
-  matrix.lhs_dtype = ir::name(kernel.op(op.operands[0]).shape.dtype);
   space.kernel_slots = kernel.op(op.operands[1]).shape.rank();
   if (op.opcode == Opcode::kConvolution) {
     add_conv_loops(kernel, op, native, space, matrix);

@@ -52,7 +52,6 @@ struct MatrixLoops {
   int group_loop = -1;      // the groups of a ragged-dot
   std::int64_t groups = 1;  // feature groups
   double dilation = 1;      // one of so many positions meets input: the rest are holes or padding
-  std::string lhs_dtype;
   ir::OpId op;
 };
 

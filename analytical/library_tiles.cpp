@@ -35,8 +35,9 @@ LibraryTiles tiles_of_batches_on_lanes(const hwdesc::Device& device) {
 
 }  // namespace
 
-LibraryTiles library_tiles(const IterationSpace& space, ir::DType dtype,
+LibraryTiles library_tiles(const IterationSpace& space, const ProductType& type,
                            const hwdesc::Device& device) {
+  const ir::DType dtype = type.on_unit() ? type.dtype : ir::DType::kF32;
   const double bytes = ir::storage_bytes(dtype);
   const bool convolves = !space.matrix->positions.empty();
   if (space.matrix->groups > 1) return {};
@@ -47,7 +48,7 @@ LibraryTiles library_tiles(const IterationSpace& space, ir::DType dtype,
   if (whole_product(space, space.matrix->rows) == 1 ||
       whole_product(space, space.matrix->columns) == 1)
     return {};
-  const bool on_lanes = multiplies_on_lanes(device, space.matrix->lhs_dtype);
+  const bool on_lanes = !type.on_unit() || multiplies_on_lanes(device, ir::name(type.dtype));
   // Of convolutions as products over window positions, cuDNN has blocks of 128 results by 32, 64 or
   // 128 features, not split.
   if (convolves && !on_lanes) return {};

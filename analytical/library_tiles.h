@@ -6,6 +6,7 @@
 // f32 products and 5,353 convolutions on five GPUs. Pure functions, thread-safe.
 #pragma once
 
+#include "analytical/product_type.h"
 #include "analytical/tile_space.h"
 #include "hwdesc/device.h"
 
@@ -20,8 +21,8 @@ struct LibraryTiles {
   double depth_step = 0;  // what the contraction is rounded up to; 0: whole steps of the tile
 };
 
-// Of the product that `space` has, with operands of `dtype`.
-[[nodiscard]] LibraryTiles library_tiles(const IterationSpace& space, ir::DType dtype,
+// Of the product that `space` has, computed in `type`.
+[[nodiscard]] LibraryTiles library_tiles(const IterationSpace& space, const ProductType& type,
                                          const hwdesc::Device& device);
 
 // Time of a block on vector lanes against one of 128 x 128, the largest of them, which

@@ -133,6 +133,20 @@ void add_indexed(const Kernel& kernel, OpId id, const Footprints& footprints,
   (rows ? of_moved.cross_lane : of_moved.irregular) += rows ? words_per_element(shape, device) : 1;
 }
 
+// Of a product besides the anchor: the unit's time without fill, or the lanes'.
+void add_product(const Kernel& kernel, const Op& op, const hwdesc::Device& device,
+                 ElementWork& work) {
+  const ProductType type = product_type(kernel, op, device);
+  const double flops = 2 * contraction_size(kernel, op);
+  if (type.on_unit()) {
+    const double per_cycle = product_peak(type, device).value /
+                             (std::max(device.multiplexing.workers, 1) * device.clock.value);
+    work.matrix += flops / per_cycle;
+  } else {
+    work.vector += flops * type.products;
+  }
+}
+
 // XLA expands these into elementwise code and reductions; counted as passes over the big operand.
 constexpr double kNormalizationOpsPerElement = 6;
 constexpr double kFftOpsPerElementAndStage = 5;  // radix-2 butterfly: 10 real ops per 2 points
@@ -175,7 +189,7 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
       add_movement(kernel, op, group, device, by_group);
       break;
     case OpClass::kMatrix:
-      work.matrix_flops += 2 * contraction_size(kernel, op);
+      add_product(kernel, op, device, work);
       break;
     case OpClass::kIndexed:
       add_indexed(kernel, id, footprints, device, by_group);

@@ -7,6 +7,7 @@
 #include "analytical/collective.h"
 #include "analytical/distinct_traffic.h"
 #include "analytical/energy.h"
+#include "analytical/product_type.h"
 #include "analytical/transfer.h"
 #include "analytical/winograd.h"
 #include "base/error.h"
@@ -22,15 +23,6 @@ struct Work {
   Seconds time;
 };
 
-// The fastest the matrix unit, or else the vector unit, multiplies operands of these types.
-FlopsPerSecond multiply_peak(const ir::Kernel& kernel, const Op& op, const hwdesc::Device& device) {
-  FlopsPerSecond peak{0};
-  for (const ir::OpId id : op.operands) {
-    peak = std::max(peak, device.matrix_peak(ir::name(kernel.op(id).shape.dtype)));
-  }
-  return peak.value > 0 ? peak : device.vector_peak();
-}
-
 Work matrix_work(const ir::Kernel& kernel, const std::vector<double>& needed,
                  const hwdesc::Device& device) {
   Work work;
@@ -40,7 +32,7 @@ Work matrix_work(const ir::Kernel& kernel, const std::vector<double>& needed,
     const Flops flops{needed[i] * static_cast<double>(ir::matrix_flops(
                                       op.opcode, op.attrs, kernel.op(op.operands[0]).shape,
                                       kernel.op(op.operands[1]).shape, op.shape))};
-    const FlopsPerSecond peak = multiply_peak(kernel, op, device);
+    const FlopsPerSecond peak = product_peak(product_type(kernel, op, device), device);
     work.flops += flops;
     if (peak.value > 0) work.time += flops / peak;
   }

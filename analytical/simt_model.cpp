@@ -14,12 +14,6 @@ double miss_share(double capacity, double bytes) {
   return bytes > 0 ? std::max(0.0, 1 - capacity / bytes) : 0;
 }
 
-// Is f32 not to be multiplied in shorter passes (TF32)? Such products run on plain lanes.
-bool multiplies_in_full_f32(const ir::Op& op) {
-  const auto* dot = op.get<ir::DotAttrs>();
-  return dot != nullptr && std::ranges::find(dot->precision, "highest") != dot->precision.end();
-}
-
 }  // namespace
 
 SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
@@ -64,19 +58,17 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
   }
   if (!space_.matrix) return;
   stages_ = engine.stages;
-  matrix_rate_ =
-      device.matrix_peak(space_.matrix->lhs_dtype).value * device.matrix.efficiency / workers_;
-  if (multiplies_in_full_f32(kernel.op(space_.matrix->op)) &&
-      device.execution == hwdesc::Execution::kSimt) {
-    matrix_rate_ = 0;
+  const ProductType& type = compute_.product_type();
+  if (type.on_unit()) {
+    matrix_rate_ = product_peak(type, device).value * device.matrix.efficiency / workers_;
   }
   constexpr double kMultiplyAdd = 2;
   lane_rate_ = kMultiplyAdd * device.vector_peak().value * device.vector.efficiency / workers_;
-  const ir::DType operand = kernel.op(kernel.op(space_.matrix->op).operands[0]).shape.dtype;
-  operand_bytes_ = ir::storage_bytes(operand);
+  operand_bytes_ =
+      ir::storage_bytes(kernel.op(kernel.op(space_.matrix->op).operands[0]).shape.dtype);
   max_splits_ = kMaxSplits;
   if (device.execution == hwdesc::Execution::kSimt) {
-    const LibraryTiles tiles = library_tiles(space_, operand, device);
+    const LibraryTiles tiles = library_tiles(space_, type, device);
     sides_ = tiles.sides;
     flat_rows_ = tiles.flat_rows;
     max_splits_ = tiles.splits;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analytical/product_type.h"
 #include "analytical/tile_space.h"
 
 namespace tilecast::analytical {
@@ -10,7 +11,11 @@ TileModel::TileModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     : device_(&device),
       space_(make_iteration_space(kernel, device.native_tile)),
       footprints_(kernel, space_),
-      cycle_s_(1 / device.clock.value) {}
+      cycle_s_(1 / device.clock.value) {
+  if (!space_.matrix) return;
+  std::string note = product_type(kernel, kernel.op(space_.matrix->op), device).note;
+  if (!note.empty()) space_.flags.push_back(std::move(note));
+}
 
 GroupExtents TileModel::group_extents() const {
   return GroupExtents(footprints_.groups().size(), boost::container::default_init);

@@ -28,8 +28,8 @@ MemoryStream stream_of(const ir::Kernel& kernel, const Footprints& footprints, i
           .once_bytes = whole_bytes(array)};
 }
 
-// The tiles of the target that an update falls into. Those of a scatter lie anywhere: as its updates
-// do in memory.
+// The tiles of the target that an update falls into. Those of a scatter lie anywhere: as its
+// updates do in memory.
 MemoryStream update_stream(const ir::Kernel& kernel, const Footprints& footprints,
                            const ir::InPlaceUpdate& update, double granule_bytes) {
   MemoryStream stream = stream_of(kernel, footprints, update.update, granule_bytes);

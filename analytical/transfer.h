@@ -85,7 +85,7 @@ struct MemoryStream {
   int group = 0;
   std::uint32_t loops = 0;  // bit per loop whose step moves the tile
   ir::OpId op;
-  double once_bytes = 0;       // all of it once, padded: the array, or what is written of it in place
+  double once_bytes = 0;  // all of it once, padded: the array, or what is written of it in place
   bool part_of_tiles = false;  // an update in place of less than the native tiles it falls into
   [[nodiscard]] bool moved_by(std::size_t loop) const { return (loops >> loop & 1U) != 0; }
   [[nodiscard]] bool moved_by_any(const std::vector<int>& of) const {
@@ -97,9 +97,9 @@ struct MemoryStream {
 [[nodiscard]] std::vector<MemoryStream> input_streams(const ir::Kernel& kernel,
                                                       const Footprints& footprints,
                                                       double granule_bytes);
-// Results that are made, not passed through. An update in place (ir/kernels/in_place_update.h) writes
-// the tiles of its target into which it falls; where it fills only part of them, or combines old and
-// new, they are read before (input).
+// Results that are made, not passed through. An update in place (ir/kernels/in_place_update.h)
+// writes the tiles of its target into which it falls; where it fills only part of them, or combines
+// old and new, they are read before (input).
 [[nodiscard]] std::vector<MemoryStream> output_streams(const ir::Kernel& kernel,
                                                        const Footprints& footprints,
                                                        double granule_bytes);

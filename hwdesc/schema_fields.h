@@ -15,8 +15,8 @@ namespace tilecast::hwdesc {
 inline constexpr bool kRequired = true;
 inline constexpr bool kOptional = false;
 
-inline constexpr std::array<std::string_view, 13> kDtypes = {
-    "f8", "f16", "bf16", "f32", "f64", "s4", "s8", "s16", "s32", "u8", "u16", "u32", "pred"};
+inline constexpr std::array<std::string_view, 14> kDtypes = {
+    "f4", "f8", "f16", "bf16", "f32", "f64", "s4", "s8", "s16", "s32", "u8", "u16", "u32", "pred"};
 
 template <class Tag>
 void quantity(SchemaVisitor& visitor, const Field& field, Quantity<Tag>& value) {

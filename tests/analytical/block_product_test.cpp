@@ -27,7 +27,7 @@ hwdesc::Device ported_device() {
 }
 
 double f32_cycles(const ProductSizes& sizes, const hwdesc::Device& device, double outside = 0) {
-  return product_cycles(sizes, device, "f32", outside);
+  return product_cycles(sizes, device, {.dtype = ir::DType::kF32}, outside);
 }
 
 // Of ported_device(), its operands in the innermost cache.
@@ -118,7 +118,7 @@ TEST(BlockProduct, WhatFillsNoBlockIsPaddedWhereThatIsCheaper) {
 
 TEST(BlockProduct, AnElementTypeOfTwoPassesHalvesThePipes) {
   const ProductSizes sizes{.rows = 4, .columns = 4 * kLanes, .depth = kDepth};
-  EXPECT_DOUBLE_EQ(product_cycles(sizes, ported_device(), "f64", 0),
+  EXPECT_DOUBLE_EQ(product_cycles(sizes, ported_device(), {.dtype = ir::DType::kF64}, 0),
                    kDepth * 4 * 4 / (kPipes / 2) + 4 * 4);
 }
 
@@ -132,8 +132,9 @@ TEST(BlockProduct, AMatrixUnitOfItsOwnClockCountsInCyclesOfTheCore) {
 TEST(BlockProduct, ATypeTheUnitCannotTakeNeverEnds) {
   for (const bool thin : {false, true}) {
     const ProductSizes sizes{.rows = 4, .columns = 32, .depth = kDepth, .skinny = thin};
-    EXPECT_TRUE(std::isinf(product_cycles(sizes, ported_device(), "f16", 0)));
-    EXPECT_TRUE(std::isfinite(product_cycles(sizes, ported_device(), "f32", 0)));
+    EXPECT_TRUE(std::isinf(product_cycles(sizes, ported_device(), {}, 0)));
+    EXPECT_TRUE(
+        std::isfinite(product_cycles(sizes, ported_device(), {.dtype = ir::DType::kF32}, 0)));
   }
 }
 

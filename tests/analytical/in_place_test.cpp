@@ -11,7 +11,8 @@ namespace tilecast::analytical::testing {
 namespace {
 
 constexpr const char* kDevices[] = {"tpu_v3", "tpu_v5e", "h100_sxm", "v100_pcie", "cpu_generic"};
-constexpr double kPadded = 64;  // rows of a native tile that an update of one row falls into, packed
+constexpr double kPadded =
+    64;  // rows of a native tile that an update of one row falls into, packed
 
 struct Case {
   const char* what;
@@ -35,9 +36,10 @@ std::string fused_update(bool two_outputs) {
   const std::string c = kCache, r = kRow;
   const std::string result = two_outputs ? "(" + c + ", " + r + ")" : c;
   const std::string root =
-      two_outputs ? "  d = " + c + " dynamic-update-slice(p0, t, z, z, p2, z)\n  ROOT o = " +
-                        result + " tuple(d, t)\n"
-                  : "  ROOT d = " + c + " dynamic-update-slice(p0, t, z, z, p2, z)\n";
+      two_outputs
+          ? "  d = " + c + " dynamic-update-slice(p0, t, z, z, p2, z)\n  ROOT o = " + result +
+                " tuple(d, t)\n"
+          : "  ROOT d = " + c + " dynamic-update-slice(p0, t, z, z, p2, z)\n";
   return "HloModule m\nf {\n  p0 = " + c + " parameter(0)\n  p1 = " + r +
          " parameter(1)\n  p2 = s32[] parameter(2)\n  z = s32[] constant(0)\n  t = " + r +
          " tanh(p1)\n" + root + "}\nENTRY main {\n  c = " + c + " parameter(0)\n  n = " + r +
@@ -79,11 +81,11 @@ TEST(InPlace, CostsTheUpdateOnEveryMachine) {
 // A target that the kernel makes itself has no buffer to stay in.
 TEST(InPlace, OfAMadeTargetAllIsWritten) {
   const std::string whole = array("f32", {4096, 1024}), row = array("f32", {1, 1024});
-  const ir::Kernel kernel = kernel_of(
-      fusion({row, "s32[]"}, whole,
-             "  zero = f32[] constant(0)\n  z = s32[] constant(0)\n  b = " + whole +
-                 " broadcast(zero), dimensions={}\n  ROOT d = " + whole +
-                 " dynamic-update-slice(b, p0, p1, z)"));
+  const ir::Kernel kernel =
+      kernel_of(fusion({row, "s32[]"}, whole,
+                       "  zero = f32[] constant(0)\n  z = s32[] constant(0)\n  b = " + whole +
+                           " broadcast(zero), dimensions={}\n  ROOT d = " + whole +
+                           " dynamic-update-slice(b, p0, p1, z)"));
   EXPECT_TRUE(ir::in_place_updates(kernel, kernel.outputs().front()).empty());
   for (const char* name : kDevices) {
     const hwdesc::Device device = hwdesc::load_device(name);
@@ -100,10 +102,10 @@ TEST(InPlace, MoreRowsAreNeverFaster) {
     double before = 0;
     for (std::int64_t rows = 1; rows <= 65536; rows *= 2) {
       const std::string table = array("bf16", {65536, 1024}), part = array("bf16", {rows, 1024});
-      const ir::Kernel kernel = kernel_of(
-          fusion({table, part, "s32[]"}, table,
-                 "  z = s32[] constant(0)\n  t = " + part + " tanh(p1)\n  ROOT d = " + table +
-                     " dynamic-update-slice(p0, t, p2, z)"));
+      const ir::Kernel kernel = kernel_of(fusion({table, part, "s32[]"}, table,
+                                                 "  z = s32[] constant(0)\n  t = " + part +
+                                                     " tanh(p1)\n  ROOT d = " + table +
+                                                     " dynamic-update-slice(p0, t, p2, z)"));
       const double time_s = KernelAnalysis(kernel, device).estimate_best().time.value;
       EXPECT_GE(time_s, before * (1 - 1e-9)) << name << " " << rows;
       before = time_s;
