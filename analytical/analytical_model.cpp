@@ -5,16 +5,16 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "analytical/cache_model.h"
-#include "analytical/collective.h"
+#include "analytical/best_tile.h"
 #include "analytical/distinct_traffic.h"
 #include "analytical/energy.h"
+#include "analytical/loop_nests.h"
+#include "analytical/memory_passes.h"
 #include "analytical/power_limit.h"
 #include "analytical/roofline.h"
-#include "analytical/scratchpad_model.h"
 #include "analytical/shapley.h"
-#include "analytical/simt_model.h"
 #include "analytical/tile_space.h"
+#include "analytical/untiled.h"
 #include "analytical/winograd.h"
 #include "base/error.h"
 #include "hwdesc/calibration.h"
@@ -23,136 +23,8 @@ namespace tilecast::analytical {
 namespace {
 
 using ir::Kernel;
-using ir::OpClass;
-using ir::Opcode;
 
 constexpr std::string_view kModelName = "analytical";
-constexpr std::size_t kCandidates = 16384;
-constexpr std::size_t kTimedTogether = 16;  // of those
-
-bool is_collective(const Kernel& kernel) {
-  return collective_op(kernel) != nullptr;
-}
-
-// Kernels without a loop nest of ours: opaque or not on this core.
-bool is_opaque(const Kernel& kernel) {
-  const OpClass work = ir::op_class(kernel.opcode());
-  return work == OpClass::kCustomCall || work == OpClass::kHost || work == OpClass::kControl ||
-         work == OpClass::kAsyncDone || work == OpClass::kFree ||
-         kernel.opcode() == Opcode::kCopyStart;
-}
-
-bool has_empty_result(const Kernel& kernel) {
-  return std::all_of(kernel.outputs().begin(), kernel.outputs().end(), [&](ir::OpId id) {
-    const ir::Shape& shape = kernel.op(id).shape;
-    return shape.is_array() && ir::element_count(shape) == 0;
-  });
-}
-
-// Of a collective, or of nothing but the launch.
-Accounting account_launch(const CollectiveTime& cost, const hwdesc::Device& device,
-                          BoundMask removed) {
-  PerBound parts{};
-  parts[index_of(Bound::kNetwork)] = cost.bandwidth_part.value;
-  parts[index_of(Bound::kLatency)] = cost.latency_part.value;
-  parts[index_of(Bound::kOverhead)] = device.dispatch.kernel_launch.value;
-  return sum_of_parts(parts, removed);
-}
-
-// Bytes through main memory and, where the dump says so, its operations at the units' peaks: one
-// load-use loop whose tiles are not known, taken to be buffered deeply enough.
-Accounting account_opaque(const Kernel& kernel, const hwdesc::Device& device, BoundMask removed) {
-  const MemoryPath memory =
-      memory_path(device.main_memory()).without(removed, Bound::kHbmRead, Bound::kHbmWrite);
-  const Traffic traffic = distinct_traffic(kernel, device);
-  Accounting accounting;
-  accounting.read_bytes = traffic.read.value;
-  accounting.write_bytes = traffic.write.value;
-  PipelineLoop loop;
-  if (const auto& cost = kernel.custom_call_cost()) {
-    if (cost->bytes_accessed > 0) {
-      accounting.read_bytes = cost->bytes_accessed;
-      accounting.write_bytes = 0;
-    }
-    const double peak = device.matrix_peak("bf16").value;
-    const double compute_s = peak > 0 ? cost->flops / (peak * device.matrix.efficiency) : 0;
-    loop.core_s = kept_s(removed, Bound::kMatrix, compute_s);
-  }
-  PerBound busy{};
-  busy[index_of(Bound::kHbmRead)] = accounting.read_bytes / memory.read;
-  busy[index_of(Bound::kHbmWrite)] = accounting.write_bytes / memory.write;
-  busy[index_of(Bound::kMatrix)] = loop.core_s;
-  loop.path_s = memory.busy_s(busy[index_of(Bound::kHbmRead)], busy[index_of(Bound::kHbmWrite)]);
-  const double launch_s = kept_s(removed, Bound::kOverhead, device.dispatch.kernel_launch.value);
-  accounting.add_periods(loop, busy, 1, kMemoryPaths);
-  accounting.add_alone(Bound::kLatency, memory.latency_s);
-  accounting.add_alone(Bound::kOverhead, launch_s);
-  accounting.total_s = steady_period_s(loop) + memory.latency_s + launch_s;
-  return accounting;
-}
-
-bool is_only_launched(const Kernel& kernel) {
-  return has_empty_result(kernel) && !kernel.outputs().empty();
-}
-
-// Of a kernel without tiles.
-Accounting account_untiled(const Kernel& kernel, const hwdesc::Device& device, BoundMask removed) {
-  if (is_only_launched(kernel)) return account_launch({}, device, removed);
-  if (is_collective(kernel)) {
-    return account_launch(collective_time(kernel, device), device, removed);
-  }
-  return account_opaque(kernel, device, removed);
-}
-
-Estimate untiled_estimate(const Kernel& kernel, const hwdesc::Device& device) {
-  Estimate estimate =
-      explained([&](BoundMask removed) { return account_untiled(kernel, device, removed); });
-  const std::string what(ir::name(kernel.opcode()));
-  if (is_only_launched(kernel)) {
-    estimate.flags.push_back("zero-sized result: only the launch counts");
-  } else if (is_collective(kernel)) {
-    estimate.flags.push_back(collective_time(kernel, device).algorithm);
-  } else if (kernel.custom_call_cost()) {
-    estimate.flags.push_back(what + ": the dump's cost_estimate at peak rates");
-  } else if (ir::op_class(kernel.opcode()) == OpClass::kCustomCall) {
-    estimate.flags.push_back(what + ": opaque, bytes of operands and results only");
-  }
-  return estimate;
-}
-
-// No tile fits: the smallest one, spilling what does not.
-Estimate smallest_spilled(const TileModel& model, std::span<const TileConfig> candidates) {
-  const auto smallest = std::min_element(
-      candidates.begin(), candidates.end(), [&](const TileConfig& a, const TileConfig& b) {
-        return model.scratchpad_bytes(a) < model.scratchpad_bytes(b);
-      });
-  Estimate estimate = model.estimate(*smallest);
-  estimate.flags.push_back("no tile fits the scratchpad: the excess is spilled to main memory");
-  return estimate;
-}
-
-// Candidates come with the fewest iterations first, and no iteration is faster than the model's
-// least: once that alone takes longer than the best, the rest cannot win.
-std::optional<TileConfig> fastest(const TileModel& model, std::span<const TileConfig> candidates) {
-  const double least_s = model.least_iteration_s();
-  double best = std::numeric_limits<double>::infinity();
-  const TileConfig* chosen = nullptr;
-  const auto hopeless = [&](const TileConfig& tile) {
-    return model.iterations(tile) * least_s >= best;
-  };
-  std::array<double, kTimedTogether> times;
-  while (!candidates.empty() && !hopeless(candidates.front())) {
-    const auto together = candidates.first(std::min(candidates.size(), kTimedTogether));
-    candidates = candidates.subspan(together.size());
-    model.times_s(together, times);
-    for (std::size_t i = 0; i < together.size() && !hopeless(together[i]); ++i) {
-      if (times[i] >= best) continue;
-      best = times[i];
-      chosen = &together[i];
-    }
-  }
-  return chosen == nullptr ? std::nullopt : std::optional(*chosen);
-}
 
 // The numbers of the queries, those of kernels with one content together: it is analysed once.
 std::vector<std::size_t> by_content(std::span<const KernelQuery> queries) {
@@ -169,16 +41,35 @@ std::vector<std::size_t> by_content(std::span<const KernelQuery> queries) {
   return numbers;
 }
 
-std::unique_ptr<const TileModel> tile_model(const Kernel& kernel, const hwdesc::Device& device) {
-  switch (device.execution) {
-    case hwdesc::Execution::kScratchpad:
-      return std::make_unique<ScratchpadModel>(kernel, device);
-    case hwdesc::Execution::kSimt:
-      return std::make_unique<SimtModel>(kernel, device);
-    case hwdesc::Execution::kCache:
-      return std::make_unique<CacheModel>(kernel, device);
+Estimate estimate_of_nests(const std::vector<Kernel>& nests, const hwdesc::Device& device) {
+  const NestSequence sequence(nests, device);
+  Estimate estimate = explained([&](BoundMask removed) { return sequence.account(removed); });
+  estimate.flags.push_back(fmt::format("{} loop nests, one after the other", nests.size()));
+  return estimate;
+}
+
+// No tile fits: a compiler goes over the arrays a few times before it spills tile by tile.
+Estimate estimate_at(const ChosenTile& chosen, const Kernel& kernel, const TileModel& model,
+                     const hwdesc::Device& device) {
+  Estimate estimate = model.estimate(chosen.tile);
+  if (chosen.fits) return estimate;
+  constexpr double kStreams = 3;
+  const Traffic traffic = distinct_traffic(kernel, device);
+  const MemoryPasses passes{.count = kStreams,
+                            .read_bytes = kStreams * traffic.read.value,
+                            .write_bytes = kStreams * traffic.write.value};
+  Estimate streamed =
+      explained([&](BoundMask removed) { return account_passes(passes, device, removed); });
+  const bool spills = estimate.time <= streamed.time;
+  if (!spills) {
+    streamed.tile = chosen.tile;
+    streamed.flags = estimate.flags;
+    estimate = std::move(streamed);
   }
-  return nullptr;
+  estimate.flags.push_back(
+      spills ? "no tile fits the scratchpad: the excess is spilled to main memory"
+             : "no tile fits the scratchpad: taken as three passes over its arrays");
+  return estimate;
 }
 
 using EstimateOn = std::function<Estimate(const hwdesc::Device&)>;
@@ -187,7 +78,9 @@ using EstimateOn = std::function<Estimate(const hwdesc::Device&)>;
 void complete(Estimate& estimate, const Kernel& kernel, const hwdesc::Device& device,
               const EstimateOn& estimate_on) {
   estimate.model = kModelName;
-  estimate.flops = Flops{std::max(0.0, static_cast<double>(kernel.work().flops))};
+  const auto& cost = kernel.custom_call_cost();
+  const double counted = cost ? cost->flops : double{kernel.work().flops};
+  estimate.flops = Flops{kernel.on_host() ? 0 : std::max(0.0, counted)};
   estimate.speed_of_light = has_empty_result(kernel) ? Seconds{0} : speed_of_light(kernel, device);
   estimate.time = std::max(estimate.time, estimate.speed_of_light);
   estimate.energy = launch_energy(kernel, device, estimate);
@@ -201,20 +94,20 @@ struct KernelAnalysis::State {
   const Kernel* kernel;
   std::optional<hwdesc::Device> calibrated;  // absent: the device is as described
   const hwdesc::Device* device;
-  std::unique_ptr<const TileModel> tiled;  // null: opaque or collective
-  TileConfig full = {};                    // of `tiled`
+  std::vector<Kernel> nests = {};               // where it has several
+  std::unique_ptr<const TileModel> tiled = {};  // null: no tiles, or several nests
+  TileConfig full = {};                         // of `tiled`
 };
 
 KernelAnalysis::KernelAnalysis(const Kernel& kernel, const hwdesc::Device& described)
-    : state_(std::make_unique<State>(State{&kernel, std::nullopt, &described, nullptr})) {
+    : state_(std::make_unique<State>(State{&kernel, std::nullopt, &described})) {
   if (hwdesc::is_calibrated(described)) {
     state_->device = &state_->calibrated.emplace(hwdesc::apply_calibration(described));
   }
   const hwdesc::Device& device = *state_->device;
-  if (is_collective(kernel) || is_opaque(kernel) || kernel.outputs().empty() ||
-      has_empty_result(kernel)) {
-    return;
-  }
+  if (!has_tiles(kernel, device)) return;
+  state_->nests = loop_nests(kernel);
+  if (!state_->nests.empty()) return;
   state_->tiled = tile_model(kernel, device);
   state_->full = analytical::full_tile(state_->tiled->space());
 }
@@ -303,38 +196,40 @@ std::optional<TileConfig> KernelAnalysis::compiler_tile() const {
   // Bounds in a dump are windows of the TPU compiler; other machines choose their own blocks.
   const bool has_windows = state_->device->execution == hwdesc::Execution::kScratchpad;
   if (!tileable() || !compiled || !has_windows) return std::nullopt;
-  std::optional<TileConfig> tile = stated_tile(state_->tiled->space(), *compiled);
-  if (tile && !state_->tiled->infeasible_reason(*tile).empty()) tile.reset();
-  return tile;
+  return stated_tile(state_->tiled->space(), *compiled);
 }
 
 Estimate KernelAnalysis::estimate_best() const {
-  const Kernel& kernel = *state_->kernel;
-  if (!tileable()) {
-    Estimate estimate = untiled_estimate(kernel, *state_->device);
-    complete(estimate, kernel, *state_->device,
-             [&](const hwdesc::Device& slower) { return untiled_estimate(kernel, slower); });
-    return estimate;
-  }
-  const TileModel& model = *state_->tiled;
-  std::optional<TileConfig> chosen = compiler_tile();
-  std::vector<TileConfig> candidates;
-  if (!chosen) {
-    candidates = model.candidates(kCandidates);
-    chosen = fastest(model, candidates);
-  }
-  Estimate estimate = chosen ? model.estimate(*chosen) : smallest_spilled(model, candidates);
-  EstimateOn again = [&](const hwdesc::Device& slower) {
-    const auto there = tile_model(kernel, slower);
-    return chosen ? there->estimate(*chosen) : smallest_spilled(*there, candidates);
+  if (tileable()) return estimate_tiled();
+  const State& state = *state_;
+  const EstimateOn estimate_on = [&](const hwdesc::Device& device) {
+    return state.nests.empty() ? untiled_estimate(*state.kernel, device)
+                               : estimate_of_nests(state.nests, device);
   };
-  if (auto filtered = winograd_estimate(kernel, *state_->device)) {
+  Estimate estimate = estimate_on(*state.device);
+  complete(estimate, *state.kernel, *state.device, estimate_on);
+  return estimate;
+}
+
+Estimate KernelAnalysis::estimate_tiled() const {
+  const Kernel& kernel = *state_->kernel;
+  const hwdesc::Device& device = *state_->device;
+  const std::optional<TileConfig> stated = compiler_tile();
+  const ChosenTile chosen = stated ? ChosenTile{*stated} : best_tile(*state_->tiled);
+  EstimateOn again = [&](const hwdesc::Device& slower) {
+    return estimate_at(chosen, kernel, *tile_model(kernel, slower), slower);
+  };
+  Estimate estimate = estimate_at(chosen, kernel, *state_->tiled, device);
+  if (stated && !state_->tiled->infeasible_reason(*stated).empty()) {
+    estimate.flags.push_back("the compiler's tile does not fit by our count: taken all the same");
+  }
+  if (auto filtered = winograd_estimate(kernel, device)) {
     if (filtered->time < estimate.time) {
       estimate = std::move(*filtered);
       again = [&](const hwdesc::Device& slower) { return *winograd_estimate(kernel, slower); };
     }
   }
-  complete(estimate, kernel, *state_->device, again);
+  complete(estimate, kernel, device, again);
   return estimate;
 }
 
@@ -345,6 +240,11 @@ BoundVector KernelAnalysis::attributed_time(const Estimate& answer) const {
     return tileable() ? state_->tiled->account(answer.tile, removed)
                       : account_untiled(kernel, device, removed);
   };
+  std::optional<NestSequence> sequence;
+  if (!state_->nests.empty()) {
+    sequence.emplace(state_->nests, device);
+    account = [&](BoundMask removed) { return sequence->account(removed); };
+  }
   if (answer.tile != full_tile() && answer.tile == TileConfig{}) {  // no loop nest of ours
     if (const auto fewer = winograd(kernel, device)) account = fewer->account;
   }

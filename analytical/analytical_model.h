@@ -39,7 +39,8 @@ class KernelAnalysis {
   ~KernelAnalysis();
   KernelAnalysis(KernelAnalysis&&) noexcept;
 
-  // False for kernels that have no tiles (collectives, custom calls ...): use estimate_best().
+  // False for kernels that have no tiles (collectives, custom calls ...) or several loop nests: use
+  // estimate_best().
   [[nodiscard]] bool tileable() const;
   // The iteration space a tile cuts: physical sizes, most major first; the two minor ones in native
   // tiles. Kernel part empty unless the kernel has a convolution or dot.
@@ -61,7 +62,7 @@ class KernelAnalysis {
   // Of each tile the same, in seconds; faster where neighbours differ in stages and warps alone.
   [[nodiscard]] std::vector<double> times_s(std::span<const TileConfig> tiles) const;
   [[nodiscard]] std::variant<Estimate, Infeasible> estimate(const TileConfig& tile) const;
-  // The tile a dump of a TPU states, when it fits.
+  // The tile a dump of a TPU states, whether it fits by our footprint or not: the compiler ran it.
   [[nodiscard]] std::optional<TileConfig> compiler_tile() const;
   // With the compiler's tile if there is one, else the best of tiles().
   [[nodiscard]] Estimate estimate_best() const;
@@ -70,6 +71,7 @@ class KernelAnalysis {
   [[nodiscard]] BoundVector attributed_time(const Estimate& answer) const;
 
  private:
+  [[nodiscard]] Estimate estimate_tiled() const;
   struct State;
   std::unique_ptr<State> state_;
 };

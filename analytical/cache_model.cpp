@@ -48,6 +48,7 @@ CacheModel::CacheModel(const ir::Kernel& kernel, const hwdesc::Device& device)
       inputs_(input_streams(kernel, footprints_, line_bytes(device))),
       outputs_(output_streams(kernel, footprints_, line_bytes(device))) {
   if (space_.matrix && space_.matrix->op.valid()) find_dot_operands(kernel);
+  if (space_.matrix && space_.matrix->group_loop >= 0) step_groups_with_rows();
   workers_ = std::max(device.multiplexing.workers, 1);
   for (std::size_t i = 0; i < device.memory.size() && i < kMaxLevels; ++i) {
     const MemoryPath path = memory_path(device.memory[i]);
@@ -81,13 +82,25 @@ void CacheModel::find_dot_operands(const ir::Kernel& kernel) {
   }
 }
 
+// Groups have no loop of their own: their weights change with the rows.
+void CacheModel::step_groups_with_rows() {
+  const std::uint32_t group = 1U << space_.matrix->group_loop;
+  for (MemoryStream& stream : inputs_) {
+    if ((stream.loops & group) == 0) continue;
+    stream.loops &= ~group;
+    for (const int row : space_.matrix->rows) stream.loops |= 1U << row;
+  }
+}
+
 CacheModel::Nest CacheModel::prepare(const TileConfig& tile, std::span<Extents> groups) const {
   Nest nest;
   nest.extents = tile_extents(space_, tile);
   for (auto position = space_.order.rbegin(); position != space_.order.rend(); ++position) {
     const Loop& loop = space_.loops[*position];
+    if (loop.grouped) continue;
     const double tiles =
-        static_cast<double>(loop.size) / static_cast<double>(nest.extents[*position]);
+        static_cast<double>(loop.size) / static_cast<double>(nest.extents[*position]) +
+        static_cast<double>(loop.revisits);
     if (tiles <= 1) continue;
     if (passes_.count > 1 && (passes_.reduced_loops >> *position & 1U) != 0) {
       nest.extents[*position] = loop.size;

@@ -99,6 +99,7 @@ class CacheModel final : public TileModel {
                             std::span<const GroupExtents> sweeps) const;
   [[nodiscard]] double copy_s(const Moved& moved) const;
   [[nodiscard]] double through_s(const Moved& moved, std::size_t level, double Level::*rate) const;
+  void step_groups_with_rows();
   void find_dot_operands(const ir::Kernel& kernel);
   struct ProductCost {
     double multiplied_s = 0, transposed_s = 0;

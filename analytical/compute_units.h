@@ -75,6 +75,15 @@ struct GroupWork : ElementWork {
 // Narrow elements move packed in the words of a lane.
 [[nodiscard]] double words_per_element(const ir::Shape& shape, const hwdesc::Device& device);
 
+// Steps of a bitonic network over rows of n keys: stage k of log2 n compares over k distances, of
+// which those within a register (of so many elements) move lanes.
+struct SortSteps {
+  double all = 1, in_register = 1;
+};
+// Of a sort or topk of `keys`.
+[[nodiscard]] SortSteps sort_steps(const ir::Op& op, const ir::Shape& keys,
+                                   double register_elements);
+
 // Adds the work of `op` besides the matrix unit to the groups it runs over. Elementwise ops are one
 // vector operation (or the device's `op_cycles`). Transcendentals go to the transcendental unit,
 // and where the device lists them in `op_cycles` also to the vector unit: range reduction and

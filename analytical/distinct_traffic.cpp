@@ -140,6 +140,27 @@ double written_share(const ir::Kernel& kernel, OpId id) {
   return ratio(elements, array_elements(kernel.op(id).shape));
 }
 
+template <class Counted>
+Traffic traffic_of(const ir::Kernel& kernel, const Counted& counted) {
+  const std::vector<double> needed = needed_shares(kernel);
+  const auto bytes = [&](OpId id) {
+    const ir::Shape& shape = kernel.op(id).shape;
+    return counted(shape) ? static_cast<double>(ir::unpadded_bytes(shape)) : 0.0;
+  };
+  Traffic traffic;
+  for (const OpId id : kernel.parameters()) {
+    traffic.read += Bytes{bytes(id) * needed[id.index()]};
+  }
+  std::vector<bool> written(kernel.ops().size());
+  for (const OpId id : passed_through(kernel)) written[id.index()] = true;
+  for (const OpId id : kernel.outputs()) {
+    if (written[id.index()]) continue;
+    written[id.index()] = true;
+    traffic.write += Bytes{bytes(id) * written_share(kernel, id)};
+  }
+  return traffic;
+}
+
 }  // namespace
 
 std::vector<double> needed_shares(const ir::Kernel& kernel) {
@@ -167,6 +188,7 @@ std::vector<double> needed_shares(const ir::Kernel& kernel) {
 bool is_resident(const ir::Shape& shape, const hwdesc::Device& device) {
   constexpr int kScalars = 6;  // like the flags a small memory of the core, beside its levels
   const int space = shape.memory_space();
+  if (space == kHostMemory && device.execution != hwdesc::Execution::kCache) return true;
   const auto level = std::ranges::find(device.memory, space, &hwdesc::MemoryLevel::memory_space);
   if (level != device.memory.end()) return level != device.memory.begin();
   return device.execution == hwdesc::Execution::kScratchpad &&
@@ -174,23 +196,15 @@ bool is_resident(const ir::Shape& shape, const hwdesc::Device& device) {
 }
 
 Traffic distinct_traffic(const ir::Kernel& kernel, const hwdesc::Device& device) {
-  const std::vector<double> needed = needed_shares(kernel);
-  const auto main_memory_bytes = [&](OpId id) {
-    const ir::Shape& shape = kernel.op(id).shape;
-    return is_resident(shape, device) ? 0.0 : static_cast<double>(ir::unpadded_bytes(shape));
-  };
-  Traffic traffic;
-  for (const OpId id : kernel.parameters()) {
-    traffic.read += Bytes{main_memory_bytes(id) * needed[id.index()]};
-  }
-  std::vector<bool> written(kernel.ops().size());
-  for (const OpId id : passed_through(kernel)) written[id.index()] = true;
-  for (const OpId id : kernel.outputs()) {
-    if (written[id.index()]) continue;
-    written[id.index()] = true;
-    traffic.write += Bytes{main_memory_bytes(id) * written_share(kernel, id)};
-  }
-  return traffic;
+  if (kernel.on_host()) return {};
+  return traffic_of(kernel, [&](const ir::Shape& shape) { return !is_resident(shape, device); });
+}
+
+Traffic host_traffic(const ir::Kernel& kernel, const hwdesc::Device& device) {
+  if (device.execution == hwdesc::Execution::kCache) return {};
+  return traffic_of(kernel, [&](const ir::Shape& shape) {
+    return kernel.on_host() || shape.memory_space() == kHostMemory;
+  });
 }
 
 }  // namespace tilecast::analytical

@@ -21,6 +21,11 @@ struct Traffic {
 
 [[nodiscard]] Traffic distinct_traffic(const ir::Kernel& kernel, const hwdesc::Device& device);
 
+inline constexpr int kHostMemory = 5;  // HLO space S(5)
+// The same over the link to the host: arrays in S(5), all arrays of what the host computes. Nothing
+// on a processor, which is the host.
+[[nodiscard]] Traffic host_traffic(const ir::Kernel& kernel, const hwdesc::Device& device);
+
 // Share of every op's elements that the outputs need, [0, 1], by op.
 [[nodiscard]] std::vector<double> needed_shares(const ir::Kernel& kernel);
 

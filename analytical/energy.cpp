@@ -4,6 +4,7 @@
 
 #include "analytical/collective.h"
 #include "analytical/distinct_traffic.h"
+#include "analytical/product_type.h"
 #include "base/error.h"
 #include "ir/counts/work_counts.h"
 
@@ -91,11 +92,13 @@ Sent sent_by(const ir::Kernel& kernel, const hwdesc::Device& device) {
 
 }  // namespace
 
-OperationCounts operation_counts(const ir::Kernel& kernel) {
+OperationCounts operation_counts(const ir::Kernel& kernel, const hwdesc::Device& device) {
   OperationCounts counts;
+  if (kernel.on_host()) return counts;
   if (const auto& cost = kernel.custom_call_cost()) {  // products, as the model takes them to be
+    const ProductType type = call_product_type(kernel, device);
     counts.transcendental = cost->transcendentals;
-    counts.products.push_back({ir::DType::kBF16, Flops{cost->flops}});
+    counts.products.push_back({type.dtype, Flops{cost->flops * type.products}});
     return counts;
   }
   Flops products;
@@ -104,7 +107,8 @@ OperationCounts operation_counts(const ir::Kernel& kernel) {
     const ir::Shape& lhs = kernel.op(op.operands[0]).shape;
     const ir::Shape& rhs = kernel.op(op.operands[1]).shape;
     const Flops flops{ir::matrix_flops(op.opcode, op.attrs, lhs, rhs, op.shape)};
-    counts.products.push_back({lhs.dtype, flops});
+    const ProductType type = product_type(kernel, op, device);
+    counts.products.push_back({type.dtype, flops * type.products});
     products += flops;
   }
   const ir::WorkCounts& work = kernel.work();
@@ -123,7 +127,7 @@ std::optional<LaunchEnergy> launch_energy(const ir::Kernel& kernel, const hwdesc
   const Sent sent = sent_by(kernel, device);
   const Bytes memory = estimate.hbm_read + estimate.hbm_write + sent.through_memory;
   return LaunchEnergy{
-      .compute = compute_energy(operation_counts(kernel), device),
+      .compute = compute_energy(operation_counts(kernel, device), device),
       .memory = memory * device.energy->memory.at(device.main_memory().name),
       .on_chip = on_chip_energy(estimate, bytes_kept_inside(kernel, device), device),
       .network = sent.over_links * device.energy->network};

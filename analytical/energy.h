@@ -25,14 +25,15 @@ namespace tilecast::analytical {
 
 struct OperationCounts {
   struct Product {
-    ir::DType dtype;  // of the left operand
-    Flops flops;
+    ir::DType dtype;  // in which the machine multiplies; kInvalid: on the lanes
+    Flops flops;      // of it: products in parts count each
   };
   std::vector<Product> products;
   Flops vector;               // all other FLOPs
   double transcendental = 0;  // elements
 };
-[[nodiscard]] OperationCounts operation_counts(const ir::Kernel& kernel);
+[[nodiscard]] OperationCounts operation_counts(const ir::Kernel& kernel,
+                                               const hwdesc::Device& device);
 
 // `estimate`: of a launch of this kernel on this device; its traffic is what is counted. nullopt
 // where the device describes no energy.

@@ -132,10 +132,30 @@ Step feature_backward(const Op& op, const Shape& source, const Shape& shape) {
   return step;
 }
 
-Step sort_backward(const Op& op, const Shape& shape) {
-  Step step = identity_step(shape, shape);
-  for (const std::int64_t d : op.dimensions) map_dim(step, static_cast<int>(d), -1);
+// All of these dimensions is needed of the others' tile.
+Step whole_in(const Dims& dimensions, const Shape& result, const Shape& shape) {
+  Step step = identity_step(result, shape);
+  for (const std::int64_t d : dimensions) {
+    if (d >= 0 && d < shape.rank()) map_dim(step, static_cast<int>(d), -1);
+  }
   return step;
+}
+
+// Matrices of a batch are worked on by themselves, and so are the columns of a right-hand side.
+Step linear_algebra_backward(const Op& op, std::size_t operand, const Shape& result,
+                             const Shape& shape) {
+  const int rank = shape.rank();
+  Dims whole = {rank - 2, rank - 1};
+  if (const auto* fft = op.get<ir::FftAttrs>()) {
+    whole.clear();
+    for (int d = rank - static_cast<int>(fft->length.size()); d < rank; ++d) whole.push_back(d);
+  }
+  if (op.opcode == Opcode::kTriangularSolve && operand == 1) {
+    const auto* attrs = op.get<ir::TriangularAttrs>();
+    const bool left = attrs == nullptr || attrs->left_side;
+    whole = {left ? rank - 2 : rank - 1};
+  }
+  return whole_in(whole, result, shape);
 }
 
 Step dot_backward(const Kernel& kernel, const Op& op, std::size_t operand) {
@@ -272,9 +292,13 @@ Step backward_step(const Kernel& kernel, const Op& op, std::size_t operand) {
     case Opcode::kConcatenate:
       return concatenate_backward(op, shape);
     case Opcode::kSort:
-      return sort_backward(op, shape);
+      return whole_in(op.dimensions, shape, shape);
+    case Opcode::kTopK:
+      return whole_in(Dims{shape.rank() - 1}, result, shape);
     case Opcode::kFft:
-      return whole_step(shape);
+    case Opcode::kCholesky:
+    case Opcode::kTriangularSolve:
+      return linear_algebra_backward(op, operand, result, shape);
     case Opcode::kBatchNormTraining:
     case Opcode::kBatchNormInference:
     case Opcode::kBatchNormGrad:

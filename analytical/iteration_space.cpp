@@ -20,18 +20,18 @@ bool multiplies_groups(const Op& op) {
   return op.opcode == Opcode::kRaggedDot && !op.as<ir::DotAttrs>().dims.rhs_group.empty();
 }
 
-bool has_matrix_loops(const Op& op, const hwdesc::NativeTile& native) {
+bool has_matrix_loops(const Op& op) {
   return op.shape.is_array() && op.shape.rank() <= kMaxRank &&
          (op.opcode == Opcode::kDot || op.opcode == Opcode::kScaledDot ||
-          op.opcode == Opcode::kConvolution || (native.tiled && multiplies_groups(op)));
+          op.opcode == Opcode::kConvolution || multiplies_groups(op));
 }
 
-OpId find_matrix_op(const Kernel& kernel, const hwdesc::NativeTile& native) {
+OpId find_matrix_op(const Kernel& kernel) {
   OpId best;
   double most = 0;
   for (std::size_t i = 0; i < kernel.ops().size(); ++i) {
     const Op& op = kernel.ops()[i];
-    if (!has_matrix_loops(op, native)) continue;
+    if (!has_matrix_loops(op)) continue;
     const double work =
         static_cast<double>(ir::element_count(op.shape)) * contraction_size(kernel, op);
     if (work > most) {
@@ -305,7 +305,7 @@ std::vector<OpId> passed_through(const Kernel& kernel) {
 
 IterationSpace make_iteration_space(const Kernel& kernel, const hwdesc::NativeTile& native) {
   IterationSpace space;
-  const OpId matrix = find_matrix_op(kernel, native);
+  const OpId matrix = find_matrix_op(kernel);
   space.anchor = matrix.valid() ? matrix : find_anchor(kernel);
   if (!space.anchor.valid()) return space;
   if (kernel.op(space.anchor).shape.rank() > kMaxRank) {

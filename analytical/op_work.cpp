@@ -6,6 +6,8 @@
 
 #include "analytical/compute_units.h"
 #include "analytical/footprint_steps.h"
+#include "analytical/product_type.h"
+#include "ir/counts/work_counts.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -62,20 +64,26 @@ double log2_of(std::int64_t n) {
   return std::ceil(std::log2(std::max<double>(2.0, double(n))));
 }
 
-double window_size(const Op& op) {
-  double size = 1;
-  if (const auto* attrs = op.get<ir::WindowAttrs>()) {
-    for (const ir::WindowDim& dim : attrs->window) size *= static_cast<double>(dim.size);
+// Operations per element of a sliding window of one dimension. A window as long as the row is a
+// scan (log2 n steps) or, where every place sees the whole row, one reduction: XLA splits those
+// (ReduceWindowRewriter) and writes the sums and maxima of a softmax so.
+double window_steps(const ir::WindowDim& window, std::int64_t row) {
+  const auto size = static_cast<double>(window.size);
+  if (row < 2 || window.size < row || window.base_dilation != 1 || window.window_dilation != 1) {
+    return size;
   }
-  return size;
+  const bool sees_all = window.pad_low >= row - 1 && window.size - window.pad_low >= row;
+  return std::min(size, sees_all ? 1 : log2_of(row));
 }
 
-// A bitonic network of compare-exchanges over `n` keys: log2(n) (log2(n) + 1) / 2 steps each.
-double sort_steps(const Op& op, const Shape& shape) {
-  const auto dim = op.dimensions.empty() ? shape.rank() - 1 : op.dimensions[0];
-  if (dim < 0 || dim >= shape.rank()) return 1;
-  const double stages = log2_of(shape.dims[dim]);
-  return stages * (stages + 1) / 2;
+double window_size(const Op& op, const Shape& input) {
+  double size = 1;
+  if (const auto* attrs = op.get<ir::WindowAttrs>()) {
+    for (std::size_t i = 0; i < attrs->window.size(); ++i) {
+      size *= window_steps(attrs->window[i], input.dims[i]);
+    }
+  }
+  return size;
 }
 
 void add_reduction(const Kernel& kernel, const Op& op, int group, int input_group,
@@ -84,7 +92,7 @@ void add_reduction(const Kernel& kernel, const Op& op, int group, int input_grou
   switch (op.opcode) {
     case Opcode::kReduceWindow:
     case Opcode::kSelectAndScatter:
-      work[group].vector += steps * window_size(op);
+      work[group].vector += steps * window_size(op, region_shape(kernel.op(op.operands[0]).shape));
       break;
     default: {
       work[input_group].vector += steps;
@@ -133,24 +141,41 @@ void add_indexed(const Kernel& kernel, OpId id, const Footprints& footprints,
   (rows ? of_moved.cross_lane : of_moved.irregular) += rows ? words_per_element(shape, device) : 1;
 }
 
+void add_multiplications(double flops, const ProductType& type, const hwdesc::Device& device,
+                         ElementWork& work) {
+  const double per_cycle = product_peak(type, device).value /
+                           (std::max(device.multiplexing.workers, 1) * device.clock.value);
+  if (type.on_unit()) {
+    work.matrix += flops / per_cycle;
+  } else {
+    work.vector += flops * type.products / multiply_add_operations(device);
+  }
+}
+
 // Of a product besides the anchor: the unit's time without fill, or the lanes'.
 void add_product(const Kernel& kernel, const Op& op, const hwdesc::Device& device,
                  ElementWork& work) {
-  const ProductType type = product_type(kernel, op, device);
-  const double flops = 2 * contraction_size(kernel, op);
-  if (type.on_unit()) {
-    const double per_cycle = product_peak(type, device).value /
-                             (std::max(device.multiplexing.workers, 1) * device.clock.value);
-    work.matrix += flops / per_cycle;
-  } else {
-    work.vector += flops * type.products;
-  }
+  add_multiplications(2 * contraction_size(kernel, op), product_type(kernel, op, device), device,
+                      work);
+}
+
+// Solvers are mostly products in full precision (XLA's and LAPACK's are blocked); an FFT is
+// multiply-adds on the lanes.
+void add_linear_algebra(const Kernel& kernel, const Op& op, const hwdesc::Device& device,
+                        ElementWork& work) {
+  const Shape& a = kernel.op(op.operands[0]).shape;
+  const Shape& b = kernel.op(op.operands.back()).shape;
+  const double results =
+      static_cast<double>(std::max<std::int64_t>(ir::element_count(op.shape), 1));
+  const double flops = ir::linear_algebra_flops(op.opcode, op.attrs, a, b) / results;
+  add_multiplications(
+      flops, op.opcode == Opcode::kFft ? ProductType{} : full_product_type(a.dtype, device), device,
+      work);
 }
 
 // XLA expands these into elementwise code and reductions; counted as passes over the big operand.
 constexpr double kNormalizationOpsPerElement = 6;
-constexpr double kFftOpsPerElementAndStage = 5;  // radix-2 butterfly: 10 real ops per 2 points
-constexpr double kRandomOpsPerElement = 60;      // Threefry-2x32: 20 rounds x 6 ops per 2 words
+constexpr double kRandomOpsPerElement = 60;  // Threefry-2x32: 20 rounds x 6 ops per 2 words
 
 }  // namespace
 
@@ -165,6 +190,15 @@ double conversion_cost(const Shape& shape, const hwdesc::Device& device) {
   if (dtype.starts_with("f8")) dtype = "f8";
   if (dtype == "u4") dtype = "s4";
   return cost_of(device.vector.op_cycles, fmt::format("convert-{}", dtype), 0);
+}
+
+SortSteps sort_steps(const Op& op, const Shape& keys, double register_elements) {
+  const auto dim = op.dimensions.empty() ? keys.rank() - 1 : op.dimensions[0];
+  if (dim < 0 || dim >= keys.rank()) return {};
+  const double stages = log2_of(keys.dims[dim]);
+  const double near = std::min(stages, log2_of(static_cast<std::int64_t>(register_elements)));
+  return {.all = stages * (stages + 1) / 2,
+          .in_register = near * (near + 1) / 2 + (stages - near) * near};
 }
 
 void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
@@ -194,10 +228,13 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
     case OpClass::kIndexed:
       add_indexed(kernel, id, footprints, device, by_group);
       break;
-    case OpClass::kSort:
-      by_group[input_group].vector += sort_steps(op, kernel.op(op.operands[0]).shape);
-      by_group[input_group].cross_lane += sort_steps(op, kernel.op(op.operands[0]).shape);
+    case OpClass::kSort: {
+      const auto width = static_cast<double>(device.vector.lanes * device.vector.sublanes);
+      const SortSteps steps = sort_steps(op, kernel.op(op.operands[0]).shape, width);
+      by_group[input_group].vector += steps.all;
+      by_group[input_group].cross_lane += steps.in_register;
       break;
+    }
     case OpClass::kRandom: {
       const auto found = device.vector.op_cycles.find(std::string(ir::name(op.opcode)));
       work.vector += found == device.vector.op_cycles.end() ? kRandomOpsPerElement : found->second;
@@ -207,8 +244,7 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
       by_group[input_group].vector += kNormalizationOpsPerElement;
       break;
     case OpClass::kLinearAlgebra:
-      by_group[input_group].vector +=
-          kFftOpsPerElementAndStage * log2_of(ir::element_count(kernel.op(op.operands[0]).shape));
+      add_linear_algebra(kernel, op, device, work);
       break;
     default:
       break;

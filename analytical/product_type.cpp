@@ -149,37 +149,70 @@ ProductType f32_product(const Precision& asked, const hwdesc::Device& device) {
   return {};
 }
 
-}  // namespace
-
-ProductType product_type(const ir::Kernel& kernel, const ir::Op& op, const hwdesc::Device& device) {
-  const DType lhs = kernel.op(op.operands[0]).shape.dtype,
-              rhs = kernel.op(op.operands[1]).shape.dtype;
-  DType both = common(lhs, rhs);
-  if (op.opcode == ir::Opcode::kScaledDot && !takes(device, DType::kF4E2M1FN)) both = DType::kBF16;
-  if (ir::is_complex(both)) {
+ProductType product_of(DType dtype, const Precision& precision, const hwdesc::Device& device) {
+  if (dtype == DType::kF32) return f32_product(precision, device);
+  if (ir::is_complex(dtype)) {
     constexpr int kRealProducts = 4;
-    ProductType type = both == DType::kC64 ? f32_product(precision_of(op), device)
-                                           : ProductType{.dtype = on_unit_of(DType::kF64, device)};
+    const DType part = dtype == DType::kC64 ? DType::kF32 : DType::kF64;
+    ProductType type = product_of(part, precision, device);
     type.products *= kRealProducts;
-    type.note = fmt::format("{} product as {} real ones", ir::name(both), type.products);
+    type.note = fmt::format("{} product as {} real ones{}{}", ir::name(dtype), kRealProducts,
+                            type.note.empty() ? "" : ", each ", type.note);
     return type;
   }
-  if (both == DType::kF32) return f32_product(precision_of(op), device);
-  const bool no_such_kernel = on_gpu(device) && is_e5m2(lhs) && is_e5m2(rhs);
-  ProductType type{.dtype = on_unit_of(no_such_kernel ? DType::kF16 : both, device)};
+  ProductType type{.dtype = on_unit_of(dtype, device)};
   if (!type.on_unit()) {
-    type.note = fmt::format(
-        "{} product emulated on the vector unit: the matrix unit has no such type", ir::name(both));
-  } else if (type.dtype != both) {
-    type.note = fmt::format("{} product as one of {}", ir::name(both), ir::name(type.dtype));
+    type.note =
+        fmt::format("{} product emulated on the vector unit: the matrix unit has no such type",
+                    ir::name(dtype));
+  } else if (type.dtype != dtype) {
+    type.note = fmt::format("{} product as one of {}", ir::name(dtype), ir::name(type.dtype));
   }
   return type;
 }
 
+}  // namespace
+
+ProductType product_type(const ir::Kernel& kernel, const ir::Op& op, const hwdesc::Device& device) {
+  const DType lhs = kernel.op(op.operands[0]).shape.dtype;
+  const DType rhs = kernel.op(op.operands[1]).shape.dtype;
+  DType both = common(lhs, rhs);
+  if (on_gpu(device) && is_e5m2(lhs) && is_e5m2(rhs)) {  // no library has such a kernel
+    ProductType type = product_of(DType::kF16, {}, device);
+    if (type.note.empty()) type.note = fmt::format("{} product as one of f16", ir::name(lhs));
+    return type;
+  }
+  const bool scales = takes(device, DType::kF4E2M1FN);  // of blocks, in the same units
+  if (op.opcode == ir::Opcode::kScaledDot && !scales) both = DType::kBF16;
+  return product_of(both, precision_of(op), device);
+}
+
+ProductType full_product_type(DType dtype, const hwdesc::Device& device) {
+  return product_of(dtype, {.full = true}, device);
+}
+
+ProductType call_product_type(const ir::Kernel& kernel, const hwdesc::Device& device) {
+  const bool full = kernel.custom_call_cost() && kernel.custom_call_cost()->full_precision;
+  std::optional<ProductType> fastest;
+  for (const ir::OpId id : kernel.parameters()) {
+    const DType dtype = kernel.op(id).shape.dtype;
+    const bool indices = ir::is_integer(dtype) && ir::bits(dtype) > 8;
+    if (indices || dtype == DType::kPred) continue;
+    ProductType type = product_of(dtype, {.full = full}, device);
+    if (!fastest || product_peak(type, device) > product_peak(*fastest, device)) {
+      fastest = std::move(type);
+    }
+  }
+  return fastest ? *fastest : product_of(DType::kBF16, {}, device);
+}
+
+double multiply_add_operations(const hwdesc::Device& device) {
+  return device.execution == hwdesc::Execution::kScratchpad ? 1 : 2;
+}
+
 FlopsPerSecond product_peak(const ProductType& type, const hwdesc::Device& device) {
   if (type.on_unit()) return device.matrix_peak(ir::name(type.dtype)) / type.products;
-  const double multiply_add = device.execution == hwdesc::Execution::kScratchpad ? 1 : 2;
-  return device.vector_peak() * multiply_add / type.products;
+  return device.vector_peak() * multiply_add_operations(device) / type.products;
 }
 
 }  // namespace tilecast::analytical

@@ -29,8 +29,17 @@ struct ProductType {
 [[nodiscard]] ProductType product_type(const ir::Kernel& kernel, const ir::Op& op,
                                        const hwdesc::Device& device);
 
-// Operations of such products by second on the whole device: the unit's, or, where it takes none,
-// those of the lanes (a fused multiply-add a lane on GPUs and processors). 0: there are no lanes.
+// Of products in full precision: f32 as HIGHEST says, c64 as four of them.
+[[nodiscard]] ProductType full_product_type(ir::DType dtype, const hwdesc::Device& device);
+
+// Of a call with costs of its own: the fastest of the types of its operands; bf16 where none says.
+[[nodiscard]] ProductType call_product_type(const ir::Kernel& kernel, const hwdesc::Device& device);
+
+// Operations that one lane does at a time in a multiply-add: 2 on GPUs and processors.
+[[nodiscard]] double multiply_add_operations(const hwdesc::Device& device);
+
+// FLOP/s of such products on the whole device: the unit's, or, where it takes none, those of the
+// lanes. 0: there are none.
 [[nodiscard]] FlopsPerSecond product_peak(const ProductType& type, const hwdesc::Device& device);
 
 }  // namespace tilecast::analytical

@@ -39,7 +39,7 @@ double wave_step_bytes(const ProductBlock& product, double in_flight, double cap
     const double loaded = in_flight * load.bytes;
     const double shared = (load.by_row ? 1 : wave.rows) * (load.by_column ? 1 : wave.columns);
     alone += loaded;
-    together += loaded / std::clamp(shared, 1.0, in_flight);
+    together += loaded / std::clamp(shared, 1.0, in_flight) / load.broadcast;
   }
   const double waves = std::ceil(product.blocks / in_flight);
   const double everything = together * product.steps * waves;

@@ -21,6 +21,7 @@ struct ProductBlock {  // of a block tile; but for `schedule` whatever its stage
   struct Load {
     double bytes = 0;                        // of a step, in the worker's memory
     bool by_row = false, by_column = false;  // do the block's rows, columns choose what it is?
+    double broadcast = 1;  // matrices of the batch, one after the other, that share it
   };
   LoopSizes extents{};
   BlockSchedule schedule;

@@ -9,6 +9,7 @@
 #include "analytical/energy.h"
 #include "analytical/product_type.h"
 #include "analytical/transfer.h"
+#include "analytical/untiled.h"
 #include "analytical/winograd.h"
 #include "base/error.h"
 
@@ -23,16 +24,37 @@ struct Work {
   Seconds time;
 };
 
+struct Products {
+  double flops = 0;
+  ProductType type;
+};
+
+// Of a dot, convolution, solver or transform; none of other ops.
+std::optional<Products> products_of(const ir::Kernel& kernel, const Op& op,
+                                    const hwdesc::Device& device) {
+  const OpClass kind = ir::op_class(op.opcode);
+  const bool multiplies = kind == OpClass::kMatrix && op.operands.size() >= 2;
+  const bool solves = kind == OpClass::kLinearAlgebra && !op.operands.empty();
+  if (!multiplies && !solves) return std::nullopt;
+  const ir::Shape& a = kernel.op(op.operands[0]).shape;
+  const ir::Shape& b = kernel.op(op.operands[op.operands.size() > 1 ? 1 : 0]).shape;
+  if (multiplies) {
+    return Products{ir::matrix_flops(op.opcode, op.attrs, a, b, op.shape),
+                    product_type(kernel, op, device)};
+  }
+  return Products{
+      ir::linear_algebra_flops(op.opcode, op.attrs, a, b),
+      op.opcode == ir::Opcode::kFft ? ProductType{} : full_product_type(a.dtype, device)};
+}
+
 Work matrix_work(const ir::Kernel& kernel, const std::vector<double>& needed,
                  const hwdesc::Device& device) {
   Work work;
   for (std::size_t i = 0; i < kernel.ops().size(); ++i) {
-    const Op& op = kernel.ops()[i];
-    if (ir::op_class(op.opcode) != OpClass::kMatrix || op.operands.size() < 2) continue;
-    const Flops flops{needed[i] * static_cast<double>(ir::matrix_flops(
-                                      op.opcode, op.attrs, kernel.op(op.operands[0]).shape,
-                                      kernel.op(op.operands[1]).shape, op.shape))};
-    const FlopsPerSecond peak = product_peak(product_type(kernel, op, device), device);
+    const auto products = products_of(kernel, kernel.ops()[i], device);
+    if (!products) continue;
+    const Flops flops{needed[i] * products->flops};
+    const FlopsPerSecond peak = product_peak(products->type, device);
     work.flops += flops;
     if (peak.value > 0) work.time += flops / peak;
   }
@@ -97,22 +119,13 @@ void set_memory_roof(const hwdesc::Device& device, Roofs& roofs) {
   }
 }
 
-// The fastest any unit computes, whatever the types.
-FlopsPerSecond highest_peak(const hwdesc::Device& device) {
-  FlopsPerSecond peak = device.vector_peak();
-  for (const auto& [dtype, passes] : device.matrix.passes) {
-    peak = std::max(peak, device.matrix_peak(dtype));
-  }
-  return peak;
-}
-
 // A custom call with its own cost estimate: those FLOPs, and half the bytes each way.
-void set_custom_call_roofs(const ir::CustomCallCost& cost, const hwdesc::Device& device,
-                           Roofs& roofs) {
+void set_custom_call_roofs(const ir::Kernel& kernel, const hwdesc::Device& device, Roofs& roofs) {
+  const ir::CustomCallCost& cost = *kernel.custom_call_cost();
   const Bytes half{std::max(0.0, cost.bytes_accessed) / 2};
-  roofs.traffic = {half, half};
+  roofs.traffic = half.value > 0 ? Traffic{half, half} : distinct_traffic(kernel, device);
   roofs.flops = Flops{std::max(0.0, cost.flops)};
-  const FlopsPerSecond peak = highest_peak(device);
+  const FlopsPerSecond peak = product_peak(call_product_type(kernel, device), device);
   if (peak.value > 0) roofs.bounds[index_of(Bound::kMatrix)] = roofs.flops / peak;
 }
 
@@ -130,8 +143,10 @@ Roofs roofs_of(const ir::Kernel& kernel, const hwdesc::Device& device) {
   roofs.opaque = !custom && std::any_of(kernel.ops().begin(), kernel.ops().end(), [](const Op& op) {
     return op.opcode == ir::Opcode::kCustomCall;
   });
-  if (custom) {
-    set_custom_call_roofs(*custom, device, roofs);
+  if (kernel.on_host()) {
+    roofs.traffic = {};
+  } else if (custom) {
+    set_custom_call_roofs(kernel, device, roofs);
   } else {
     const std::vector<double> needed = needed_shares(kernel);
     const Work matrix = matrix_work(kernel, needed, device);
@@ -141,6 +156,7 @@ Roofs roofs_of(const ir::Kernel& kernel, const hwdesc::Device& device) {
     roofs.bounds[index_of(Bound::kMatrix)] = matrix.time;
     roofs.bounds[index_of(Bound::kVector)] = vector.time;
   }
+  roofs.bounds[index_of(Bound::kNetwork)] = host_link_time(kernel, device);
   if (collective_op(kernel) != nullptr) {
     roofs.bounds[index_of(Bound::kNetwork)] =
         collective_lower_bound(kernel, PayloadSize::kUnpadded, device);

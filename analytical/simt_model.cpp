@@ -44,7 +44,9 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
       input.in_loop |= space_.loops[i].reduction && stream.moved_by(i);
     }
     if (space_.matrix) {
-      input.by_row = stream.moved_by_any(space_.matrix->rows);
+      const int groups = space_.matrix->group_loop;  // other rows have other weights
+      input.by_row = stream.moved_by_any(space_.matrix->rows) ||
+                     (groups >= 0 && stream.moved_by(static_cast<std::size_t>(groups)));
       input.by_column = stream.moved_by_any(space_.matrix->columns);
     }
     if (looped_) input.again = passes_.times[input.stream.op.index()] - 1;
@@ -74,8 +76,30 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     max_splits_ = tiles.splits;
     depth_step_ = tiles.depth_step;
     if (depth_step_ > 0) set_run_slowdowns(kernel);
+    set_broadcasts();
     setup_s_ = engine.setup.value;
     shared_rate_ = device.scratchpad().bandwidth.value / workers_;
+  }
+}
+
+// Blocks of one matrix after the other that read the same data (keys of a group of query heads)
+// find it in the cache, where it holds one of them.
+void SimtModel::set_broadcasts() {
+  LoopSizes one;
+  one.fill(1);
+  for (std::size_t i = 0; i < space_.loops.size(); ++i) one[i] = space_.loops[i].size;
+  double matrices = 1;
+  for (const int loop : space_.matrix->batch) {
+    matrices *= static_cast<double>(one[loop]);
+    one[loop] = 1;
+  }
+  if (matrices <= 1) return;
+  GroupExtents groups = group_extents();
+  footprints_.evaluate(one, {groups.data(), groups.size()});
+  for (Input& input : inputs_) {
+    const double bytes = region_bytes(input.stream.array, groups[input.stream.group]);
+    if (bytes > cache_capacity_) continue;
+    input.broadcast = std::max(1.0, matrices * bytes / input.stream.once_bytes);
   }
 }
 
@@ -110,7 +134,9 @@ SimtModel::Block SimtModel::prepare(const TileConfig& tile, std::span<Extents> g
   block.extents = tile_extents(space_, tile);
   for (std::size_t i = 0; i < space_.loops.size(); ++i) {
     const Loop& loop = space_.loops[i];
-    const double covered = static_cast<double>(loop.size) / static_cast<double>(block.extents[i]);
+    if (loop.grouped) continue;
+    const double covered = static_cast<double>(loop.size) / static_cast<double>(block.extents[i]) +
+                           static_cast<double>(loop.revisits);
     (loop.reduction ? block.covered_steps : block.covered_blocks) *= covered;
     (loop.reduction ? block.steps : block.blocks) *= std::ceil(covered);
   }
@@ -318,7 +344,8 @@ SimtModel::Traffic SimtModel::traffic(const Block& block, const Launch& launch, 
     const double loaded = region_bytes(input.stream.array, groups[input.stream.group]) *
                           block.covered_blocks * (input.in_loop ? block.covered_steps : 1);
     const double once = std::min(input.stream.once_bytes, loaded);
-    const double by_wave = std::max(once, loaded / reuse(input, block, wave, together));
+    const double by_wave =
+        std::max(once, loaded / (reuse(input, block, wave, together) * input.broadcast));
     const double multicast = input.in_loop ? reuse(input, block, cluster, clustered) : 1;
     moved.cache_read += loaded / multicast;
     const double from_dram = once + (by_wave - once) * missed;

@@ -55,6 +55,7 @@ class SimtModel final : public TileModel {
     MemoryStream stream;
     bool in_loop = false;                    // loaded again every step
     bool by_row = false, by_column = false;  // of a product: do rows, columns choose what it is?
+    double broadcast = 1;     // matrices of the batch that are the same data, one after the other
     double run_slowdown = 1;  // of main memory, by the pieces of rows that steps read
     double again = 0;         // further passes over it, when rows are not held
   };
@@ -85,6 +86,7 @@ class SimtModel final : public TileModel {
   [[nodiscard]] ComputeTime compute_time(const Block& block, std::span<const Extents> groups,
                                          BoundMask removed) const;
   [[nodiscard]] double step_depth(double depth) const;
+  void set_broadcasts();
   void set_run_slowdowns(const ir::Kernel& kernel);
   [[nodiscard]] UnitCycles multiply(const LoopSizes& extents) const;
   [[nodiscard]] double shared_memory_s(const LoopSizes& extents) const;

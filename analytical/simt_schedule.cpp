@@ -135,7 +135,8 @@ ProductBlock SimtModel::product_block(const TileConfig& tile, BoundMask removed,
   double blocks = 1;
   for (std::size_t i = 0; i < space_.loops.size(); ++i) {
     const Loop& loop = space_.loops[i];
-    if (!loop.reduction) blocks *= static_cast<double>(base::ceil_div(loop.size, block.extents[i]));
+    if (loop.reduction || loop.grouped) continue;
+    blocks *= static_cast<double>(base::ceil_div(loop.size, block.extents[i]) + loop.revisits);
   }
   ProductBlock product{.extents = block.extents,
                        .schedule = schedule_of(tile, block.extents, groups),
@@ -148,7 +149,7 @@ ProductBlock SimtModel::product_block(const TileConfig& tile, BoundMask removed,
     if (!input.in_loop) continue;
     const Extents& region = groups[input.stream.group];
     const double bytes = resident_bytes(input.stream.array, region);
-    product.loads.push_back({bytes, input.by_row, input.by_column});
+    product.loads.push_back({bytes, input.by_row, input.by_column, input.broadcast});
     product.cache_bytes += bytes * (1 + run_cost / contiguous_bytes(input.stream.array, region));
   }
   product.finish_s = compute_.overlapped(compute_.epilogue(groups).without(removed)) * cycle_s_;

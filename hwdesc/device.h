@@ -42,6 +42,7 @@ struct Device {
   Multiplexing multiplexing;
   NativeTile native_tile;
   std::optional<Interconnect> interconnect;
+  std::optional<HostLink> host_link;
   Dispatch dispatch;
   std::optional<Energy> energy;
   std::vector<PublishedPeak> published;

@@ -123,6 +123,12 @@ struct Interconnect {
   Provenance provenance;
 };
 
+struct HostLink {
+  BytesPerSecond bandwidth;  // one way, of the chip
+  Seconds latency;           // of one transfer
+  Provenance provenance;
+};
+
 struct Dispatch {
   Seconds kernel_launch;  // on-device time between kernels
   Seconds host;           // host-side dispatch, reported apart

@@ -205,6 +205,15 @@ void walk_interconnect(SchemaVisitor& v, std::optional<Interconnect>& described)
   }
 }
 
+void walk_host_link(SchemaVisitor& v, std::optional<HostLink>& described) {
+  using enum UnitKind;
+  HostLink& link = described ? *described : described.emplace();
+  quantity(v, {"bandwidth", kBandwidth, 1e3, 1e15, kRequired, "one way, of the chip"},
+           link.bandwidth);
+  quantity(v, {"latency", kTime, 0, 1, kRequired, "of one transfer"}, link.latency);
+  walk_provenance(v, link.provenance);
+}
+
 void walk_dispatch(SchemaVisitor& v, Dispatch& dispatch) {
   using enum UnitKind;
   quantity(v, {"kernel_launch", kTime, 0, 1, kRequired, "on-device time between kernels"},
@@ -332,6 +341,8 @@ void walk(SchemaVisitor& v, Device& device) {
              device.native_tile, walk_native_tile, !device.native_tile.provenance.source.empty());
   walk_block(v, {"interconnect", kOptional, "links between chips"}, device.interconnect,
              walk_interconnect, device.interconnect.has_value());
+  walk_block(v, {"host_link", kOptional, "to the memory of the host (PCIe, NVLink-C2C)"},
+             device.host_link, walk_host_link, device.host_link.has_value());
   walk_block(v, {"dispatch", kRequired, "cost of starting work"}, device.dispatch, walk_dispatch);
   walk_block(v, {"energy", kOptional, "energy of work, power; absent: not described"},
              device.energy, walk_energy, device.energy.has_value());

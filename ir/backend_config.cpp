@@ -144,6 +144,31 @@ BackendConfig read_backend_config(std::string_view text) {
   return config;
 }
 
+std::optional<AttentionConfig> read_attention(std::string_view text) {
+  constexpr std::string_view kKey = "cudnn_fmha_backend_config";
+  if (text.find(kKey) == std::string_view::npos) return std::nullopt;
+  const std::optional<Json> json = parsed(text);
+  const Json* config = json ? find(*json, kKey.data()) : nullptr;
+  const Json* scores = config ? find(*config, "intermediate_tensor_shape") : nullptr;
+  AttentionConfig attention;
+  if (scores == nullptr || !read_bounds(*scores, "dimensions", attention.scores)) {
+    return std::nullopt;
+  }
+  if (attention.scores.empty()) return std::nullopt;
+  constexpr std::string_view kProduct = "_dot_dimension_numbers", kGradient = "grad";
+  bool backward = false;
+  for (const auto& [key, value] : config->items()) {
+    if (!key.ends_with(kProduct)) continue;
+    ++attention.products;
+    backward |= key.find(kGradient) != std::string::npos;
+  }
+  if (backward) ++attention.products;  // the scores, computed again
+  const Json* mask = find(*config, "mask_type");
+  attention.causal = mask != nullptr && mask->is_string() &&
+                     mask->get_ref<const std::string&>().find("CAUSAL") != std::string::npos;
+  return attention.products > 0 ? std::optional(attention) : std::nullopt;
+}
+
 std::optional<DotDims> read_gemm_dims(std::string_view text) {
   if (text.find("dot_dimension_numbers") == std::string_view::npos) return std::nullopt;
   const std::optional<Json> json = parsed(text);

@@ -21,6 +21,14 @@ struct BackendConfig {
 
 // `text` is the attribute's raw text, either a JSON dictionary or a quoted string holding one.
 [[nodiscard]] BackendConfig read_backend_config(std::string_view text);
+// Attention that XLA:GPU gives to cuDNN.
+struct AttentionConfig {
+  Dims scores;          // of the intermediate array: batch, head, query, key
+  int products = 0;     // of scores' size: 2 forward, 5 backward (4, and the scores again)
+  bool causal = false;  // half of the scores count
+};
+// Nothing where the text holds no such configuration that we understand.
+[[nodiscard]] std::optional<AttentionConfig> read_attention(std::string_view text);
 // `dot_dimension_numbers` of a product that XLA:GPU gives to a library; nothing where there are
 // none that we understand.
 [[nodiscard]] std::optional<DotDims> read_gemm_dims(std::string_view text);

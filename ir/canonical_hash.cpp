@@ -29,6 +29,7 @@ class Canonical {
       hash_.add(number_[buffer.index()]);
     }
     hash_.add(static_cast<std::uint64_t>(kernel_.group_size()));
+    if (kernel_.on_host()) hash_.add(std::uint64_t{1});
     return hash_;
   }
 

@@ -52,8 +52,9 @@ struct CompilerTile {
   std::optional<double> estimated_cycles;
 };
 
-struct CustomCallCost {  // from the dump's cost_estimate, when present
+struct CustomCallCost {  // from the dump's cost_estimate, or what a library call says of itself
   double flops = 0, transcendentals = 0, bytes_accessed = 0;
+  bool full_precision = false;  // f32 is multiplied as it is
 };
 
 class Kernel {
@@ -79,6 +80,8 @@ class Kernel {
   // For collectives: devices in one group, and how it was known ("replica_groups", "module", ...).
   [[nodiscard]] std::int64_t group_size() const { return content_->group_size; }
   [[nodiscard]] const DeviceGroups& device_groups() const;
+  // Computed by the host beside the device (`execution_thread="host"`).
+  [[nodiscard]] bool on_host() const { return content_->on_host; }
   // In-place: outputs[i] shares the buffer of parameters[j] (dynamic-update-slice, aliasing).
   [[nodiscard]] std::span<const std::pair<std::size_t, std::size_t>> in_place() const {
     return content_->in_place;
@@ -98,6 +101,7 @@ class Kernel {
     std::optional<CompilerTile> tile;
     std::optional<CustomCallCost> custom_cost;
     std::int64_t group_size = 1;
+    bool on_host = false;
     std::vector<std::pair<std::size_t, std::size_t>> in_place;
   };
   std::string name_, op_name_;
@@ -125,6 +129,7 @@ class KernelBuilder {
   void set_compiler_tile(CompilerTile tile) { content_.tile = std::move(tile); }
   void set_custom_call_cost(CustomCallCost cost) { content_.custom_cost = cost; }
   void set_group_size(std::int64_t devices) { content_.group_size = devices; }
+  void set_on_host(bool on_host) { content_.on_host = on_host; }
   void set_device_groups(DeviceGroups groups);
   void add_in_place(std::size_t output, std::size_t parameter) {
     content_.in_place.emplace_back(output, parameter);

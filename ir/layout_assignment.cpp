@@ -250,6 +250,13 @@ class LayoutAssigner {
   std::vector<Known> known_ = std::vector<Known>(kSlots);
 };
 
+void pack(Shape& shape) {
+  std::ranges::for_each(shape.elements, pack);
+  if (!shape.is_array() || bits(shape.dtype) >= 8) return;
+  if (!shape.layout) shape.layout = default_layout(shape.rank());
+  if (shape.layout->element_bits == 0) shape.layout.edit().element_bits = bits(shape.dtype);
+}
+
 bool is_tiled(const Shape& shape) {
   return (shape.layout && !shape.layout->tiles.empty()) ||
          std::any_of(shape.elements.begin(), shape.elements.end(), is_tiled);
@@ -273,12 +280,12 @@ Layout device_layout(const Shape& shape, const LayoutRules& rules) {
   check(rules);
   Layout layout = shape.layout ? *shape.layout : default_layout(shape.rank());
   layout.tiles.clear();
+  if (bits(shape.dtype) < 8) layout.element_bits = bits(shape.dtype);
   if (!rules.tiled) return layout;
   if (shape.rank() >= 2) {
     const Dims order = choose_order(layout.minor_to_major, PaddingCost(shape, rules));
     return ordered_layout(shape, order, rules);
   }
-  if (bits(shape.dtype) < 8) layout.element_bits = bits(shape.dtype);
   assign_vector_tiles(layout, shape, rules);
   return layout;
 }
@@ -295,6 +302,12 @@ std::array<Layout, 3> convolution_layouts(const ConvDims& dims, const Shape& inp
                     : device_layout(shape, rules);
   }
   return layouts;
+}
+
+void pack_narrow_types(Module& module) {
+  for (Computation& computation : module.computations) {
+    for (Instruction& op : computation.instructions) pack(op.shape);
+  }
 }
 
 Module assign_layouts(Module module, const LayoutRules& rules) {

@@ -31,6 +31,9 @@ struct LayoutRules {
 // Tiled rules: arrays without a tiling get one, others keep theirs. Untiled rules: tilings are
 // dropped, the order of dimensions stays. Throws Error for rules that are not positive.
 [[nodiscard]] Module assign_layouts(Module module, const LayoutRules& rules);
+// Elements of less than a byte lie side by side, as XLA packs them on every machine
+// (SubByteNormalization): E(4) where the module does not say otherwise.
+void pack_narrow_types(Module& module);
 // The layout one array gets on its own: the dimension order as given unless another one saves a
 // quarter of the padded size or more; then the one that pads least.
 [[nodiscard]] Layout device_layout(const Shape& shape, const LayoutRules& rules);

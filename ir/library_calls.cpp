@@ -19,6 +19,26 @@ bool is_library_convolution(std::string_view target) {
          target == "__cudnn$convBiasActivationForward";
 }
 
+bool is_library_selection(std::string_view target) {
+  return target == "TopK" || target == "__gpu$TopK";
+}
+
+// The k largest of a row, with their places.
+std::optional<Instruction> selection(const Instruction& call) {
+  const auto* attrs = call.get<CustomCallAttrs>();
+  if (!attrs || !is_library_selection(attrs->target) || call.operands.size() != 1 ||
+      !call.shape.is_tuple() || call.shape.elements.size() != 2) {
+    return std::nullopt;
+  }
+  const Shape& values = call.shape.elements.front();
+  if (!values.is_array() || values.dims.empty()) return std::nullopt;
+  Instruction op = call;
+  op.called.clear();
+  op.opcode = Opcode::kTopK;
+  op.attrs = IndexAttrs{values.dims.back()};
+  return op;
+}
+
 // The operation that the call performs; nothing where it is another one, or does not say.
 std::optional<Instruction> performed(const Module& module, const Computation& computation,
                                      const Instruction& call) {
@@ -63,10 +83,11 @@ bool takes_first_result(const Instruction& user) {
   return user.opcode == Opcode::kGetTupleElement && element && element->index == 0;
 }
 
-bool replace_calls(const Module& module, Computation& computation) {
+// `is_entry`: the scratch memory beside the result of its root is nobody's.
+bool replace_calls(const Module& module, Computation& computation, bool is_entry) {
   std::vector<Instruction>& instructions = computation.instructions;
   std::vector<bool> only_first(instructions.size(), true);  // of its results is used
-  only_first[computation.root.index()] = false;
+  only_first[computation.root.index()] = is_entry;
   for (const Instruction& user : instructions) {
     if (takes_first_result(user)) continue;
     for (const InstrId operand : user.operands) only_first[operand.index()] = false;
@@ -74,6 +95,11 @@ bool replace_calls(const Module& module, Computation& computation) {
   std::vector<bool> was_tuple(instructions.size());
   bool replaced = false;
   for (std::size_t i = 0; i < instructions.size(); ++i) {
+    if (auto selected = selection(instructions[i])) {
+      instructions[i] = *std::move(selected);
+      replaced = true;
+      continue;
+    }
     const bool is_tuple = instructions[i].shape.is_tuple();
     if (is_tuple && !only_first[i]) continue;
     std::optional<Instruction> op = performed(module, computation, instructions[i]);
@@ -94,7 +120,8 @@ bool has_library_call(const Module& module) {
   return std::ranges::any_of(module.computations, [](const Computation& computation) {
     return std::ranges::any_of(computation.instructions, [](const Instruction& op) {
       const auto* call = op.get<CustomCallAttrs>();
-      return call && (is_library_product(call->target) || is_library_convolution(call->target));
+      return call && (is_library_product(call->target) || is_library_convolution(call->target) ||
+                      is_library_selection(call->target));
     });
   });
 }
@@ -105,8 +132,9 @@ std::optional<Module> with_library_calls_replaced(const Module& module) {
   if (!has_library_call(module)) return std::nullopt;
   Module result = module;
   bool replaced = false;
-  for (Computation& computation : result.computations) {
-    replaced = replace_calls(module, computation) || replaced;
+  for (std::size_t i = 0; i < result.computations.size(); ++i) {
+    const bool is_entry = ComputationId(i) == module.entry;
+    replaced = replace_calls(module, result.computations[i], is_entry) || replaced;
   }
   if (!replaced) return std::nullopt;
   return result;

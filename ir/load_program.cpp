@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "ir/fusion/fusion_space.h"
 #include "ir/verify/verifier.h"
@@ -10,10 +12,31 @@ namespace tilecast::ir {
 
 namespace {
 
+// Arrays that a sharding cuts, in HLO or kept from StableHLO.
+bool has_tiled_sharding(const Module& module) {
+  const auto cuts = [](const Instruction& op) {
+    return std::ranges::any_of(*op.raw, [](const RawAttr& attr) {
+      const bool holds = attr.key == "sharding" || attr.key == "frontend_attributes";
+      return holds && attr.value.find("devices=[") != std::string::npos;
+    });
+  };
+  return std::ranges::any_of(module.computations, [&](const Computation& computation) {
+    return std::ranges::any_of(computation.instructions, cuts);
+  });
+}
+
 // Fuses what is not optimised yet, and notes what was assumed.
 LoadedModule prepared(LoadedModule loaded, const LoadOptions& options) {
   for (const std::string& warning : loaded.module.warnings) loaded.notes.push_back({warning});
   const bool optimised = is_optimised(loaded.module);
+  loaded.optimised = optimised;
+  if (!optimised) pack_narrow_types(loaded.module);
+  if (!optimised && loaded.module.num_partitions > 1 && has_tiled_sharding(loaded.module)) {
+    loaded.notes.push_back(
+        {fmt::format("not partitioned: its shardings over {} devices are not applied; every time "
+                     "is that of the whole program on one (give the module after partitioning)",
+                     loaded.module.num_partitions)});
+  }
   if (!options.fusion.empty()) {
     if (optimised) {
       throw Error(fmt::format("{}: is fused already; {} needs the program from before that",
@@ -34,6 +57,14 @@ ProgramOptions program_options(const LoadOptions& options) {
   return {.default_trip_count = options.trip_count, .jobs = options.jobs};
 }
 
+DeviceProgram with_notes(Program program, std::vector<Note> notes) {
+  if (program.kernels().empty()) {
+    notes.push_back(
+        {"no kernel: the program passes on arguments and constants, or computes nothing"});
+  }
+  return {std::move(program), std::move(notes)};
+}
+
 }  // namespace
 
 LoadedModule load_module(const std::string& path, const LoadOptions& options) {
@@ -49,6 +80,10 @@ LoadedModule load_module(base::SourceText text, const LoadOptions& options) {
 DeviceProgram program_for(LoadedModule loaded, const LayoutRules& layout,
                           const LoadOptions& options) {
   const bool has_tiles = has_device_layouts(loaded.module);
+  if (has_tiles != layout.tiled && loaded.optimised) {
+    loaded.notes.push_back({fmt::format("compiled for {}: its fusions and library calls are kept",
+                                        has_tiles ? "a TPU" : "a GPU or a processor")});
+  }
   if (has_tiles == layout.tiled) return program_as_dumped(loaded, options);
   Module laid_out = assign_layouts(std::move(loaded.module), layout);
   loaded.notes.push_back({has_tiles ? "tiled layouts of the file dropped: the device has none"
@@ -56,11 +91,11 @@ DeviceProgram program_for(LoadedModule loaded, const LayoutRules& layout,
   if (const std::size_t kept = keep_on_chip(laid_out, layout.scratchpad); kept > 0) {
     loaded.notes.push_back({fmt::format("{} results stay on chip between kernels", kept)});
   }
-  return {make_program(laid_out, program_options(options)), std::move(loaded.notes)};
+  return with_notes(make_program(laid_out, program_options(options)), std::move(loaded.notes));
 }
 
 DeviceProgram program_as_dumped(const LoadedModule& loaded, const LoadOptions& options) {
-  return {make_program(loaded.module, program_options(options)), loaded.notes};
+  return with_notes(make_program(loaded.module, program_options(options)), loaded.notes);
 }
 
 }  // namespace tilecast::ir

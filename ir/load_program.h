@@ -27,6 +27,7 @@ struct LoadedModule {
   std::string file;
   Module module;
   std::vector<Note> notes;
+  bool optimised = false;  // as read: a compiler fused it, scheduled it or laid its arrays out
 };
 
 // One program on one device, with the notes of loading beside it.

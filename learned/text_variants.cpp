@@ -122,6 +122,7 @@ ir::Kernel reordered(const ir::Kernel& kernel, std::mt19937_64& random) {
   builder.set_op_name(std::string(kernel.op_name()));
   builder.set_work(kernel.work());
   builder.set_group_size(kernel.group_size());
+  builder.set_on_host(kernel.on_host());
   if (kernel.compiler_tile()) builder.set_compiler_tile(*kernel.compiler_tile());
   if (kernel.custom_call_cost()) builder.set_custom_call_cost(*kernel.custom_call_cost());
   for (const auto& [output, parameter] : kernel.in_place()) builder.add_in_place(output, parameter);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "analytical/distinct_traffic.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ir/canonical_hash.h"
@@ -19,9 +20,19 @@ using analytical::Estimate;
 
 constexpr std::size_t kBatch = 16;  // kernels that a model is asked about by one thread in one go
 
+// Its own computations, and arrays in its memory.
+bool uses_host(const ir::Kernel& kernel) {
+  const auto on_host = [&](ir::OpId id) {
+    return kernel.op(id).shape.memory_space() == analytical::kHostMemory;
+  };
+  return kernel.on_host() || std::ranges::any_of(kernel.parameters(), on_host) ||
+         std::ranges::any_of(kernel.outputs(), on_host);
+}
+
 Lane lane_of(const ir::ScheduledKernel& scheduled) {
   if (ir::op_class(scheduled.kernel.opcode()) == ir::OpClass::kCollective) return Lane::kNetwork;
-  return scheduled.asynchronous ? Lane::kDma : Lane::kCompute;
+  if (!scheduled.asynchronous) return Lane::kCompute;
+  return uses_host(scheduled.kernel) ? Lane::kHost : Lane::kDma;
 }
 
 struct Asked {

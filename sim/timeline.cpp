@@ -15,6 +15,8 @@ std::string_view name(Lane lane) {
       return "dma";
     case Lane::kNetwork:
       return "network";
+    case Lane::kHost:
+      return "host";
   }
   return "";
 }

@@ -20,9 +20,9 @@
 
 namespace tilecast::sim {
 
-enum class Lane : std::uint8_t { kCompute, kDma, kNetwork };
-inline constexpr std::size_t kLaneCount = 3;
-[[nodiscard]] std::string_view name(Lane lane);  // "compute", "dma", "network"
+enum class Lane : std::uint8_t { kCompute, kDma, kNetwork, kHost };
+inline constexpr std::size_t kLaneCount = 4;
+[[nodiscard]] std::string_view name(Lane lane);  // "compute", "dma", "network", "host"
 
 struct Task {
   Seconds duration;  // all launches together, >= 0

@@ -186,9 +186,11 @@ float matrix_flops(Opcode opcode, const OpAttrs& attrs, const Shape& lhs, const 
   }
   const auto* dot = attrs.get<DotAttrs>();
   if (dot == nullptr) return 0;
-  // XLA leaves out the first result dimensions of a ragged-dot, one per rhs group dimension.
-  return dot_flops(dot->dims, opcode == Opcode::kRaggedDot ? dot->dims.rhs_group.size() : 0, lhs,
-                   result);
+  // Groups along the contraction make a result each, of their part of it: all of it once.
+  const bool group_results =
+      opcode == Opcode::kRaggedDot && dot->dims.rhs_group.empty() &&
+      std::ranges::count(dot->dims.lhs_contracting, dot->dims.lhs_ragged[0]) > 0;
+  return dot_flops(dot->dims, group_results ? 1 : 0, lhs, result);
 }
 
 }  // namespace tilecast::ir

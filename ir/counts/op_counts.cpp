@@ -67,8 +67,7 @@ void count_triangular_solve(const CountedOp& op, WorkCounts& counts) {
   const long double half_a = real(op.operand_size(0)) / 2;
   set_operand(counts, 0, half_a);
   counts.bytes_accessed = saturated(real(op.result_size()) + half_a + real(op.operand_size(1)));
-  const long double n = a.dims.empty() ? 1 : real(a.dims.back());
-  counts.flops = saturated(kFmaFlops * n * real(element_count(op.operand_shape(1))));
+  counts.flops = saturated(linear_algebra_flops(op.op.opcode, op.op.attrs, a, op.operand_shape(1)));
 }
 
 void count_cholesky(const CountedOp& op, WorkCounts& counts) {
@@ -78,20 +77,13 @@ void count_cholesky(const CountedOp& op, WorkCounts& counts) {
   set_operand(counts, 0, bytes / 2);
   counts.output_bytes = saturated(bytes / 2);
   counts.bytes_accessed = saturated(bytes);
-  const long double n = a.dims.empty() ? 1 : real(a.dims.back());
-  counts.flops = saturated(std::floor(n * real(element_count(a)) / 3));
+  counts.flops = saturated(std::floor(linear_algebra_flops(op.op.opcode, op.op.attrs, a, a)));
 }
 
 void count_fft(const CountedOp& op, WorkCounts& counts) {
-  const auto* attrs = op.op.get<FftAttrs>();
-  if (attrs == nullptr || op.operand_count() == 0) return;
-  constexpr long double kFmasPerComplexMultiply = 4;
-  long double factors = 1;
-  for (const std::int64_t length : attrs->length) {
-    factors *= length > 0 ? std::bit_width(static_cast<std::uint64_t>(length)) - 1 : 0;
-  }
-  counts.flops = saturated(kFmaFlops * kFmasPerComplexMultiply * factors *
-                           real(first_result_elements(op.operand_shape(0))));
+  if (op.operand_count() == 0) return;
+  const Shape& input = op.operand_shape(0);
+  counts.flops = saturated(linear_algebra_flops(op.op.opcode, op.op.attrs, input, input));
 }
 
 void count_sort(const CountedOp& op, WorkCounts& counts) {
@@ -211,6 +203,23 @@ void count_arithmetic(const CountedOp& op, WorkCounts& counts) {
 }
 
 }  // namespace
+
+double linear_algebra_flops(Opcode opcode, const OpAttrs& attrs, const Shape& a, const Shape& b) {
+  const double n = a.dims.empty() ? 1 : static_cast<double>(a.dims.back());
+  if (opcode == Opcode::kTriangularSolve) {
+    return kFmaFlops * n * static_cast<double>(element_count(b));
+  }
+  const auto elements = static_cast<double>(element_count(a));
+  if (opcode == Opcode::kCholesky) return n * elements / 3;
+  const auto* fft = attrs.get<FftAttrs>();
+  if (opcode != Opcode::kFft || fft == nullptr) return 0;
+  constexpr double kFmasPerComplexMultiply = 4;
+  double factors = 1;
+  for (const std::int64_t length : fft->length) {
+    factors *= length > 0 ? std::bit_width(static_cast<std::uint64_t>(length)) - 1 : 0;
+  }
+  return kFmaFlops * kFmasPerComplexMultiply * factors * elements;
+}
 
 std::int64_t first_result_elements(const Shape& shape) {
   return element_count(shape.is_tuple() && !shape.elements.empty() ? shape.elements.front()

@@ -61,8 +61,14 @@ class WorkCounter {
 [[nodiscard]] std::int64_t valid_positions(std::int64_t input_size, std::int64_t output_size,
                                            const WindowDim& window);
 
-// FLOPs of a convolution, dot, scaled-dot or ragged-dot by XLA's rules; 0 for other opcodes.
+// FLOPs of a convolution, dot, scaled-dot or ragged-dot by XLA's rules, but that all rows of a
+// ragged-dot count (XLA leaves out its first result dimension); 0 for other opcodes.
 [[nodiscard]] float matrix_flops(Opcode opcode, const OpAttrs& attrs, const Shape& lhs,
                                  const Shape& rhs, const Shape& result);
+
+// FLOPs of an fft, cholesky or triangular-solve of `a` (and the right sides `b`) by XLA's rules:
+// 8 n log2(n) a transform, n^3 / 3, 2 n^2 a column; 0 for other opcodes.
+[[nodiscard]] double linear_algebra_flops(Opcode opcode, const OpAttrs& attrs, const Shape& a,
+                                          const Shape& b);
 
 }  // namespace tilecast::ir

@@ -21,6 +21,7 @@ bool is_optimised(const Module& module) {
 }
 
 Module fuse(Module module, const FusionOptions& options) {
+  module = with_copies(std::move(module));
   FreshNames names(module);
   return with_plans(tidied(std::move(module)), names,
                     [&](const Computation& computation, std::size_t) {

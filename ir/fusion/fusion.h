@@ -21,6 +21,10 @@ struct FusionOptions {
 // A module counts as optimised when it holds a fusion instruction, is scheduled, or has
 // device layouts.
 [[nodiscard]] bool is_optimised(const Module& module);
+// A module from before copy insertion with the copies that its updates in place need (XLA's
+// CopyInsertion): of constants, of parameters that the caller does not give away
+// (input_output_alias), of arrays that are read after the update.
+[[nodiscard]] Module with_copies(Module module);
 // Returns the module with fusions formed in every sequential computation. That it means something
 // (ir/verify/verifier.h) is shown on thousands of random modules, not checked again in each run.
 // Large modules are worth moving in.

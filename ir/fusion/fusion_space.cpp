@@ -72,7 +72,7 @@ FusionSpace::FusionSpace(Module module, const FusionOptions& options)
     : options_(options),
       highest_number_(FreshNames(module).highest()),
       sequential_(sequential_computations(module)) {
-  module_ = tidied(std::move(module));
+  module_ = tidied(with_copies(std::move(module)));
   for (std::size_t i = 0; i < module_.computations.size(); ++i) {
     graphs_.emplace_back(module_.computations[i]);
     slots_.emplace_back(kSteps * graphs_[i].edges(), FusionChoices::kNone);

@@ -1,6 +1,7 @@
 // What a kernel writes in place: an output that is a parameter of which only some elements change
-// (a row of a KV cache, the stacked output of a scan, the rows of an embedding that got a gradient).
-// One rule for time, traffic, energy and memory: the least that is written is the update.
+// (a row of a KV cache, the stacked output of a scan, the rows of an embedding that got a
+// gradient). One rule for time, traffic, energy and memory: the least that is written is the
+// update.
 //
 // A dynamic-update-slice or scatter counts whose target is, through bitcasts, reshapes and further
 // such updates, a parameter of the kernel; a target that the kernel makes itself is written whole.

@@ -30,6 +30,7 @@ Fingerprint fingerprint(const Kernel& kernel) {
   hash.add(static_cast<double>(kernel.work().flops));
   hash.add(static_cast<double>(kernel.work().bytes_accessed));
   hash.add(static_cast<std::uint64_t>(kernel.group_size()));
+  if (kernel.on_host()) hash.add(std::uint64_t{1});
   if (const auto& tile = kernel.compiler_tile()) {
     for (const Dims* bounds : {&tile->kernel_bounds, &tile->output_bounds, &tile->input_bounds}) {
       hash.add(*bounds);
@@ -39,6 +40,7 @@ Fingerprint fingerprint(const Kernel& kernel) {
     hash.add(cost->flops);
     hash.add(cost->transcendentals);
     hash.add(cost->bytes_accessed);
+    if (cost->full_precision) hash.add(1.0);
   }
   return hash.result();
 }

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <tuple>
 
 #include "base/error.h"
 #include "ir/backend_config.h"
 #include "ir/collective_groups.h"
 #include "ir/kernels/kernel_inliner.h"
+#include "ir/library_costs.h"
 #include "ir/schedule_order.h"
 
 namespace tilecast::ir {
@@ -35,8 +37,29 @@ bool inlines(Opcode opcode) {
   return opcode == Opcode::kFusion || opcode == Opcode::kCall || opcode == Opcode::kAsyncStart;
 }
 
+// One product is written in one way: pairs of contracted dimensions in the order of the left
+// operand's.
+OpAttrs in_order(const OpAttrs& attrs) {
+  OpAttrs ordered = attrs;
+  DotDims& dims = ordered.edit<DotAttrs>().dims;
+  std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
+  for (std::size_t i = 0; i < dims.lhs_contracting.size(); ++i) {
+    pairs.emplace_back(dims.lhs_contracting[i], dims.rhs_contracting[i]);
+  }
+  std::ranges::sort(pairs);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    std::tie(dims.lhs_contracting[i], dims.rhs_contracting[i]) = pairs[i];
+  }
+  return ordered;
+}
+
 // Large literals stay in the module: a kernel needs their shape only.
 OpAttrs kept_attrs(const Instruction& instruction) {
+  if (const auto* dot = instruction.get<DotAttrs>()) {
+    const DotDims& dims = dot->dims;
+    const bool paired = dims.lhs_contracting.size() == dims.rhs_contracting.size();
+    if (paired && !std::ranges::is_sorted(dims.lhs_contracting)) return in_order(instruction.attrs);
+  }
   const auto* constant = instruction.get<ConstantAttrs>();
   if (constant == nullptr || constant->literal.text.size() <= kKeptLiteralText) {
     return instruction.attrs;
@@ -266,7 +289,7 @@ std::size_t KernelInliner::expected_ops() const {
   return ops;
 }
 
-Kernel KernelInliner::build(const Instruction& worker, WorkCounts work) {
+Kernel KernelInliner::build(const Computation& where, const Instruction& worker, WorkCounts work) {
   std::vector<Value> operands;
   for (const InstrId id : instruction_.operands) operands.push_back(outside_value(id));
   builder_.reserve(expected_ops());
@@ -285,12 +308,19 @@ Kernel KernelInliner::build(const Instruction& worker, WorkCounts work) {
   builder_.set_work(std::move(work));
   builder_.set_opcode(worker.opcode);
   builder_.set_group_size(group_size(module_, worker));
+  const std::vector<ComputationId>& called = instruction_.called;
+  builder_.set_on_host(!called.empty() && module_.at(called[0]).execution_thread == "host");
   builder_.set_device_groups(device_groups(module_, worker));
-  read_config(worker);
+  read_config(where, worker);
   return builder_.build(std::move(out));
 }
 
-void KernelInliner::read_config(const Instruction& instruction) {
+void KernelInliner::read_config(const Computation& where, const Instruction& instruction) {
+  if (instruction.opcode == Opcode::kCustomCall) {
+    std::vector<Shape> operands;
+    for (const InstrId id : instruction.operands) operands.push_back(where.at(id).shape);
+    if (const auto cost = library_cost(instruction, operands)) builder_.set_custom_call_cost(*cost);
+  }
   if (instruction.backend_config->empty()) return;
   BackendConfig config = read_backend_config(*instruction.backend_config);
   if (config.tile) builder_.set_compiler_tile(std::move(*config.tile));
@@ -302,7 +332,8 @@ WiredKernel make_wired_kernel(const Module& module, ComputationId computation, I
   const auto [where, what] = working_instruction(module, computation, instruction);
   const Instruction& start = module.at(computation).at(instruction);
   KernelInliner inliner(module, computation, start, counter);
-  Kernel kernel = inliner.build(module.at(where).at(what), counter.of(where, what));
+  Kernel kernel =
+      inliner.build(module.at(where), module.at(where).at(what), counter.of(where, what));
   return {std::move(kernel), inliner.take_sources()};
 }
 

@@ -13,7 +13,7 @@ class KernelInliner {
   KernelInliner(const Module& module, ComputationId computation, const Instruction& instruction,
                 WorkCounter& counter);
   // `worker` is the instruction itself, or the one that an async-start wraps.
-  [[nodiscard]] Kernel build(const Instruction& worker, WorkCounts work);
+  [[nodiscard]] Kernel build(const Computation& where, const Instruction& worker, WorkCounts work);
   // Of the parameters, once the kernel is built.
   [[nodiscard]] std::vector<ArraySource> take_sources() { return std::move(sources_); }
 
@@ -47,7 +47,7 @@ class KernelInliner {
   void note_in_place(const std::vector<OpId>& outputs, const std::vector<Value>& operands);
   [[nodiscard]] std::optional<std::size_t> updated_parameter(OpId output) const;
   [[nodiscard]] std::optional<std::size_t> parameter_at(OpId id) const;
-  void read_config(const Instruction& instruction);
+  void read_config(const Computation& where, const Instruction& instruction);
 
   const Module& module_;
   const Computation& caller_;

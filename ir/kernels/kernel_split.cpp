@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 
 #include "base/error.h"
@@ -96,6 +97,39 @@ std::vector<Kernel> split_kernel(const Kernel& kernel, Launches launches) {
     if (stored[i]) result.push_back(Launch(kernel, stored, OpId(i)).build());
   }
   return result;
+}
+
+Kernel kernel_of_outputs(const Kernel& kernel, std::span<const std::size_t> outputs) {
+  std::vector<bool> needed(kernel.ops().size(), false);
+  for (const std::size_t output : outputs) needed[kernel.outputs()[output].index()] = true;
+  for (std::size_t i = needed.size(); i-- > 0;) {
+    if (!needed[i]) continue;
+    for (const OpId operand : kernel.ops()[i].operands) needed[operand.index()] = true;
+  }
+  KernelBuilder builder(kernel.name(), kernel.opcode());
+  std::vector<OpId> place(needed.size());
+  std::vector<std::size_t> parameter_at(kernel.parameters().size(), SIZE_MAX);
+  for (std::size_t i = 0; i < parameter_at.size(); ++i) {
+    const OpId id = kernel.parameters()[i];
+    if (!needed[id.index()]) continue;
+    parameter_at[i] = builder.parameters().size();
+    place[id.index()] = builder.parameter(kernel.op(id).shape, kernel.name_of(id));
+  }
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    if (!needed[i] || place[i].valid()) continue;
+    Op op = kernel.ops()[i];
+    for (OpId& operand : op.operands) operand = place[operand.index()];
+    place[i] = builder.add(std::move(op), kernel.name_of(OpId(i)));
+  }
+  std::vector<OpId> made;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    made.push_back(place[kernel.outputs()[outputs[i]].index()]);
+    for (const auto& [output, parameter] : kernel.in_place()) {
+      const bool kept = output == outputs[i] && parameter_at[parameter] != SIZE_MAX;
+      if (kept) builder.add_in_place(i, parameter_at[parameter]);
+    }
+  }
+  return builder.build(std::move(made));
 }
 
 }  // namespace tilecast::ir

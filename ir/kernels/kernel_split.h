@@ -22,4 +22,8 @@ enum class Launches {
 // that hold anything but elementwise ops, broadcasts, constants and reductions. Thread-safe.
 [[nodiscard]] std::vector<Kernel> split_kernel(const Kernel& kernel, Launches launches);
 
+// A kernel that makes some of the outputs (their positions) alone: what they need, updated in place
+// as before. Its work is not counted.
+[[nodiscard]] Kernel kernel_of_outputs(const Kernel& kernel, std::span<const std::size_t> outputs);
+
 }  // namespace tilecast::ir

@@ -25,11 +25,31 @@ class FusionPaths {
     }
   }
 
-  // The target of an update in place, if it is a parameter.
-  [[nodiscard]] std::vector<std::size_t> updated(const Instruction& update) const {
-    const auto* parameter = fused_.at(behind_bitcasts(update.operands[0])).get<ParameterAttrs>();
-    if (parameter == nullptr) return {};
-    return {static_cast<std::size_t>(parameter->number)};
+  // Is it the result of an update in place? `parameters`: the one that it updates, perhaps by way
+  // of other updates; none where the target is made in the fusion.
+  struct Update {
+    bool in_place = false;
+    std::vector<std::size_t> parameters;
+  };
+  [[nodiscard]] Update updated(InstrId output) const {
+    Update update;
+    std::size_t result = 0;
+    for (InstrId id = behind_bitcasts(output);;) {
+      const Instruction& op = fused_.at(id);
+      if (op.opcode == Opcode::kGetTupleElement) {
+        result = static_cast<std::size_t>(op.as<IndexAttrs>().index);
+        id = behind_bitcasts(op.operands[0]);
+      } else if (updates_in_place(op) && result < op.operands.size()) {
+        update.in_place = true;
+        id = behind_bitcasts(op.operands[result]);
+        result = 0;
+      } else {
+        const auto* parameter = op.get<ParameterAttrs>();
+        const bool found = update.in_place && parameter != nullptr;
+        if (found) update.parameters = {static_cast<std::size_t>(parameter->number)};
+        return update;
+      }
+    }
   }
 
   [[nodiscard]] std::vector<std::size_t> elementwise(InstrId output) const {
@@ -52,6 +72,11 @@ class FusionPaths {
   std::vector<bool> pointwise_;
 };
 
+// Results of an asynchronous start come after its operands, in its own tuple.
+std::size_t first_result_leaf(const Instruction& op) {
+  return op.opcode == Opcode::kAsyncStart ? leaf_at(op.shape, Dims{1}).value_or(0) : 0;
+}
+
 }  // namespace
 
 std::optional<std::size_t> leaf_at(const Shape& shape, const Dims& index) {
@@ -73,9 +98,9 @@ const std::vector<BufferSharing::Overwritten>& BufferSharing::of_fusion(Computat
   const Computation& computation = module_.at(fused);
   const FusionPaths paths(computation);
   const auto add = [&](InstrId output) {
-    const Instruction& op = computation.at(paths.behind_bitcasts(output));
-    const bool in_place = updates_in_place(op);
-    found->second.push_back({in_place ? paths.updated(op) : paths.elementwise(output), in_place});
+    auto [in_place, parameters] = paths.updated(output);
+    if (!in_place) parameters = paths.elementwise(output);
+    found->second.push_back({std::move(parameters), in_place});
   };
   const Instruction& root = computation.root_instruction();
   if (root.opcode != Opcode::kTuple) add(computation.root);
@@ -93,15 +118,18 @@ std::vector<BufferShare> BufferSharing::shares(const Computation& computation,
     const auto leaf = leaf_at(computation.at(op.operands[operand]).shape, alias.operand_index);
     if (output && leaf) shares.push_back({*output, operand, *leaf});
   }
-  if (op.opcode == Opcode::kFusion) {
+  if (is_one_of(op.opcode, {Opcode::kFusion, Opcode::kCall, Opcode::kAsyncStart}) &&
+      !op.called.empty()) {
     const std::vector<Overwritten>& outputs = of_fusion(op.called.at(0));
+    const std::size_t first = first_result_leaf(op);
     for (std::size_t output = 0; output < outputs.size(); ++output) {
       for (const std::size_t operand : outputs[output].parameters) {
-        shares.push_back({output, operand, 0, outputs[output].in_place});
+        shares.push_back({first + output, operand, 0, outputs[output].in_place});
       }
     }
-  } else if (updates_in_place(op) && op.shape.is_array()) {
-    shares.push_back({0, 0, 0});
+  } else if (updates_in_place(op)) {
+    const std::size_t results = op.shape.is_tuple() ? op.shape.elements.size() : 1;
+    for (std::size_t i = 0; i < results; ++i) shares.push_back({i, i, 0});
   } else if (is_one_of(op.opcode, {Opcode::kAllReduce, Opcode::kAllReduceStart})) {
     for (std::size_t i = 0; i < op.operands.size(); ++i) shares.push_back({i, i, 0});
   } else if (is_elementwise(op.opcode)) {

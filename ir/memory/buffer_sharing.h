@@ -1,11 +1,11 @@
 // Which results an op may write over one of its operands.
 //
-// In place, whatever the operand is: dynamic-update-slice and scatter (alone or at the root of a
-// fusion), all-reduce, declared output_to_operand_aliasing. Elementwise ops, but copies, and
-// fusions that are elementwise on that operand, with equal shapes and layouts: only where the
-// operand itself makes the array. After XLA's HloDataflowAnalysis::CanShareOperandBufferWithUser
-// and HeapSimulator (openxla/xla, public source); of what HeapSimulator shares XLA:TPU's
-// assignments show the last condition.
+// In place, whatever the operand is: dynamic-update-slice and scatter (alone, or at the root of a
+// fusion, call or asynchronous computation, one after the other too), all-reduce, declared
+// output_to_operand_aliasing. Elementwise ops, but copies, and fusions that are elementwise on that
+// operand, with equal shapes and layouts: only where the operand itself makes the array. After
+// XLA's HloDataflowAnalysis::CanShareOperandBufferWithUser and HeapSimulator (openxla/xla, public
+// source); of what HeapSimulator shares XLA:TPU's assignments show the last condition.
 #pragma once
 
 #include <cstdint>

@@ -213,6 +213,12 @@ void LivenessWalk::visit_kernel(Frame& frame, InstrId id) {
   const Instruction& op = at(frame, id);
   use_operands(frame, op);
   const std::vector<ValueId> made = make_values(frame, id, BufferKind::kTemporary);
+  note_shares(frame, id, made);
+  set_leaves(frame, id, made);
+}
+
+void LivenessWalk::note_shares(const Frame& frame, InstrId id, std::span<const ValueId> made) {
+  const Instruction& op = at(frame, id);
   for (const BufferShare& share : sharing_.shares(module_.at(frame.id), op)) {
     const auto operand = leaves_of(frame, op.operands[share.operand]);
     if (share.output >= made.size() || share.operand_leaf >= operand.size()) continue;
@@ -222,7 +228,6 @@ void LivenessWalk::visit_kernel(Frame& frame, InstrId id) {
         given.computation == frame.id && given.instruction == op.operands[share.operand];
     if (share.in_place || is_made_there) shares_.push_back({made[share.output], giver, now_});
   }
-  set_leaves(frame, id, made);
 }
 
 // The tuple of a start names its operands and holds what is made; both live until it is done.
@@ -240,6 +245,7 @@ void LivenessWalk::visit_start(Frame& frame, InstrId id) {
     values_[leaves[begin + i]].bytes = 0;
     leaves[begin + i] = operands[i];
   }
+  note_shares(frame, id, leaves);
   set_leaves(frame, id, leaves);
 }
 

@@ -67,6 +67,8 @@ class LivenessWalk {
   void visit_start(Frame& frame, InstrId id);
   void visit_done(Frame& frame, InstrId id);
   void visit_kernel(Frame& frame, InstrId id);
+  // Which of what an op makes may lie in its operands' buffers.
+  void note_shares(const Frame& frame, InstrId id, std::span<const ValueId> made);
   void close_entry(std::vector<ValueId> roots);
 
   [[nodiscard]] const Instruction& at(const Frame& frame, InstrId id) const {

@@ -74,6 +74,40 @@ std::string trust(const Simulation& run) {
                    kHalfBelieved, part(shares->most), part(shares->some), part(shares->none));
 }
 
+// Kernels whose time is hardly known: no tile of theirs fits, their code is not in the program, or
+// they stay below 1 % of every roof for no reason that is a launch or a latency.
+bool is_doubtful(const SimulatedKernel& kernel) {
+  const analytical::Estimate& e = *kernel.estimate;
+  const auto said = [&](std::string_view what) {
+    return std::ranges::any_of(
+        e.flags, [&](const std::string& flag) { return flag.find(what) != std::string::npos; });
+  };
+  constexpr double kLowest = 0.01;
+  const bool waits = e.bound == analytical::Bound::kOverhead ||
+                     e.bound == analytical::Bound::kLatency ||
+                     e.bound == analytical::Bound::kNetwork;
+  return said("no tile fits") || said("opaque") || (e.utilisation < kLowest && !waits);
+}
+
+// One line where such kernels hold more than a hundredth of the time.
+std::string doubts(const Simulation& run) {
+  Seconds held;
+  const SimulatedKernel* longest = nullptr;
+  std::size_t number = 0;
+  for (const SimulatedKernel& kernel : run.kernels) {
+    if (kernel.skipped || !is_doubtful(kernel)) continue;
+    ++number;
+    held += kernel.total();
+    if (longest == nullptr || kernel.total() > longest->total()) longest = &kernel;
+  }
+  constexpr double kWorthALine = 0.01;
+  if (share_of(held, run.time) <= kWorthALine) return "";
+  return fmt::format(
+      "UNSURE    {} % of the time: {} kernels that fit no tile, are opaque or stay below 1 % of "
+      "every roof; {} most\n",
+      percent(share_of(held, run.time)), number, longest->name);
+}
+
 std::string header(const Simulation& run) {
   std::string out = fmt::format("program   {}", run.program);
   if (!run.file.empty()) out += fmt::format("  ({})", run.file);
@@ -81,6 +115,7 @@ std::string header(const Simulation& run) {
   if (!run.model.empty()) out += fmt::format("model     {}\n", run.model);
   out += fmt::format("time      {} us  (sum over {} kernels x launches)\n",
                      microseconds(run.time.value), run.kernels.size());
+  out += doubts(run);
   out += trust(run);
   out += fmt::format("timeline  {} us  (async copies and collectives overlap)\n",
                      microseconds(run.timeline.value));

@@ -160,7 +160,7 @@ TEST(MatrixUnit, PaysEveryPassOfAnElementType) {
 }
 
 TEST(MatrixUnit, LeavesElementTypesItLacksToTheVectorUnit) {
-  const Parts parts(kernel_of(product_text(64, 32, 16, "f32")), round_device());
+  const Parts parts(kernel_of(product_text(64, 32, 16, "f64")), round_device());
   EXPECT_FALSE(parts.compute.has_matrix_work());
   EXPECT_EQ(parts.matrix_cycles(), 0);
   EXPECT_EQ(parts.compute.vector_matrix_cycles(parts.whole()), 2.0 * 64 * 32 * 16 / (1024 * 2));

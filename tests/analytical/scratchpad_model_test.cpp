@@ -287,7 +287,7 @@ TEST(ScratchpadModel, FillsTheMatrixUnitOnceUnlessIterationsAddToOneResult) {
 }
 
 TEST(ScratchpadModel, MultipliesOnTheVectorUnitWhatTheMatrixUnitCannotTake) {
-  const std::string s = array("f32", {512, 512});
+  const std::string s = array("f64", {512, 512});
   const ir::Kernel k = kernel_of(fusion(
       {s, s}, s,
       "  ROOT r = " + s + " dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}"));

@@ -1,0 +1,112 @@
+#include "analytical/long_sort.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analytical/compute_units.h"
+#include "analytical/simt_launch.h"
+#include "analytical/transfer.h"
+
+namespace tilecast::analytical {
+namespace {
+
+using ir::Kernel;
+using ir::Op;
+using ir::Opcode;
+using ir::Shape;
+
+constexpr double kDigitBits = 8;
+constexpr double kOnesweepRate = 0.68;        // of a copy's
+constexpr std::int64_t kSmallSelection = 16;  // XLA:GPU has a kernel of one pass up to there
+
+struct Rows {
+  double count = 1, length = 1;
+  double key_bytes = 0, element_bytes = 0;  // of all operands of one place
+  double selected = 0;                      // of each row; 0: all are sorted
+  std::size_t operands = 1;
+};
+
+Rows rows_of(const Kernel& kernel, const Op& op) {
+  const Shape& keys = kernel.op(op.operands[0]).shape;
+  const std::int64_t dim = op.dimensions.empty() ? keys.rank() - 1 : op.dimensions[0];
+  Rows rows;
+  rows.length = static_cast<double>(keys.dims[static_cast<std::size_t>(dim)]);
+  rows.count = static_cast<double>(ir::element_count(keys)) / std::max(rows.length, 1.0);
+  rows.key_bytes = ir::storage_bytes(keys.dtype);
+  for (const ir::OpId id : op.operands) {
+    rows.element_bytes += ir::storage_bytes(kernel.op(id).shape.dtype);
+  }
+  rows.operands = op.operands.size();
+  if (op.opcode == Opcode::kTopK) {
+    constexpr double kIndexBytes = 4;
+    rows.element_bytes += kIndexBytes;
+    rows.operands = 2;
+    const Shape& values = op.shape.is_tuple() ? op.shape.elements.front() : op.shape;
+    rows.selected = static_cast<double>(values.dims.back());
+  }
+  return rows;
+}
+
+LongSort selection(const Rows& rows) {
+  const double read = rows.count * rows.length * rows.key_bytes;
+  const double written = rows.count * rows.selected * rows.element_bytes;
+  return {{.read_bytes = read, .write_bytes = written}, "selection, one pass over memory"};
+}
+
+LongSort radix_sort(const Rows& rows) {
+  const double passes = rows.key_bytes * 8 / kDigitBits;
+  const double keys = rows.count * rows.length;
+  MemoryPasses moved{.count = passes + 1,
+                     .read_bytes = keys * (passes * rows.element_bytes + rows.key_bytes),
+                     .write_bytes = keys * passes * rows.element_bytes,
+                     .rate = kOnesweepRate,
+                     .launches = passes + 1};
+  return {moved, fmt::format("radix sort, {} passes over memory", passes)};
+}
+
+// `chunk`: keys that a worker holds. `by_step`: every step across chunks is a pass.
+LongSort bitonic_sort(const Op& op, const Shape& keys, const Rows& rows, double chunk, bool by_step,
+                      const hwdesc::Device& device) {
+  const double doublings = std::ceil(std::log2(rows.length / chunk));
+  const double across = by_step ? doublings * (doublings + 1) / 2 : doublings;
+  const double passes = 1 + doublings + across;
+  const double elements = rows.count * rows.length;
+  const hwdesc::VectorUnit& vector = device.vector;
+  const double width = static_cast<double>(vector.lanes * vector.sublanes);
+  const SortSteps steps = sort_steps(op, keys, width);
+  const double workers = std::max(device.multiplexing.workers, 1);
+  const double vector_cycles = elements * steps.all / (width * vector.alus * vector.efficiency);
+  const double lane_cycles = elements * steps.in_register / device.cross_lane.elements_per_cycle;
+  const bool by_lanes = lane_cycles > vector_cycles;
+  MemoryPasses moved{.count = passes,
+                     .read_bytes = passes * elements * rows.element_bytes,
+                     .write_bytes = passes * elements * rows.element_bytes,
+                     .core_s = std::max(vector_cycles, lane_cycles) / workers / device.clock.value,
+                     .core = by_lanes ? Bound::kCrossLane : Bound::kVector,
+                     .launches = by_step ? passes : 1};
+  return {moved, fmt::format("bitonic sort, {} passes over memory", passes)};
+}
+
+}  // namespace
+
+std::optional<LongSort> long_sort(const Kernel& kernel, const hwdesc::Device& device) {
+  const bool sorts = kernel.opcode() == Opcode::kSort || kernel.opcode() == Opcode::kTopK;
+  if (!sorts || device.execution == hwdesc::Execution::kCache) return std::nullopt;
+  const auto found = std::ranges::find(kernel.ops(), kernel.opcode(), &Op::opcode);
+  if (found == kernel.ops().end()) return std::nullopt;
+  const Shape& keys = kernel.op(found->operands[0]).shape;
+  if (keys.rank() == 0 || ir::element_count(keys) == 0) return std::nullopt;
+  const Rows rows = rows_of(kernel, *found);
+  const bool on_gpu = device.execution == hwdesc::Execution::kSimt;
+  const double capacity =
+      (on_gpu ? worker_memory(device) : device.scratchpad()).capacity.value / (on_gpu ? 1 : 2);
+  const double chunk = std::max(std::floor(capacity / rows.element_bytes), 2.0);
+  if (rows.length <= chunk) return std::nullopt;
+  if (rows.selected > 0 && rows.selected <= kSmallSelection) return selection(rows);
+  if (on_gpu && rows.operands <= 2) return radix_sort(rows);
+  return bitonic_sort(*found, keys, rows, chunk, on_gpu, device);
+}
+
+}  // namespace tilecast::analytical

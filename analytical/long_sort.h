@@ -1,0 +1,31 @@
+// Sorts (and selections of the largest) of rows that are longer than what a worker's memory holds:
+// passes over main memory, never one tile.
+//
+// GPUs: a radix sort, least significant digit first, 8 bits a pass; keys are read once before to
+// count digits, keys and values read and written once in each pass (CUB's onesweep: Adinarayan and
+// Merrill 2022, arXiv:2206.01784, whose 29.4 G keys/s of 32 bits on an A100 are 0.68 of a copy).
+// XLA:GPU calls it for rows with at most one value beside the key; others are a bitonic network
+// whose steps across blocks are launches.
+// Cores with a scratchpad: a bitonic network over chunks that fill half of it; every doubling
+// beyond a chunk is a pass that brings distant keys together and one within chunks. A selection of
+// at most 16 keys reads the row once.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "analytical/memory_passes.h"
+#include "ir/kernel.h"
+
+namespace tilecast::analytical {
+
+struct LongSort {
+  MemoryPasses passes;
+  std::string algorithm;  // "radix sort, 4 passes over memory"
+};
+
+// Nothing where the kernel sorts no such rows, and on machines whose caches hold what they can.
+[[nodiscard]] std::optional<LongSort> long_sort(const ir::Kernel& kernel,
+                                                const hwdesc::Device& device);
+
+}  // namespace tilecast::analytical
