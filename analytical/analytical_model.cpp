@@ -48,28 +48,33 @@ Estimate estimate_of_nests(const std::vector<Kernel>& nests, const hwdesc::Devic
   return estimate;
 }
 
-// No tile fits: a compiler goes over the arrays a few times before it spills tile by tile.
+// A compiler that finds no good tile goes over the arrays a few times, and computes everything
+// once.
+Estimate as_passes(const Kernel& kernel, const TileModel& model, const hwdesc::Device& device) {
+  constexpr double kPasses = 3;
+  constexpr BoundMask kMemory = mask_of(Bound::kHbmRead) | mask_of(Bound::kHbmWrite) |
+                                mask_of(Bound::kIssue) | mask_of(Bound::kLatency);
+  const Traffic traffic = distinct_traffic(kernel, device);
+  const Accounting computed = model.account(analytical::full_tile(model.space()), kMemory);
+  const MemoryPasses passes{.count = kPasses,
+                            .read_bytes = kPasses * traffic.read.value,
+                            .write_bytes = kPasses * traffic.write.value,
+                            .core_s = computed.total_s,
+                            .core = binding(computed, kMemory)};
+  return explained([&](BoundMask removed) { return account_passes(passes, device, removed); });
+}
+
 Estimate estimate_at(const ChosenTile& chosen, const Kernel& kernel, const TileModel& model,
                      const hwdesc::Device& device) {
   Estimate estimate = model.estimate(chosen.tile);
-  if (chosen.fits) return estimate;
-  constexpr double kStreams = 3;
-  const Traffic traffic = distinct_traffic(kernel, device);
-  const MemoryPasses passes{.count = kStreams,
-                            .read_bytes = kStreams * traffic.read.value,
-                            .write_bytes = kStreams * traffic.write.value};
-  Estimate streamed =
-      explained([&](BoundMask removed) { return account_passes(passes, device, removed); });
-  const bool spills = estimate.time <= streamed.time;
-  if (!spills) {
-    streamed.tile = chosen.tile;
-    streamed.flags = estimate.flags;
-    estimate = std::move(streamed);
-  }
-  estimate.flags.push_back(
-      spills ? "no tile fits the scratchpad: the excess is spilled to main memory"
-             : "no tile fits the scratchpad: taken as three passes over its arrays");
-  return estimate;
+  if (!chosen.fits) estimate.flags.push_back("no tile fits the scratchpad");
+  if (device.execution != hwdesc::Execution::kScratchpad) return estimate;
+  Estimate passes = as_passes(kernel, model, device);
+  if (passes.time >= estimate.time) return estimate;
+  passes.tile = chosen.tile;
+  passes.flags = std::move(estimate.flags);
+  passes.flags.push_back("no good tile: taken as three passes over its arrays");
+  return passes;
 }
 
 using EstimateOn = std::function<Estimate(const hwdesc::Device&)>;

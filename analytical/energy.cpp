@@ -4,6 +4,7 @@
 
 #include "analytical/collective.h"
 #include "analytical/distinct_traffic.h"
+#include "analytical/op_work.h"
 #include "analytical/product_type.h"
 #include "base/error.h"
 #include "ir/counts/work_counts.h"
@@ -24,7 +25,9 @@ void count_elements(const ir::Kernel& kernel, const ir::Op& op, OperationCounts&
       counts.transcendental += elements(op.shape);
       break;
     case ir::OpClass::kReduction: {
-      const double summed = op.operands.empty() ? 0 : elements(kernel.op(op.operands[0]).shape);
+      if (op.operands.empty()) break;
+      const ir::Shape& input = kernel.op(op.operands[0]).shape;
+      const double summed = elements(input) * window_operations(op, input);
       counts.vector += Flops{summed * std::max(op.applied_flops, 1.0)};
       counts.transcendental += summed * op.applied_transcendentals;
       break;
@@ -111,8 +114,11 @@ OperationCounts operation_counts(const ir::Kernel& kernel, const hwdesc::Device&
     counts.products.push_back({type.dtype, flops * type.products});
     products += flops;
   }
+  const bool windows = std::ranges::any_of(kernel.ops(), [](const ir::Op& op) {
+    return op.opcode == ir::Opcode::kReduceWindow;  // counted as if every window were summed anew
+  });
   const ir::WorkCounts& work = kernel.work();
-  if (work.flops > 0 || work.transcendentals > 0) {
+  if (!windows && (work.flops > 0 || work.transcendentals > 0)) {
     counts.vector = std::max(Flops{work.flops} - products, Flops{0});
     counts.transcendental = std::max(0.0, static_cast<double>(work.transcendentals));
   } else {

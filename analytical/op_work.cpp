@@ -1,10 +1,11 @@
+#include "analytical/op_work.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 
-#include "analytical/compute_units.h"
 #include "analytical/footprint_steps.h"
 #include "analytical/product_type.h"
 #include "ir/counts/work_counts.h"
@@ -64,35 +65,14 @@ double log2_of(std::int64_t n) {
   return std::ceil(std::log2(std::max<double>(2.0, double(n))));
 }
 
-// Operations per element of a sliding window of one dimension. A window as long as the row is a
-// scan (log2 n steps) or, where every place sees the whole row, one reduction: XLA splits those
-// (ReduceWindowRewriter) and writes the sums and maxima of a softmax so.
-double window_steps(const ir::WindowDim& window, std::int64_t row) {
-  const auto size = static_cast<double>(window.size);
-  if (row < 2 || window.size < row || window.base_dilation != 1 || window.window_dilation != 1) {
-    return size;
-  }
-  const bool sees_all = window.pad_low >= row - 1 && window.size - window.pad_low >= row;
-  return std::min(size, sees_all ? 1 : log2_of(row));
-}
-
-double window_size(const Op& op, const Shape& input) {
-  double size = 1;
-  if (const auto* attrs = op.get<ir::WindowAttrs>()) {
-    for (std::size_t i = 0; i < attrs->window.size(); ++i) {
-      size *= window_steps(attrs->window[i], input.dims[i]);
-    }
-  }
-  return size;
-}
-
 void add_reduction(const Kernel& kernel, const Op& op, int group, int input_group,
                    std::vector<ElementWork>& work) {
   const double steps = std::max(op.applied_flops, 1.0);
   switch (op.opcode) {
     case Opcode::kReduceWindow:
     case Opcode::kSelectAndScatter:
-      work[group].vector += steps * window_size(op, region_shape(kernel.op(op.operands[0]).shape));
+      work[group].vector +=
+          steps * window_operations(op, region_shape(kernel.op(op.operands[0]).shape));
       break;
     default: {
       work[input_group].vector += steps;
@@ -159,8 +139,21 @@ void add_product(const Kernel& kernel, const Op& op, const hwdesc::Device& devic
                       work);
 }
 
+// A discrete Fourier transform as products with matrices of a block of the array, in stages:
+// XLA:TPU has no butterflies. Real multiply-adds of a complex number, 4, in each.
+double transform_flops(const ir::FftAttrs& fft, double block) {
+  constexpr double kFlops = 2 * 4;
+  double flops = 0;
+  for (const std::int64_t length : fft.length) {
+    const double stages =
+        std::ceil(std::log2(std::max<double>(2.0, double(length))) / std::log2(block));
+    flops += kFlops * stages * block;
+  }
+  return flops;
+}
+
 // Solvers are mostly products in full precision (XLA's and LAPACK's are blocked); an FFT is
-// multiply-adds on the lanes.
+// multiply-adds on the lanes, on TPUs products.
 void add_linear_algebra(const Kernel& kernel, const Op& op, const hwdesc::Device& device,
                         ElementWork& work) {
   const Shape& a = kernel.op(op.operands[0]).shape;
@@ -168,9 +161,17 @@ void add_linear_algebra(const Kernel& kernel, const Op& op, const hwdesc::Device
   const double results =
       static_cast<double>(std::max<std::int64_t>(ir::element_count(op.shape), 1));
   const double flops = ir::linear_algebra_flops(op.opcode, op.attrs, a, b) / results;
-  add_multiplications(
-      flops, op.opcode == Opcode::kFft ? ProductType{} : full_product_type(a.dtype, device), device,
-      work);
+  const auto* fft = op.get<ir::FftAttrs>();
+  if (fft == nullptr) {
+    add_multiplications(flops, full_product_type(a.dtype, device), device, work);
+    return;
+  }
+  const bool doubles = a.dtype == ir::DType::kC128 || a.dtype == ir::DType::kF64;
+  const ProductType real = full_product_type(doubles ? ir::DType::kF64 : ir::DType::kF32, device);
+  const bool as_products = device.execution == hwdesc::Execution::kScratchpad && real.on_unit();
+  const double block = static_cast<double>(std::max<std::int64_t>(device.matrix.rows, 2));
+  add_multiplications(as_products ? transform_flops(*fft, block) : flops,
+                      as_products ? real : ProductType{}, device, work);
 }
 
 // XLA expands these into elementwise code and reductions; counted as passes over the big operand.
@@ -190,6 +191,25 @@ double conversion_cost(const Shape& shape, const hwdesc::Device& device) {
   if (dtype.starts_with("f8")) dtype = "f8";
   if (dtype == "u4") dtype = "s4";
   return cost_of(device.vector.op_cycles, fmt::format("convert-{}", dtype), 0);
+}
+
+double window_steps(const ir::WindowDim& window, std::int64_t row) {
+  const auto size = static_cast<double>(window.size);
+  if (row < 2 || window.size < row || window.base_dilation != 1 || window.window_dilation != 1) {
+    return size;
+  }
+  const bool sees_all = window.pad_low >= row - 1 && window.size - window.pad_low >= row;
+  return std::min(size, sees_all ? 1 : log2_of(row));
+}
+
+double window_operations(const Op& op, const Shape& input) {
+  double size = 1;
+  if (const auto* attrs = op.get<ir::WindowAttrs>()) {
+    for (std::size_t i = 0; i < attrs->window.size(); ++i) {
+      size *= window_steps(attrs->window[i], input.dims[i]);
+    }
+  }
+  return size;
 }
 
 SortSteps sort_steps(const Op& op, const Shape& keys, double register_elements) {

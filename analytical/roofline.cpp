@@ -42,9 +42,12 @@ std::optional<Products> products_of(const ir::Kernel& kernel, const Op& op,
     return Products{ir::matrix_flops(op.opcode, op.attrs, a, b, op.shape),
                     product_type(kernel, op, device)};
   }
-  return Products{
-      ir::linear_algebra_flops(op.opcode, op.attrs, a, b),
-      op.opcode == ir::Opcode::kFft ? ProductType{} : full_product_type(a.dtype, device)};
+  ProductType type = full_product_type(a.dtype, device);
+  if (op.opcode == ir::Opcode::kFft) {  // counted in real operations; butterflies are on the lanes
+    const ProductType real = full_product_type(ir::DType::kF32, device);
+    type = product_peak(real, device) > product_peak({}, device) ? real : ProductType{};
+  }
+  return Products{ir::linear_algebra_flops(op.opcode, op.attrs, a, b), std::move(type)};
 }
 
 Work matrix_work(const ir::Kernel& kernel, const std::vector<double>& needed,

@@ -5,8 +5,8 @@
 
 #include "analytical/collective.h"
 #include "analytical/distinct_traffic.h"
-#include "analytical/long_sort.h"
 #include "analytical/product_type.h"
+#include "analytical/row_passes.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -66,8 +66,8 @@ MemoryPasses host_pass(const Kernel& kernel, const hwdesc::Device& device) {
 
 MemoryPasses passes_of_untiled(const Kernel& kernel, const hwdesc::Device& device) {
   if (host_link_time(kernel, device).value > 0) return host_pass(kernel, device);
-  const auto sort = long_sort(kernel, device);
-  return sort ? sort->passes : opaque_pass(kernel, device);
+  const auto rows = row_passes(kernel, device);
+  return rows ? rows->passes : opaque_pass(kernel, device);
 }
 
 std::string host_flag(const Kernel& kernel, const hwdesc::Device& device) {
@@ -88,7 +88,7 @@ bool is_only_launched(const Kernel& kernel) {
 bool has_tiles(const Kernel& kernel, const hwdesc::Device& device) {
   return !is_collective(kernel) && !is_opaque(kernel) && !kernel.outputs().empty() &&
          !has_empty_result(kernel) && host_link_time(kernel, device).value <= 0 &&
-         !long_sort(kernel, device);
+         !row_passes(kernel, device);
 }
 
 Seconds host_link_time(const Kernel& kernel, const hwdesc::Device& device) {
@@ -125,8 +125,8 @@ Estimate untiled_estimate(const Kernel& kernel, const hwdesc::Device& device) {
     estimate.flags.push_back(collective_time(kernel, device).algorithm);
   } else if (host_link_time(kernel, device).value > 0) {
     estimate.flags.push_back(host_flag(kernel, device));
-  } else if (const auto passes = long_sort(kernel, device)) {
-    estimate.flags.push_back(passes->algorithm);
+  } else if (const auto rows = row_passes(kernel, device)) {
+    estimate.flags.push_back(rows->algorithm);
   } else if (kernel.custom_call_cost()) {
     estimate.flags.push_back(what + ": the operations that it states, at the unit's rate");
   } else if (ir::op_class(kernel.opcode()) == OpClass::kCustomCall) {

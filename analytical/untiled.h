@@ -1,6 +1,6 @@
 // Kernels that no tile of a loop nest describes: collectives, calls of code that is not in the
 // program, kernels of no result, transfers to and from the memory of the host and what the host
-// computes, and sorts of rows that no worker's memory holds.
+// computes, and work on whole rows in passes over memory (analytical/row_passes.h).
 #pragma once
 
 #include "analytical/accounting.h"

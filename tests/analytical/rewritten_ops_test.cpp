@@ -37,21 +37,21 @@ std::string negation(std::int64_t n) {
 }
 
 TEST(RewrittenOps, AWindowOverTheWholeRowIsOneReduction) {
-  constexpr std::int64_t kRow = 4096;
+  constexpr std::int64_t kLength = 4096;
   for (const char* device : kMachines) {
-    const double once_s = best(negation(kRow), device).time.value;
+    const double once_s = best(negation(kLength), device).time.value;
     const double window_s =
-        best(window_over_rows(kRow, 2 * kRow - 1, kRow - 1, kRow - 1), device).time.value;
+        best(window_over_rows(kLength, 2 * kLength - 1, kLength - 1, kLength - 1), device).time.value;
     EXPECT_LT(window_s, 3 * once_s) << device;
   }
 }
 
 TEST(RewrittenOps, AScanCostsTheLogarithmOfItsRow) {
-  constexpr std::int64_t kRow = 4096, kSteps = 12;
-  static_assert(std::int64_t{1} << kSteps == kRow);
+  constexpr std::int64_t kLength = 4096, kSteps = 12;
+  static_assert(std::int64_t{1} << kSteps == kLength);
   for (const char* device : kMachines) {
-    const double once_s = best(negation(kRow), device).time.value;
-    const double scan_s = best(window_over_rows(kRow, kRow, kRow - 1, 0), device).time.value;
+    const double once_s = best(negation(kLength), device).time.value;
+    const double scan_s = best(window_over_rows(kLength, kLength, kLength - 1, 0), device).time.value;
     EXPECT_GE(scan_s, once_s * (1 - 1e-9)) << device;
     EXPECT_LT(scan_s, kSteps * once_s) << device;
   }

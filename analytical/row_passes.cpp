@@ -1,4 +1,4 @@
-#include "analytical/long_sort.h"
+#include "analytical/row_passes.h"
 
 #include <fmt/format.h>
 
@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "analytical/compute_units.h"
+#include "analytical/distinct_traffic.h"
 #include "analytical/simt_launch.h"
 #include "analytical/transfer.h"
 
@@ -18,7 +19,8 @@ using ir::Opcode;
 using ir::Shape;
 
 constexpr double kDigitBits = 8;
-constexpr double kOnesweepRate = 0.68;        // of a copy's
+constexpr double kOnesweepRate = 0.68;  // of a copy's
+constexpr std::int64_t kScannedAtOnce = 128;
 constexpr std::int64_t kSmallSelection = 16;  // XLA:GPU has a kernel of one pass up to there
 
 struct Rows {
@@ -49,13 +51,13 @@ Rows rows_of(const Kernel& kernel, const Op& op) {
   return rows;
 }
 
-LongSort selection(const Rows& rows) {
+RowPasses selection(const Rows& rows) {
   const double read = rows.count * rows.length * rows.key_bytes;
   const double written = rows.count * rows.selected * rows.element_bytes;
   return {{.read_bytes = read, .write_bytes = written}, "selection, one pass over memory"};
 }
 
-LongSort radix_sort(const Rows& rows) {
+RowPasses radix_sort(const Rows& rows) {
   const double passes = rows.key_bytes * 8 / kDigitBits;
   const double keys = rows.count * rows.length;
   MemoryPasses moved{.count = passes + 1,
@@ -67,8 +69,8 @@ LongSort radix_sort(const Rows& rows) {
 }
 
 // `chunk`: keys that a worker holds. `by_step`: every step across chunks is a pass.
-LongSort bitonic_sort(const Op& op, const Shape& keys, const Rows& rows, double chunk, bool by_step,
-                      const hwdesc::Device& device) {
+RowPasses bitonic_sort(const Op& op, const Shape& keys, const Rows& rows, double chunk,
+                       bool by_step, const hwdesc::Device& device) {
   const double doublings = std::ceil(std::log2(rows.length / chunk));
   const double across = by_step ? doublings * (doublings + 1) / 2 : doublings;
   const double passes = 1 + doublings + across;
@@ -89,11 +91,9 @@ LongSort bitonic_sort(const Op& op, const Shape& keys, const Rows& rows, double 
   return {moved, fmt::format("bitonic sort, {} passes over memory", passes)};
 }
 
-}  // namespace
-
-std::optional<LongSort> long_sort(const Kernel& kernel, const hwdesc::Device& device) {
+std::optional<RowPasses> sort_passes(const Kernel& kernel, const hwdesc::Device& device) {
   const bool sorts = kernel.opcode() == Opcode::kSort || kernel.opcode() == Opcode::kTopK;
-  if (!sorts || device.execution == hwdesc::Execution::kCache) return std::nullopt;
+  if (!sorts) return std::nullopt;
   const auto found = std::ranges::find(kernel.ops(), kernel.opcode(), &Op::opcode);
   if (found == kernel.ops().end()) return std::nullopt;
   const Shape& keys = kernel.op(found->operands[0]).shape;
@@ -107,6 +107,52 @@ std::optional<LongSort> long_sort(const Kernel& kernel, const hwdesc::Device& de
   if (rows.selected > 0 && rows.selected <= kSmallSelection) return selection(rows);
   if (on_gpu && rows.operands <= 2) return radix_sort(rows);
   return bitonic_sort(*found, keys, rows, chunk, on_gpu, device);
+}
+
+// Steps per element of the longest scan, along one dimension.
+double scan_steps(const Kernel& kernel) {
+  double most = 0;
+  for (const Op& op : kernel.ops()) {
+    const auto* attrs = op.get<ir::WindowAttrs>();
+    if (op.opcode != Opcode::kReduceWindow || attrs == nullptr) continue;
+    const Shape& input = kernel.op(op.operands[0]).shape;
+    for (std::size_t i = 0; i < attrs->window.size(); ++i) {
+      const double steps = window_steps(attrs->window[i], input.dims[i]);
+      const bool scans = input.dims[i] > kScannedAtOnce && steps > 1 &&
+                         steps < static_cast<double>(attrs->window[i].size);
+      if (scans) most = std::max(most, steps);
+    }
+  }
+  return most;
+}
+
+std::optional<RowPasses> scan_passes(const Kernel& kernel, const hwdesc::Device& device) {
+  const double steps = scan_steps(kernel);
+  if (steps <= 0) return std::nullopt;
+  const double count = device.execution == hwdesc::Execution::kSimt ? 2 : 3;
+  const Traffic traffic = distinct_traffic(kernel, device);
+  const hwdesc::VectorUnit& vector = device.vector;
+  double elements = 0;
+  for (const ir::OpId id : kernel.outputs()) {
+    elements += static_cast<double>(ir::element_count(kernel.op(id).shape));
+  }
+  const double per_cycle = std::max(device.multiplexing.workers, 1) * vector.alus *
+                           vector.efficiency * static_cast<double>(vector.lanes * vector.sublanes);
+  const MemoryPasses moved{.count = count,
+                           .read_bytes = count * traffic.read.value,
+                           .write_bytes = count * traffic.write.value,
+                           .core_s = elements * steps / per_cycle / device.clock.value,
+                           .core = Bound::kVector,
+                           .launches = count};
+  return RowPasses{moved, fmt::format("scan, {} passes over memory", count)};
+}
+
+}  // namespace
+
+std::optional<RowPasses> row_passes(const Kernel& kernel, const hwdesc::Device& device) {
+  if (device.execution == hwdesc::Execution::kCache) return std::nullopt;
+  if (auto sort = sort_passes(kernel, device)) return sort;
+  return scan_passes(kernel, device);
 }
 
 }  // namespace tilecast::analytical

@@ -1,5 +1,5 @@
-// Sorts (and selections of the largest) of rows that are longer than what a worker's memory holds:
-// passes over main memory, never one tile.
+// Work on whole rows that is passes over main memory, never one tile: sorts and selections of rows
+// longer than what a worker's memory holds, scans of more than 128 elements.
 //
 // GPUs: a radix sort, least significant digit first, 8 bits a pass; keys are read once before to
 // count digits, keys and values read and written once in each pass (CUB's onesweep: Adinarayan and
@@ -19,13 +19,13 @@
 
 namespace tilecast::analytical {
 
-struct LongSort {
+struct RowPasses {
   MemoryPasses passes;
   std::string algorithm;  // "radix sort, 4 passes over memory"
 };
 
-// Nothing where the kernel sorts no such rows, and on machines whose caches hold what they can.
-[[nodiscard]] std::optional<LongSort> long_sort(const ir::Kernel& kernel,
-                                                const hwdesc::Device& device);
+// Nothing where the kernel does no such work, and on machines whose caches hold what they can.
+[[nodiscard]] std::optional<RowPasses> row_passes(const ir::Kernel& kernel,
+                                                  const hwdesc::Device& device);
 
 }  // namespace tilecast::analytical
