@@ -9,6 +9,9 @@ namespace tilecast::ir {
 namespace {
 
 constexpr std::size_t kMaxCopies = 4;
+// Of an expression in one kernel: slices and pads of slices and pads (a scan, a stencil of many
+// steps) would double it with every level (XLA's FusionNodeIndexingEvaluation has the same limit).
+constexpr std::uint32_t kMaxEvaluations = 15;
 constexpr std::size_t kMaxSources = 16;  // open ends of the expression that a convert narrows
 
 // Where the operand of an op at `position` is: one-to-one ops pass it on, reductions start a new
@@ -140,13 +143,31 @@ FusionPlanner::Home FusionPlanner::home_of(std::uint32_t producer,
     result.position = is_first || position == result.position ? position : Position::kOther;
     is_first = false;
     result.reused |= user_home.reused;
+    add_indexers(read, result);
     for (std::size_t i = 0; i < user.operands.size(); ++i) {
       if (user.operands[i].index() == producer) {
         result.reused |= reuses_operand(computation_, user, i);
       }
     }
   }
+  result.evaluations = 0;
+  for (const std::uint32_t indexer : result.indexers) {
+    result.evaluations += home(indexer, result.cluster)->evaluations;
+  }
   return result;
+}
+
+void FusionPlanner::add_indexers(const Read& read, Home& producer) const {
+  const auto add = [&](std::uint32_t indexer) {
+    if (std::ranges::find(producer.indexers, indexer) == producer.indexers.end()) {
+      producer.indexers.push_back(indexer);
+    }
+  };
+  if (streams(at(read.user))) {
+    std::ranges::for_each(home(read.user, read.cluster)->indexers, add);
+  } else {
+    add(read.user);
+  }
 }
 
 // How `producer` would sit in the kernel of `reads`, all its users there; nothing if it may not.
@@ -167,6 +188,7 @@ std::optional<FusionPlanner::Home> FusionPlanner::accepted_home(std::uint32_t pr
     }
   }
   const Home home = home_of(producer, reads);
+  if (home.evaluations > kMaxEvaluations) return std::nullopt;
   if (is_costly(op) && !is_matrix(op) && home.reused) return std::nullopt;
   if (breaks_update(kernel, op)) return std::nullopt;
   if (is_kept(FusionStep::kInto, producer, reads.front().cluster)) return std::nullopt;
@@ -277,7 +299,7 @@ void FusionPlanner::make_root(std::uint32_t id) {
   clusters_.back().roots.emplace_back(std::size_t{id});
   clusters_.back().has_tuple_root = at(id).shape.is_tuple();
   owner_[id] = cluster;
-  join(id, {cluster, Position::kAfter, false});
+  join(id, {cluster, Position::kAfter, false, {id}});
 }
 
 Dims FusionPlanner::reduced_loop(const Instruction& reduction) const {

@@ -42,6 +42,10 @@ class FusionPlanner {
     std::uint32_t cluster;
     Position position;
     bool reused;  // some element may be computed more than once
+    // Members that choose its indices: itself at a root, users that rearrange; those of users that
+    // read one to one. Its code stands in the kernel as often as all of theirs.
+    boost::container::small_vector<std::uint32_t, 2> indexers = {};
+    std::uint32_t evaluations = 1;
   };
   struct Read {  // a user of some instruction, in one of the kernels it belongs to
     std::uint32_t cluster, user;
@@ -79,6 +83,7 @@ class FusionPlanner {
   [[nodiscard]] Home home_of(std::uint32_t producer, std::span<const Read> reads) const;
   [[nodiscard]] std::optional<Home> accepted_home(std::uint32_t producer,
                                                   std::span<const Read> reads) const;
+  void add_indexers(const Read& read, Home& producer) const;
   [[nodiscard]] bool accepts_hero(const Cluster& cluster, const Instruction& hero,
                                   const Home& home) const;
   [[nodiscard]] bool breaks_update(const Cluster& cluster, const Instruction& producer) const;
