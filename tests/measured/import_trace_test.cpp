@@ -177,10 +177,10 @@ TEST_F(Trace, ABareArrayOfEventsIsATraceToo) {
 TEST_F(Trace, WhatIsNoTraceOfTheModuleIsRefused) {
   const std::string good = event(0, 0, "tanh.2", "12");
   for (const std::string& text :
-       {std::string(), std::string("{}"), std::string("[]"), "[" + good,
-        R"j({"traceEvents": [)j" + good, R"j({"traceEvents": [)j" + good + "]} x",
-        "[" + event(0, 0, "other", "12") + "]", "[" + event(0, 0, "tanh.2", "-1") + "]",
-        "[" + event(0, 0, "tanh.2", "\"long\"") + "]", "[" + event(0, 0, "tanh.2", "1e999") + "]",
+       {std::string(), std::string("{}"), std::string("[]"), good,
+        R"j({"traceEvents": [)j" + good + "]} x", "[" + event(0, 0, "other", "12") + "]",
+        "[" + event(0, 0, "tanh.2", "-1") + "]", "[" + event(0, 0, "tanh.2", "\"long\"") + "]",
+        "[" + event(0, 0, "tanh.2", "1e999") + "]",
         "[" + std::string(100, '[') + std::string(100, ']') + "]"}) {
     EXPECT_THROW(static_cast<void>(import_text(text)), Error) << text;
     EXPECT_FALSE(std::filesystem::exists(at("out"))) << text;
