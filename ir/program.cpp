@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "ir/counts/trip_count.h"
 #include "ir/kernels/kernel_contents.h"
 #include "ir/library_calls.h"
 #include "ir/program_builder.h"
@@ -17,6 +16,7 @@ constexpr int kMaxCallDepth = 256;
 constexpr std::size_t kMaxVisited = 4'000'000;
 constexpr std::size_t kMaxKernels = 2'000'000;  // 1 to 4 KB each
 constexpr std::size_t kBatch = 64;              // kernels made by one thread in one go
+constexpr std::size_t kMostScalarRows = 1024;   // times a computation runs that are told apart
 
 std::string number(double value) {
   std::string text = std::to_string(value);
@@ -46,7 +46,14 @@ Program make_program(const Module& module, const ProgramOptions& options) {
 }
 
 ProgramBuilder::ProgramBuilder(const Module& module, const ProgramOptions& options)
-    : module_(module), options_(options) {
+    : module_(module), options_(options), loops_(module) {
+  for (const Computation& computation : module.computations) {  // callees come first
+    has_loop_.push_back(std::ranges::any_of(computation.instructions, [&](const Instruction& op) {
+      return op.opcode == Opcode::kWhile || std::ranges::any_of(op.called, [&](ComputationId id) {
+               return id.index() < has_loop_.size() && has_loop_[id.index()];
+             });
+    }));
+  }
   if (!(options.default_trip_count >= 0) || options.default_trip_count > 1e18) {
     throw Error("the default trip count is " + number(options.default_trip_count) +
                 ", expected 0 .. 1e18");
@@ -62,7 +69,7 @@ Program ProgramBuilder::build() {
   for (std::size_t i = 0; i < module_.entry_computation().parameters.size(); ++i) {
     arguments.push_back(add_value({}));
   }
-  (void)walk(module_.entry, std::move(arguments), 1, 0, 0);
+  (void)walk({.computation = module_.entry, .arguments = std::move(arguments), .scalars = {{}}}, 0);
   make_kernels();
   for (ScheduledKernel& kernel : program_.kernels_) {
     if (kernel.done_before.valid() && kernel.done_before.index() >= program_.kernels_.size()) {
@@ -72,19 +79,12 @@ Program ProgramBuilder::build() {
   return std::move(program_);
 }
 
-ProgramBuilder::ValueId ProgramBuilder::walk(ComputationId id, std::vector<ValueId> arguments,
-                                             double multiplicity, std::int32_t loop_depth,
-                                             int depth) {
+ProgramBuilder::ValueId ProgramBuilder::walk(Frame frame, int depth) {
   if (depth > kMaxCallDepth) {
     throw Error("module " + module_.name + ": calls nest deeper than 256");
   }
-  const Computation& computation = module_.at(id);
-  Frame frame{id,
-              std::vector<ValueId>(computation.instructions.size(), 0),
-              std::move(arguments),
-              multiplicity,
-              loop_depth,
-              {}};
+  const Computation& computation = module_.at(frame.computation);
+  frame.values.assign(computation.instructions.size(), 0);
   for (const InstrId next : schedule_order(computation)) {
     if (++visited_ > kMaxVisited) {
       throw Error("module " + module_.name +
@@ -104,8 +104,7 @@ ProgramBuilder::ValueId ProgramBuilder::visit(Frame& frame, InstrId id, int dept
     case Opcode::kConditional:
       return visit_conditional(frame, op, depth);
     case Opcode::kCall:
-      return walk(op.called.at(0), operand_values(frame, op), frame.multiplicity, frame.loop_depth,
-                  depth + 1);
+      return walk(inside(frame, op.called.at(0), op.operands, frame.multiplicity), depth + 1);
     default:
       break;
   }
@@ -120,17 +119,67 @@ ProgramBuilder::ValueId ProgramBuilder::visit(Frame& frame, InstrId id, int dept
 
 ProgramBuilder::ValueId ProgramBuilder::visit_while(Frame& frame, const Instruction& op,
                                                     int depth) {
-  const auto known = trip_count(module_, module_.at(frame.computation), op);
-  double trips = options_.default_trip_count;
-  if (known) {
-    trips = static_cast<double>(std::max<std::int64_t>(0, *known));
-  } else {
-    note("trip count of " + op.name + " unknown: " + number(trips) + " assumed");
+  Trips trips = count_trips(frame, op);
+  const double assumed = options_.default_trip_count;
+  const auto times = static_cast<double>(frame.scalars.size());
+  if (!trips.total) note("trip count of " + op.name + " unknown: " + number(assumed) + " assumed");
+  const double multiplicity =
+      trips.total ? frame.multiplicity / times * *trips.total : frame.multiplicity * assumed;
+  Frame iteration = inside(frame, op.called.at(1), {}, multiplicity);
+  iteration.arguments = operand_values(frame, op);
+  iteration.loop_depth = frame.loop_depth + 1;
+  iteration.scalars = std::move(trips.scalars);
+  Frame test = iteration;
+  test.computation = op.called.at(0);
+  (void)walk(std::move(test), depth + 1);
+  return walk(std::move(iteration), depth + 1);
+}
+
+ProgramBuilder::Trips ProgramBuilder::count_trips(const Frame& frame, const Instruction& op) {
+  const auto known = known_trip_count(op);
+  const bool has_loop = has_loop_[op.called.at(1).index()];
+  const auto times = static_cast<double>(frame.scalars.size());
+  Trips trips{0.0, {}};
+  if (known) *trips.total = static_cast<double>(*known) * times;
+  if (known && !has_loop) return {trips.total, {{}}};
+  bool every_step = true;
+  for (const ScalarValues& row : frame.scalars) {
+    const ScalarValue state =
+        loops_.evaluate(module_.at(frame.computation), op.operands.at(0), row);
+    LoopRun run = loops_.run(op, state);
+    every_step = every_step && run.is_stepwise && (!known || run.trips == known);
+    if (!known)
+      trips.total = run.trips && trips.total
+                        ? std::optional(*trips.total + static_cast<double>(*run.trips))
+                        : std::nullopt;
+    for (ScalarValue& in_step : run.states) trips.scalars.push_back({std::move(in_step)});
   }
-  const double multiplicity = frame.multiplicity * trips;
-  const std::vector<ValueId> state = operand_values(frame, op);
-  (void)walk(op.called.at(0), state, multiplicity, frame.loop_depth + 1, depth + 1);
-  return walk(op.called.at(1), state, multiplicity, frame.loop_depth + 1, depth + 1);
+  if (trips.scalars.empty()) trips.scalars = {{ScalarValue{}}};
+  if (!every_step || trips.scalars.size() > kMostScalarRows) {
+    ScalarValue always = trips.scalars.front().front();
+    for (const ScalarValues& row : trips.scalars) always = common(always, row.front());
+    trips.scalars = {{std::move(always)}};
+  }
+  return trips;
+}
+
+ProgramBuilder::Frame ProgramBuilder::inside(const Frame& frame, ComputationId callee,
+                                             const std::vector<InstrId>& operands,
+                                             double multiplicity) {
+  Frame next{.computation = callee,
+             .multiplicity = multiplicity,
+             .loop_depth = frame.loop_depth,
+             .scalars = {{}}};
+  for (const InstrId operand : operands) next.arguments.push_back(frame.values[operand.index()]);
+  if (!has_loop_[callee.index()]) return next;
+  next.scalars.assign(frame.scalars.size(), {});
+  for (std::size_t i = 0; i < frame.scalars.size(); ++i) {
+    for (const InstrId operand : operands) {
+      next.scalars[i].push_back(
+          loops_.evaluate(module_.at(frame.computation), operand, frame.scalars[i]));
+    }
+  }
+  return next;
 }
 
 ProgramBuilder::ValueId ProgramBuilder::visit_conditional(Frame& frame, const Instruction& op,
@@ -139,11 +188,10 @@ ProgramBuilder::ValueId ProgramBuilder::visit_conditional(Frame& frame, const In
   note(op.name + ": one of " + std::to_string(branches) + " branches runs; each counts 1/" +
        std::to_string(branches));
   const double multiplicity = frame.multiplicity / static_cast<double>(branches);
-  const std::vector<ValueId> operands = operand_values(frame, op);
   std::vector<ValueId> results;
   for (std::size_t i = 0; i < branches; ++i) {
     results.push_back(
-        walk(op.called[i], {operands.at(i + 1)}, multiplicity, frame.loop_depth, depth + 1));
+        walk(inside(frame, op.called[i], {op.operands.at(i + 1)}, multiplicity), depth + 1));
   }
   return merged(results);
 }

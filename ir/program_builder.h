@@ -6,6 +6,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "ir/counts/trip_count.h"
 #include "ir/counts/work_counts.h"
 #include "ir/program.h"
 
@@ -30,15 +31,25 @@ class ProgramBuilder {
     std::vector<ValueId> arguments;
     double multiplicity = 1;
     std::int32_t loop_depth = 0;
+    // Its arguments as scalars, for loops: one row for each time it runs, all as often, or one that
+    // holds whenever it runs.
+    std::vector<ScalarValues> scalars;
     std::vector<KernelId> pending;  // asynchronous kernels whose first user was not seen yet
+  };
+  struct Trips {
+    std::optional<double> total;        // of all times the loop runs
+    std::vector<ScalarValues> scalars;  // of its body's frame
   };
   struct Pending {
     std::size_t done_at;  // kernels scheduled before its done op
     bool done = false;
   };
 
-  [[nodiscard]] ValueId walk(ComputationId id, std::vector<ValueId> arguments, double multiplicity,
-                             std::int32_t loop_depth, int depth);
+  [[nodiscard]] ValueId walk(Frame frame, int depth);
+  // The frame of what `frame` calls.
+  [[nodiscard]] Frame inside(const Frame& frame, ComputationId callee,
+                             const std::vector<InstrId>& operands, double multiplicity);
+  [[nodiscard]] Trips count_trips(const Frame& frame, const Instruction& op);
   [[nodiscard]] ValueId visit(Frame& frame, InstrId id, int depth);
   [[nodiscard]] ValueId visit_while(Frame& frame, const Instruction& op, int depth);
   [[nodiscard]] ValueId visit_conditional(Frame& frame, const Instruction& op, int depth);
@@ -61,6 +72,8 @@ class ProgramBuilder {
   const Module& module_;
   const ProgramOptions& options_;
   std::vector<std::pair<ComputationId, InstrId>> launched_;  // by kernel
+  LoopEvaluator loops_;
+  std::vector<bool> has_loop_;  // by computation
   Program program_;
   std::vector<Value> values_;
   std::vector<std::uint32_t> seen_;  // by ValueId: last kernels_behind() that visited it

@@ -63,17 +63,51 @@ bool is_mlir_text(std::string_view bytes) {
       [&](const char* op) { return line.find(op) != line.npos; });
 }
 
+// HloProto or HloModuleProto in protobuf's text format.
+bool is_hlo_text_proto(std::string_view start) {
+  const std::string_view word = first_word(start);
+  const std::string_view after = skip_comments(start.substr(word.size()));
+  const bool is_field = word == "hlo_module" || word == "computations" || word == "name" ||
+                        word == "buffer_assignment" || word == "entry_computation_name";
+  return is_field && !after.empty() && (after.front() == ':' || after.front() == '{');
+}
+
 // A module, a computation or one instruction: `HloModule m`, `comp (x: f32[]) ->`, `%y = ...`,
 // `f32[] add(...)`.
 bool is_hlo_text(std::string_view bytes) {
   const std::string_view head = bytes.substr(0, kLookedAt);
   const std::string_view start = skip_comments(head);
-  if (!is_text(head) || start.empty()) return false;
+  if (!is_text(head) || start.empty() || is_hlo_text_proto(start)) return false;
   const std::string_view word = first_word(start);
   if (word == "HloModule" || word == "ENTRY" || word == "ROOT") return true;
   if (word.empty()) return start.front() == '%' || start.front() == '(';
   const std::string_view after = skip_comments(start.substr(word.size()));
-  return !after.empty() && std::string_view("=([{").find(after.front()) != std::string_view::npos;
+  if (after.starts_with('(')) return head.find("->") != std::string_view::npos;
+  return !after.empty() && std::string_view("=[{").find(after.front()) != std::string_view::npos;
+}
+
+// Parts of it are modules of their own, as several dumps in one file are.
+void expect_one_module(const base::SourceText& file) {
+  constexpr std::string_view kStart = "\nHloModule ";
+  std::vector<std::string_view> names;
+  const std::string text = fmt::format("\n{}", file.text().substr(0, kStart.size()));
+  if (text.starts_with(kStart)) names.push_back(first_word(file.text().substr(kStart.size() - 1)));
+  for (std::size_t at = file.text().find(kStart); at != std::string_view::npos;
+       at = file.text().find(kStart, at + 1)) {
+    names.push_back(first_word(file.text().substr(at + kStart.size())));
+  }
+  if (names.size() < 2) return;
+  throw Error(
+      fmt::format("{}: {} modules in one file, expected one: {}\n"
+                  "  a file for each: csplit -z {} '/^HloModule /' '{{*}}'",
+                  file.file(), names.size(), fmt::join(names, ", "), file.file()));
+}
+
+// Standard input is there once: whoever asks again gets the same text.
+const base::SourceText& standard_input() {
+  static const base::SourceText kText(
+      "standard input", std::string(base::SourceText::read_file("/dev/stdin").text()));
+  return kText;
 }
 
 struct Form {
@@ -97,6 +131,7 @@ constexpr std::array kProgramForms = {
          }},
     Form{"HLO text", is_hlo_text,
          [](const base::SourceText& file, const ReadOptions& options) {
+           expect_one_module(file);
            return parse_hlo(file, {.strict = options.strict});
          }},
 };
@@ -120,6 +155,7 @@ Module read_module(base::SourceText file, const ReadOptions& options) {
 }
 
 Module read_module(const std::string& path, const ReadOptions& options) {
+  if (path == "-") return read_module(standard_input(), options);
   const ModuleFiles found = module_files(path);
   if (found.files.size() == 1) {
     return read_module(base::SourceText::read_file(found.files.front()), options);

@@ -25,7 +25,7 @@ struct ReadOptions {
   std::vector<std::pair<std::string, Dims>> input_shapes;
 };
 
-// A folder must hold one module after optimisation.
+// A folder must hold one module after optimisation; `-` is standard input.
 [[nodiscard]] Module read_module(const std::string& path, const ReadOptions& options = {});
 // The bytes of a file, perhaps gzipped; `file` names them in messages.
 [[nodiscard]] Module read_module(base::SourceText file, const ReadOptions& options = {});

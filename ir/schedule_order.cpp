@@ -89,4 +89,39 @@ std::vector<InstrId> schedule_order(const Computation& computation) {
   return {order.begin(), order.end()};
 }
 
+std::vector<InstrId> depth_first_order(const Computation& computation,
+                                       const std::vector<std::uint32_t>& roots) {
+  std::vector<GraphEdge> edges;
+  for (std::uint32_t i = 0; i < computation.instructions.size(); ++i) {
+    const Instruction& instruction = computation.instructions[i];
+    const auto& before = *instruction.control_predecessors;
+    for (auto id = before.rbegin(); id != before.rend(); ++id) edges.emplace_back(i, id->value);
+    for (const InstrId id : instruction.operands) edges.emplace_back(i, id.value);
+  }
+  const auto order = depth_first(computation.instructions.size(), edges, roots).post_order;
+  return {order.begin(), order.end()};
+}
+
+std::vector<std::uint32_t> unused_instructions(const Computation& computation) {
+  std::vector<bool> used(computation.instructions.size(), false);
+  for (const Instruction& instruction : computation.instructions) {
+    for (const InstrId id : instruction.operands) used[id.index()] = true;
+  }
+  std::vector<std::uint32_t> unused;
+  for (std::uint32_t i = 0; i < used.size(); ++i) {
+    if (!used[i]) unused.push_back(i);
+  }
+  return unused;
+}
+
+std::vector<InstrId> order_by_content(const Computation& computation) {
+  std::vector<std::uint32_t> roots = unused_instructions(computation);
+  std::erase(roots, computation.root.value);
+  std::ranges::sort(roots, {}, [&](std::uint32_t id) -> const std::string& {
+    return computation.instructions[id].name;
+  });
+  roots.insert(roots.begin(), computation.root.value);
+  return depth_first_order(computation, roots);
+}
+
 }  // namespace tilecast::ir

@@ -27,4 +27,14 @@ using UserLists = std::vector<std::vector<InstrId>>;
 // the text is already in order.
 [[nodiscard]] std::vector<InstrId> schedule_order(const Computation& computation);
 
+// Depth-first post-order from `roots`; operands are entered first to last, after the control
+// predecessors.
+[[nodiscard]] std::vector<InstrId> depth_first_order(const Computation& computation,
+                                                     const std::vector<std::uint32_t>& roots);
+// The instructions that are no operand of another.
+[[nodiscard]] std::vector<std::uint32_t> unused_instructions(const Computation& computation);
+// The depth-first order from the root, then from what else nobody uses, by name: the same however
+// the text was ordered. Of all instructions.
+[[nodiscard]] std::vector<InstrId> order_by_content(const Computation& computation);
+
 }  // namespace tilecast::ir

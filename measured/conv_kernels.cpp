@@ -33,6 +33,12 @@ void set_padding(const OpRow& row, Axis& axis) {
 }
 
 Axis axis(const OpRow& row, std::string_view size, std::string_view kernel) {
+  if (row.text("stride").find_first_of("x,") != std::string_view::npos) {
+    row.fail("stride",
+             fmt::format("got '{}', expected one stride for both dimensions; write others "
+                         "as HLO, window={{size=3x3 stride=2x1}}, for tilecast simulate",
+                         row.text("stride")));
+  }
   constexpr std::int64_t kMaxExtent = std::int64_t{1} << 24;
   Axis axis{
       .size = row.integer(size), .kernel = row.integer(kernel), .stride = row.integer("stride", 1)};

@@ -4,16 +4,17 @@
 #include <string_view>
 
 #include "base/math.h"
+#include "ir/counts/scalar_arithmetic.h"
 
 namespace tilecast::ir {
 namespace {
 
 using Wide = __int128;
 
-constexpr int kMaxSteps = 64;  // of looking through copies
+constexpr int kMostSteps = 128;  // that XLA evaluates
 
 // `"known_trip_count":{"n":"8"}`, quotes perhaps escaped.
-std::optional<std::int64_t> known_trip_count(std::string_view config) {
+std::optional<std::int64_t> count_in(std::string_view config) {
   constexpr std::string_view kKey = "known_trip_count";
   const std::size_t key = config.find(kKey);
   if (key == std::string_view::npos) return std::nullopt;
@@ -31,201 +32,123 @@ std::optional<std::int64_t> known_trip_count(std::string_view config) {
   return at == digits ? std::nullopt : std::optional(value);
 }
 
-// An instruction in its computation; `caller` leads out of fusions entered on the way.
-struct Value {
-  const Computation* computation = nullptr;
-  const Instruction* op = nullptr;
-  InstrId id;
-  const Computation* outer = nullptr;  // where `fusion` stands, when inside one
-  const Instruction* fusion = nullptr;
+// Steps until `difference`, which changes by `step` in each, compares otherwise with 0.
+std::optional<Wide> steps_until(std::string_view direction, Wide difference, Wide step) {
+  if (direction == "NE") {
+    const bool meets = step != 0 && difference % step == 0 && -difference / step >= 0;
+    return meets ? std::optional(-difference / step) : std::nullopt;
+  }
+  if (direction == "EQ") return std::nullopt;  // ends after a step, which was tried
+  const bool greater = direction.starts_with('G');
+  const Wide end = direction.ends_with('E') ? 1 : 0;
+  const Wide from = greater ? -difference : difference;  // counts up to `end`
+  const Wide by = greater ? -step : step;
+  if (by <= 0) return std::nullopt;
+  return from >= end ? 0 : base::ceil_div(end - from, by);
+}
+
+// One side of a loop's comparison: where it starts and how far a step moves it.
+struct Side {
+  Wide start = 0, step = 0;
+  Wide counter = 0;  // start of the state's element
+  DType type, counter_type;
 };
 
-bool forwards(Opcode opcode) {
-  return opcode == Opcode::kCopy || opcode == Opcode::kConvert || opcode == Opcode::kBitcast ||
-         opcode == Opcode::kReshape;
+const ScalarValue& element_of(const ScalarValue& state, std::int32_t i) {
+  return state.elements.empty() ? state : state.elements[static_cast<std::size_t>(i)];
 }
 
-Value value_of(const Computation& computation, InstrId id) {
-  return {&computation, &computation.at(id), id, nullptr, nullptr};
-}
-
-Value operand_of(const Value& value, std::size_t i) {
-  Value result = value;
-  result.id = value.op->operands[i];
-  result.op = &value.computation->at(result.id);
-  return result;
-}
-
-// Looks through copies, conversions, and in and out of one level of fusion.
-Value strip(const Module& module, Value value) {
-  for (int step = 0; step < kMaxSteps; ++step) {
-    const Instruction& op = *value.op;
-    if (forwards(op.opcode) && op.operands.size() == 1) {
-      value = operand_of(value, 0);
-    } else if (op.opcode == Opcode::kFusion && value.fusion == nullptr && !op.called.empty()) {
-      const Computation& callee = module.at(op.called.front());
-      value = {&callee, &callee.root_instruction(), callee.root, value.computation, value.op};
-    } else if (op.opcode == Opcode::kParameter && value.fusion != nullptr) {
-      const auto* attrs = op.get<ParameterAttrs>();
-      const auto number = attrs == nullptr ? 0 : static_cast<std::size_t>(attrs->number);
-      if (number >= value.fusion->operands.size()) return value;
-      value = value_of(*value.outer, value.fusion->operands[number]);
-    } else {
-      return value;
-    }
-  }
-  return value;
-}
-
-Value stripped_operand(const Module& module, const Value& value, std::size_t i) {
-  return strip(module, operand_of(value, i));
-}
-
-std::optional<std::int64_t> constant_of(const Value& value) {
-  const auto* attrs = value.op->get<ConstantAttrs>();
-  if (attrs == nullptr || !attrs->literal.is_integer || attrs->literal.integers.size() != 1) {
+std::optional<Side> side_of(const ScalarValue& value, const ScalarValue& state,
+                            const ScalarValue& next) {
+  if (value.element < 0) return Side{value.value, 0, value.value, value.type, value.type};
+  const ScalarValue& first = element_of(state, value.element);
+  const ScalarValue& second = element_of(next, value.element);
+  if (!first.is_known() || second.element != value.element || second.compare != nullptr) {
     return std::nullopt;
   }
-  return attrs->literal.integers.front();
+  return Side{Wide{first.value} + value.value, second.value, first.value, value.type, first.type};
 }
 
-// The loop state, or one element of it.
-constexpr std::int64_t kWholeState = -1;
-
-std::optional<std::int64_t> state_element(const Module& module, const Value& value) {
-  if (value.op->opcode == Opcode::kParameter && value.fusion == nullptr) return kWholeState;
-  const auto* attrs = value.op->get<IndexAttrs>();
-  if (value.op->opcode != Opcode::kGetTupleElement || attrs == nullptr) return std::nullopt;
-  const Value source = stripped_operand(module, value, 0);
-  if (source.op->opcode != Opcode::kParameter || source.fusion != nullptr) return std::nullopt;
-  return attrs->index;
+// Neither the side nor its counter wraps on the way.
+bool stays_in_type(const Side& side, Wide steps) {
+  const Wide way = steps * side.step;
+  return fits(side.start, side.type) && fits(side.start + way, side.type) &&
+         fits(side.counter + way, side.counter_type);
 }
 
-// Element `index` of the tuple `value` makes.
-std::optional<Value> tuple_element(const Module& module, const Value& value, std::int64_t index) {
-  if (index == kWholeState) return value;
-  if (value.op->opcode != Opcode::kTuple || index < 0 ||
-      index >= static_cast<std::int64_t>(value.op->operands.size())) {
-    return std::nullopt;
+// The state of a loop of which nothing is known, its integers named by their position.
+ScalarValue symbols(const Shape& shape) {
+  const auto symbol = [](const Shape& element, std::int32_t i) -> ScalarValue {
+    const bool counts = is_integer(element.dtype) && element.rank() == 0;
+    return counts ? ScalarValue{.type = element.dtype, .element = i} : ScalarValue{};
+  };
+  if (!shape.is_tuple()) return symbol(shape, 0);
+  ScalarValue state;
+  for (const Shape& element : shape.elements) {
+    state.elements.push_back(symbol(element, static_cast<std::int32_t>(state.elements.size())));
   }
-  return stripped_operand(module, value, static_cast<std::size_t>(index));
+  return state;
 }
-
-enum class Direction { kLess, kLessEqual, kGreater, kGreaterEqual, kNotEqual };
-
-std::optional<Direction> direction_of(const Instruction& compare, bool swapped) {
-  const auto* attrs = compare.get<CompareAttrs>();
-  if (attrs == nullptr) return std::nullopt;
-  const std::string_view text = attrs->direction;
-  if (text == "LT") return swapped ? Direction::kGreater : Direction::kLess;
-  if (text == "LE") return swapped ? Direction::kGreaterEqual : Direction::kLessEqual;
-  if (text == "GT") return swapped ? Direction::kLess : Direction::kGreater;
-  if (text == "GE") return swapped ? Direction::kLessEqual : Direction::kGreaterEqual;
-  if (text == "NE") return Direction::kNotEqual;
-  return std::nullopt;
-}
-
-// A counted loop: for (i = init; i <direction> limit; i += step).
-std::optional<std::int64_t> iterations(Wide init, Wide limit, Wide step, Direction direction) {
-  if (direction == Direction::kGreater || direction == Direction::kGreaterEqual) {
-    init = -init;
-    limit = -limit;
-    step = -step;
-    direction = direction == Direction::kGreater ? Direction::kLess : Direction::kLessEqual;
-  }
-  Wide count = 0;
-  if (direction == Direction::kNotEqual) {
-    if (init == limit) return 0;
-    if (step == 0 || (limit - init) % step != 0) return std::nullopt;
-    count = (limit - init) / step;
-    if (count < 0) return std::nullopt;
-  } else {
-    const Wide end = direction == Direction::kLess ? limit : limit + 1;
-    if (init >= end) return 0;
-    if (step <= 0) return std::nullopt;
-    count = base::ceil_div(end - init, step);
-  }
-  if (count > std::numeric_limits<std::int64_t>::max()) return std::nullopt;
-  return static_cast<std::int64_t>(count);
-}
-
-// The parts of a while loop the pattern looks at.
-class CountedLoop {
- public:
-  CountedLoop(const Module& module, const Computation& caller, const Instruction& while_op)
-      : module_(module),
-        condition_(module.at(while_op.called[0])),
-        body_root_(strip(
-            module, value_of(module.at(while_op.called[1]), module.at(while_op.called[1]).root))),
-        init_(strip(module, value_of(caller, while_op.operands[0]))) {}
-
-  [[nodiscard]] std::optional<std::int64_t> count() const {
-    const Value compare = strip(module_, value_of(condition_, condition_.root));
-    if (compare.op->opcode != Opcode::kCompare || compare.op->operands.size() != 2) {
-      return std::nullopt;
-    }
-    for (const bool swapped : {false, true}) {
-      const Value counter = stripped_operand(module_, compare, swapped ? 1 : 0);
-      const Value limit = stripped_operand(module_, compare, swapped ? 0 : 1);
-      const auto element = state_element(module_, counter);
-      if (!element) continue;
-      const auto start = initial_constant(*element);
-      const auto step = step_of(*element);
-      const auto end = limit_of(limit);
-      const auto direction = direction_of(*compare.op, swapped);
-      if (start && step && end && direction) return iterations(*start, *end, *step, *direction);
-    }
-    return std::nullopt;
-  }
-
- private:
-  [[nodiscard]] std::optional<std::int64_t> initial_constant(std::int64_t element) const {
-    const auto value = tuple_element(module_, init_, element);
-    return value ? constant_of(*value) : std::nullopt;
-  }
-
-  // A constant, or a state element that the body passes on and that starts as a constant.
-  [[nodiscard]] std::optional<std::int64_t> limit_of(const Value& value) const {
-    if (const auto constant = constant_of(value)) return constant;
-    const auto element = state_element(module_, value);
-    if (!element) return std::nullopt;
-    const auto next = tuple_element(module_, body_root_, *element);
-    if (!next || state_element(module_, *next) != element) return std::nullopt;
-    return initial_constant(*element);
-  }
-
-  // What the body adds to the element.
-  [[nodiscard]] std::optional<Wide> step_of(std::int64_t element) const {
-    const auto next = tuple_element(module_, body_root_, element);
-    if (!next || next->op->operands.size() != 2) return std::nullopt;
-    const Value a = stripped_operand(module_, *next, 0);
-    const Value b = stripped_operand(module_, *next, 1);
-    const bool a_counts = state_element(module_, a) == element;
-    const bool b_counts = state_element(module_, b) == element;
-    if (next->op->opcode == Opcode::kAdd && (a_counts || b_counts)) {
-      return constant_of(a_counts ? b : a);
-    }
-    if (next->op->opcode == Opcode::kSubtract && a_counts) {
-      const auto constant = constant_of(b);
-      if (constant) return -Wide{*constant};
-    }
-    return std::nullopt;
-  }
-
-  const Module& module_;
-  const Computation& condition_;
-  Value body_root_;
-  Value init_;
-};
 
 }  // namespace
 
+std::optional<std::int64_t> known_trip_count(const Instruction& while_op) {
+  return count_in(*while_op.backend_config);
+}
+
+LoopRun LoopEvaluator::run(const Instruction& while_op, const ScalarValue& state) {
+  LoopRun loop;
+  if (while_op.called.size() != 2) return loop;
+  const Computation& condition = module_.at(while_op.called[0]);
+  const Computation& body = module_.at(while_op.called[1]);
+  loop.end = state;
+  for (int step = 0; step <= kMostSteps; ++step) {
+    const ScalarValue goes_on = evaluate(condition, condition.root, {loop.end});
+    if (!goes_on.is_known()) break;
+    if (goes_on.value == 0) {
+      loop.trips = step;
+      loop.is_stepwise = true;
+      return loop;
+    }
+    loop.states.push_back(loop.end);
+    loop.end = evaluate(body, body.root, {loop.end});
+  }
+  count_in_closed_form(while_op, state, loop);
+  return loop;
+}
+
+void LoopEvaluator::count_in_closed_form(const Instruction& while_op, const ScalarValue& state,
+                                         LoopRun& run) {
+  const Computation& condition = module_.at(while_op.called[0]);
+  const Computation& body = module_.at(while_op.called[1]);
+  const ScalarValue any = symbols(while_op.shape);
+  const ScalarValue next = evaluate(body, body.root, {any});
+  ScalarValue kept = state;
+  if (next.elements.size() != state.elements.size()) kept = {};
+  for (std::size_t i = 0; i < kept.elements.size(); ++i) {
+    const ScalarValue& after = next.elements[i];
+    const bool same = after.element == static_cast<std::int32_t>(i) && after.value == 0;
+    if (!same || after.compare != nullptr) kept.elements[i] = {};
+  }
+  run.states = {std::move(kept)};
+  if (next.elements.size() != state.elements.size()) return;
+  const ScalarValue test = evaluate(condition, condition.root, {any});
+  if (test.compare == nullptr) return;
+  const auto left = side_of(test.elements[0], state, next);
+  const auto right = side_of(test.elements[1], state, next);
+  if (!left || !right) return;
+  const auto steps =
+      steps_until(test.compare->direction, left->start - right->start, left->step - right->step);
+  if (!steps || *steps > std::numeric_limits<std::int64_t>::max()) return;
+  if (!stays_in_type(*left, *steps) || !stays_in_type(*right, *steps)) return;
+  run.trips = static_cast<std::int64_t>(*steps);
+}
+
 std::optional<std::int64_t> trip_count(const Module& module, const Computation& caller,
                                        const Instruction& while_op) {
-  if (while_op.opcode != Opcode::kWhile) return std::nullopt;
-  if (const auto known = known_trip_count(*while_op.backend_config)) return known;
-  if (while_op.called.size() != 2 || while_op.operands.size() != 1) return std::nullopt;
-  return CountedLoop(module, caller, while_op).count();
+  if (const auto known = known_trip_count(while_op)) return known;
+  LoopEvaluator loops(module);
+  return loops.run(while_op, loops.evaluate(caller, while_op.operands[0], {})).trips;
 }
 
 }  // namespace tilecast::ir

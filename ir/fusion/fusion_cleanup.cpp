@@ -1,4 +1,5 @@
-// What is tidied before fusing: dead code, annotations and reshapes that do nothing.
+// What is tidied before fusing: dead code, annotations, reshapes that do nothing, and the order:
+// what is fused must not depend on that of the text, which is none where a module is not scheduled.
 #include <algorithm>
 
 #include "ir/fusion/fusion_rewriter.h"
@@ -42,7 +43,7 @@ class Tidier {
  public:
   explicit Tidier(Computation computation)
       : computation_(std::move(computation)),
-        order_(schedule_order(computation_)),
+        order_(order_by_content(computation_)),
         stands_for_(computation_.instructions.size()) {
     for (std::size_t i = 0; i < stands_for_.size(); ++i) stands_for_[i] = InstrId(i);
   }

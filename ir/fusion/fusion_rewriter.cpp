@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -38,7 +39,7 @@ class Rewriter {
  private:
   // What becomes one scheduled instruction: a kernel, or an instruction that is in none.
   struct Unit {
-    std::vector<InstrId> members, roots;  // members in text order
+    std::vector<InstrId> members, roots;  // in order
   };
 
   void split_into_units(const std::vector<FusedKernel>& kernels);
@@ -105,8 +106,20 @@ void Rewriter::split_into_units(const std::vector<FusedKernel>& kernels) {
   }
 }
 
-// Topological over units, taking the one whose last root stands first in the text.
+// By instruction: its place in the source text, whatever the order here is.
+std::vector<std::uint32_t> places_in_text(const Computation& computation) {
+  std::vector<std::uint32_t> order(computation.instructions.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, {},
+                           [&](std::uint32_t id) { return computation.instructions[id].offset; });
+  std::vector<std::uint32_t> places(order.size());
+  for (std::uint32_t place = 0; place < order.size(); ++place) places[order[place]] = place;
+  return places;
+}
+
+// Topological over units, taking the one whose last root stands first in the source text.
 std::vector<std::uint32_t> Rewriter::unit_order() const {
+  const std::vector<std::uint32_t> places = places_in_text(old_);
   std::vector<GraphEdge> edges;
   std::vector<std::uint32_t> keys;
   const auto depend = [&](std::uint32_t unit, InstrId on) {
@@ -115,7 +128,9 @@ std::vector<std::uint32_t> Rewriter::unit_order() const {
   };
   for (std::uint32_t unit = 0; unit < units_.size(); ++unit) {
     const auto& members = units_[unit].members;
-    keys.push_back(units_[unit].roots.back().value);
+    std::uint32_t last = 0;
+    for (const InstrId root : units_[unit].roots) last = std::max(last, places[root.index()]);
+    keys.push_back(last);
     for (const InstrId member : members) {
       for (const InstrId operand : old_.at(member).operands) {
         if (!std::binary_search(members.begin(), members.end(), operand)) depend(unit, operand);

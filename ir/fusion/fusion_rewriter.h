@@ -10,9 +10,10 @@
 
 namespace tilecast::ir {
 
-// The computation in an order that has operands first, without instructions that nothing needs,
-// annotation custom-calls and reshapes to the same dimensions; reshapes that keep the order of the
-// tiles (only ones added or removed, or only major dimensions regrouped) become bitcasts.
+// The computation in the order of its content (order_by_content()), without instructions that
+// nothing needs, annotation custom-calls and reshapes to the same dimensions; reshapes that keep
+// the order of the tiles (only ones added or removed, or only major dimensions regrouped) become
+// bitcasts.
 [[nodiscard]] Computation tidied(Computation computation);
 // Every sequential computation tidied; ids of computations stay.
 [[nodiscard]] Module tidied(Module module);
@@ -35,8 +36,8 @@ struct RewrittenComputation {
 };
 
 // `computation` with one fusion instruction per kernel of more than one op (scalar constants are
-// cloned into it), in the topological order nearest to the text. The k-th new computation is called
-// by the id `first_id` + k.
+// cloned into it), in the topological order nearest to the source text. The k-th new computation is
+// called by the id `first_id` + k.
 [[nodiscard]] RewrittenComputation with_fusions(Computation computation,
                                                 const std::vector<FusedKernel>& kernels,
                                                 std::size_t first_id, FreshNames& names);

@@ -226,7 +226,7 @@ void check_broadcast(const Site& site) {
   const Dims& dimensions = site.instruction.dimensions;
   expect_array(operand, "operand of broadcast");
   expect_array(result, "result of broadcast");
-  fail_if(operand.dtype != result.dtype, "Broadcast cannot change the element type: {} to {}",
+  fail_if(!same_type_ignoring_fp(operand.dtype, result.dtype), "Broadcast cannot change the element type: {} to {}",
           human(operand), human(result));
   fail_if(dimensions.size() != operand.dims.size(),
           "Broadcast HLO ({}) has invalid number of dimensions: {} != {}", site.instruction.name,

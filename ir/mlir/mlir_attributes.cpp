@@ -167,7 +167,12 @@ Attribute Reader::number() {
   }
   const std::string_view text = in_.text_from(is_hex ? digits + 2 : begin);
   Attribute value;
-  if (in_.accept(':')) value.type = type();
+  const std::size_t end_of_number = in_.offset();
+  if (in_.accept(':')) {
+    const bool of_the_operation = in_.accept_word("tensor");  // numbers are scalars
+    if (of_the_operation) in_.seek(end_of_number);
+    if (!of_the_operation) value.type = type();
+  }
   const char* const end = text.data() + text.size();
   std::uint64_t magnitude = 0;
   std::from_chars_result result{};

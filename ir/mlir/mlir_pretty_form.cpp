@@ -9,7 +9,7 @@ void Reader::read_items(Draft& draft, const Form& form) {
 }
 
 void PrettyForm::read() {
-  while (read_item()) item_end_ = in_.offset();
+  while (read_item()) item_end_ = in_.offset_before_space();
   if (in_.accept(':')) {
     types();
   } else if (form_.types == Form::Types::kNone) {
@@ -74,7 +74,7 @@ bool PrettyForm::read_item() {
       return continues && read_bracket(first);
     default:
       if (first == '-' || first == '#' || is_digit(first)) return continues && read_bracket('$');
-      return is_word_char(first) && read_word();
+      return is_word_char(first) && read_word(continues);
   }
 }
 
@@ -89,8 +89,7 @@ bool PrettyForm::read_bracket(char sign) {
   return item != nullptr;
 }
 
-bool PrettyForm::read_word() {
-  const bool continues = !on_new_line();
+bool PrettyForm::read_word(bool continues) {
   const std::size_t begin = in_.offset();
   const std::string_view word = in_.word("an item");
   if (word == "attributes" && in_.peek() == '{') {

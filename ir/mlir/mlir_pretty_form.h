@@ -14,7 +14,7 @@ class PrettyForm {
         draft_(draft),
         op_(draft.op),
         form_(form),
-        item_end_(in_.offset()) {}
+        item_end_(in_.offset_before_space()) {}
 
   void read();
 
@@ -27,7 +27,7 @@ class PrettyForm {
   using ReadKind = void (PrettyForm::*)(const Item& item);
 
   bool read_item();
-  bool read_word();
+  bool read_word(bool continues);
   [[nodiscard]] bool on_new_line() { return in_.text_from(item_end_).find('\n') != npos; }
   [[nodiscard]] const Item* find_item(std::string_view key);
   void read_kind(const Item& item);

@@ -110,6 +110,7 @@ class Reader {
   void assuming_form(Draft& draft);
   void manual_computation_form(Draft& draft);
   void foreign_form(Draft& draft);
+  bool foreign_goes_on(char last);
   void applied_region(Operation& reduce, std::string_view op_name);
   std::vector<BlockArgument> reducer_arguments();
   BlockArgument function_argument(std::vector<Attribute>& attributes);

@@ -44,6 +44,10 @@ class Scanner {
   [[nodiscard]] const base::SourceText& source() const { return source_; }
   [[nodiscard]] std::size_t offset() const { return at_; }
   void seek(std::size_t offset) { at_ = offset; }
+  [[nodiscard]] std::size_t offset_before_space() const {
+    const std::size_t last = text_.substr(0, at_).find_last_not_of(" \t\r\n");
+    return last == std::string_view::npos ? 0 : last + 1;
+  }
   [[nodiscard]] std::string_view text_from(std::size_t begin) const {
     return text_.substr(begin, at_ - begin);
   }

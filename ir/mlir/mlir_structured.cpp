@@ -226,17 +226,39 @@ void Reader::manual_computation_form(Draft& draft) {
   signature(draft);
 }
 
-// An op whose form is not known: to the end of its line, brackets balanced. Its operands are the
-// values named outside braces (in parentheses only visible ones: a region's arguments may stand
-// there); its result types stand behind its last colon.
+// Whether an op of unknown form goes on in the line that starts at the scanner: behind a sign that
+// wants more, or with what starts no op.
+bool Reader::foreign_goes_on(char last) {
+  if (last != '\0' && std::string_view(":,=-").find(last) != std::string_view::npos) return true;
+  const std::size_t line = in_.offset();
+  const char first = in_.peek();
+  std::string_view word;
+  if (is_word_char(first) && !is_digit(first)) word = in_.word("a word");
+  in_.seek(line);
+  if (first == '\0') return false;
+  if (word.empty()) return std::string_view("{([<:-,=").find(first) != std::string_view::npos;
+  return word.find('.') == std::string_view::npos && word != "return" && word != "call" &&
+         word != "func" && word != "module" && word != "constant";
+}
+
+// An op whose form is not known: to the end of its line, or where its brackets and types end. Its
+// operands are the values named outside braces (in parentheses only visible ones: a region's
+// arguments may stand there); its result types stand behind its last colon, else its last arrow.
 void Reader::foreign_form(Draft& draft) {
   Operation& op = draft.op;
   std::size_t colon = 0;
+  std::size_t arrow = 0;
+  char last = '\0';
   for (int depth = 0;;) {
     const char c = in_.raw();
     const std::size_t begin = in_.offset();
-    const bool may_end = c == '\n' || c == '}' || c == ')' || in_.at("loc(");
+    if (c == '\n' && depth == 0 && foreign_goes_on(last)) {
+      in_.peek();
+      continue;
+    }
+    const bool may_end = c == '\n' || c == '}' || c == ')' || in_.at("loc(") || in_.at("//");
     if (c == '\0' || (may_end && depth == 0)) break;
+    if (c != ' ' && c != '\n') last = c;
     if (c == '"') {
       in_.quoted();
     } else if (c == '%' && is_word_char(in_.raw(1))) {
@@ -251,16 +273,22 @@ void Reader::foreign_form(Draft& draft) {
       while (is_word_char(in_.raw())) in_.seek(in_.offset() + 1);
     } else {
       depth += c == '(' ? 1 : c == ')' ? -1 : 0;
-      in_.seek(begin + 1);
-      if (c == ':' && depth == 0 && in_.raw() == ' ') colon = in_.offset();
+      if (depth == 0 && in_.at("->")) arrow = begin;
+      in_.seek(begin + (c == '-' && in_.raw(1) == '>' ? 2 : 1));
+      if (c == ':' && depth == 0 && (in_.raw() == ' ' || in_.raw() == '\n')) colon = in_.offset();
     }
   }
   if (draft.names.empty()) return;
-  if (colon == 0) {
+  if (colon == 0 && arrow == 0) {
     in_.fail_at(op.offset, fmt::format("cannot tell the result types of {}", op.name));
   }
-  in_.seek(colon);
+  in_.seek(colon != 0 ? colon : arrow);
   TypeList written;
+  if (colon == 0) {
+    in_.expect("->");
+    result_types(draft.results);
+    return;
+  }
   if (in_.peek() == '(') {
     parenthesised_types(written);
   } else {

@@ -81,15 +81,21 @@ std::string_view Reader::type_text() {
   } else {
     in_.word("a type");
   }
-  if (in_.raw() == '<') in_.balanced();
+  const std::size_t end = in_.offset();
+  if (in_.peek() == '<') {
+    in_.balanced();
+  } else {
+    in_.seek(end);
+  }
   return in_.text_from(begin);
 }
 
 // Reads the type that `text`, which ends where the scanner stands, spells.
 Type Reader::spelled_type(std::string_view text) {
   const std::size_t begin = in_.offset() - text.size();
-  const std::string_view name = text.substr(0, text.find('<'));
-  in_.seek(begin + name.size() + 1);
+  const std::size_t open = std::min(text.find('<'), text.size());
+  const std::string_view name = base::trim(text.substr(0, open));
+  in_.seek(begin + open + 1);
   if (name == "tensor") return tensor_type();
   if (name == "tuple") return tuple_type();
   if (name == "complex") {

@@ -33,9 +33,13 @@ struct Stacked {
   std::vector<bool> backwards;  // filled from the end; empty: no
 };
 
-// Shapes of what `body` gives, from writing it once aside.
-std::vector<Shape> results_of(const NodeSite& s, const Terms& state, const Terms& captured,
-                              const LoopBody& body) {
+// What `body` gives, from writing it once aside: shapes, and whether the first is known to be true.
+struct BodyResults {
+  std::vector<Shape> shapes;
+  bool is_true = false;
+};
+BodyResults results_of(const NodeSite& s, const Terms& state, const Terms& captured,
+                       const LoopBody& body) {
   Module aside = s.emitter.module();
   Emitter probe(aside, "probe");
   const auto inside = [&](const Terms& outer) {
@@ -43,28 +47,37 @@ std::vector<Shape> results_of(const NodeSite& s, const Terms& state, const Terms
     for (const Term& term : outer) inner.push_back(probe.weight(term.shape(), "p"));
     return inner;
   };
-  std::vector<Shape> shapes;
+  BodyResults results;
   const Term counter = probe.weight(Shape::array(DType::kS32, {}), "i");
-  for (const Term& term : body(probe, counter, inside(state), inside(captured)))
-    shapes.push_back(term.shape());
-  return shapes;
+  for (const Term& term : body(probe, counter, inside(state), inside(captured))) {
+    const Numbers* known = term.numbers();
+    if (results.shapes.empty()) results.is_true = known != nullptr && known->at(0) != 0;
+    results.shapes.push_back(term.shape());
+  }
+  return results;
 }
 
-Terms stacked_loop(const NodeSite& s, std::int64_t trips, Terms state, const Terms& captured,
+Terms stacked_loop(const NodeSite& s, const Turns& turns, Terms state, const Terms& captured,
                    const LoopBody& body, const Stacked& how) {
-  const auto shapes = results_of(s, state, captured, body);
+  const auto shapes = results_of(s, state, captured, body).shapes;
   if (shapes.size() < how.carried) throw Error("its graph gives fewer results than it has states");
   const std::size_t stacks = shapes.size() - how.carried;
+  if (stacks > 0 && !turns.most) {
+    throw Error(
+        "it stacks results of a loop whose most turns are not known before it runs; make its first "
+        "input a constant");
+  }
+  const std::int64_t most = turns.most.value_or(0);
   const auto axis_of = [&](std::size_t i) {
     return i < how.axes.size() ? normal_axis(how.axes[i], shapes[how.carried + i].rank() + 1) : 0;
   };
   for (std::size_t i = 0; i < stacks; ++i) {
     Dims dims = shapes[how.carried + i].dims;
-    dims.insert(dims.begin() + axis_of(i), trips);
+    dims.insert(dims.begin() + axis_of(i), most);
     state.push_back(full(s.emitter, shapes[how.carried + i].dtype, dims, 0));
   }
   return counted_loop(
-      trips, state, captured,
+      turns, state, captured,
       [&](Emitter& inner, Term counter, const Terms& before, const Terms& outside) {
         const Terms own(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(how.carried));
         Terms after = body(inner, counter, own, outside);
@@ -73,38 +86,64 @@ Terms stacked_loop(const NodeSite& s, std::int64_t trips, Terms state, const Ter
           Dims dims = part.dims();
           dims.insert(dims.begin() + axis_of(i), 1);
           const bool turned = i < how.backwards.size() && how.backwards[i];
-          const Term at = turned ? static_cast<double>(trips - 1) - counter : counter;
+          const Term at = turned ? static_cast<double>(most - 1) - counter : counter;
           part = dynamic_update(before[how.carried + i], reshape(part, dims), axis_of(i), at);
         }
         return after;
       });
 }
 
-// Inputs: most trips, whether to start, state. Its graph: counter, condition, state -> condition,
-// state, stacked results.
+// Inputs: most turns, whether to start, state. Its graph: counter, condition, state -> condition,
+// state, stacked results. Where the turns are not counted beforehand, whether there is another one
+// is the first of the state.
 Terms loop(const NodeSite& s) {
   const auto region = s.graph.region(s, "body");
-  Terms state;
+  Terms state, captured = region.captured;
   for (std::size_t i = 2; i < s.count(); ++i) state.push_back(s[i]);
-  if (s.has(1) && s.known_numbers(1)->at(0) == 0) throw Error("the loop never runs");
-  if (!s.has(0)) throw Error("a loop without a number of trips has no mapping onto HLO");
-  const std::int64_t trips = s.need_known(0).at(0);
-  const LoopBody body = [&](Emitter& inner, Term counter, const Terms& before,
-                            const Terms& outside) {
+  Turns turns;
+  if (s.has(0)) {
+    if (const Numbers* known = s[0].numbers()) turns.most = to_integer(known->at(0));
+    captured.push_back(reshape(s[0], {}));
+  }
+  if (turns.most && (*turns.most < 0 || (*turns.most > INT32_MAX && !s.has(1)))) {
+    throw Error(fmt::format("the loop runs {} times", *turns.most));
+  }
+  const auto inner_captured = static_cast<std::ptrdiff_t>(region.captured.size());
+  const LoopBody plain = [&](Emitter& inner, Term counter, const Terms& before,
+                             const Terms& outside) {
     Terms inputs = {convert(counter, DType::kS64), scalar(inner, DType::kPred, 1)};
     inputs.insert(inputs.end(), before.begin(), before.end());
-    Terms after = s.graph.lower_region(region, inner, inputs, outside);
-    const Numbers* again = after.at(0).numbers();
-    if (again == nullptr || again->at(0) == 0) {
-      throw Error(
-          "a loop that ends by its condition has no mapping onto HLO: its number of trips is not "
-          "known");
-    }
-    after.erase(after.begin());
+    return s.graph.lower_region(region, inner, inputs,
+                                Terms(outside.begin(), outside.begin() + inner_captured));
+  };
+  const Numbers* starts = s.has(1) ? s[1].numbers() : nullptr;
+  const bool always = results_of(s, state, captured, plain).is_true;
+  if (turns.most && always && (!s.has(1) || (starts != nullptr && starts->at(0) != 0))) {
+    const LoopBody body = [&](Emitter& inner, Term counter, const Terms& before,
+                              const Terms& outside) {
+      Terms after = plain(inner, counter, before, outside);
+      after.erase(after.begin());
+      return after;
+    };
+    return stacked_loop(s, turns, state, captured, body, {.carried = state.size()});
+  }
+  turns.by_condition = true;
+  const auto within = [&](Term again, Term counter, const Terms& outside) {
+    if (!s.has(0)) return again;
+    const Term most = convert(outside.back(), DType::kS64);
+    return binary(Opcode::kAnd, again, compare("LT", convert(counter, DType::kS64), most));
+  };
+  const LoopBody body = [&](Emitter& inner, Term counter, const Terms& before,
+                            const Terms& outside) {
+    Terms after = plain(inner, counter, Terms(before.begin() + 1, before.end()), outside);
+    after.at(0) = within(reshape(convert(after.at(0), DType::kPred), {}), counter + 1.0, outside);
     return after;
   };
-  if (trips < 0 || trips > INT32_MAX) throw Error(fmt::format("the loop runs {} times", trips));
-  return stacked_loop(s, trips, state, region.captured, body, {.carried = state.size()});
+  const Term first = s.has(1) ? reshape(s[1], {}) : scalar(s.emitter, DType::kPred, 1);
+  state.insert(state.begin(), within(first, scalar(s.emitter, DType::kS32, 0), captured));
+  Terms results = stacked_loop(s, turns, state, captured, body, {.carried = state.size()});
+  results.erase(results.begin());
+  return results;
 }
 
 Terms scan(const NodeSite& s) {
@@ -142,7 +181,7 @@ Terms scan(const NodeSite& s) {
   };
   Stacked how{carried, s.integers("scan_output_axes").value_or(Dims()), {}};
   for (const std::int64_t direction : out_turned) how.backwards.push_back(direction != 0);
-  return stacked_loop(s, trips, state, captured, body, how);
+  return stacked_loop(s, {trips}, state, captured, body, how);
 }
 
 constexpr OpRow kControl[] = {{"If", conditional}, {"Loop", loop}, {"Scan", scan}};

@@ -93,8 +93,11 @@ Terms cast(const NodeSite& s) {
   return {convert(s[0], element_type(s.integer("to", 0)))};
 }
 
+// Before version 7 a slope for each channel is a vector.
 Terms prelu(const NodeSite& s) {
-  return {select(positive(s[0]), s[0], s[0] * s[1])};
+  const Term x = s[0];
+  const bool by_channel = s.version < 7 && s[1].rank() == 1 && s[1].dim(0) != 1;
+  return {select(positive(x), x, x * (by_channel ? along(s[1], x, 1) : s[1]))};
 }
 
 Terms is_infinite(const NodeSite& s) {

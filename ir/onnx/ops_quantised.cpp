@@ -176,6 +176,50 @@ Terms dynamic_matmul(const NodeSite& s) {
   return {s.has(4) ? y + s[4] : y};
 }
 
+// Numbers of `bits` bits that lie in bytes, low bits first, along the last dimension.
+Term unpacked(Term bytes, std::int64_t bits) {
+  const DType type = bits == 2 ? DType::kU2 : bits == 4 ? DType::kU4 : DType::kU8;
+  if (bits == 8) return bytes;
+  if (bits != 2 && bits != 4) throw Error(fmt::format("{} bits have no mapping onto HLO", bits));
+  Dims dims = bytes.dims();
+  Dims whole = dims;
+  whole.back() *= 8 / bits;
+  dims.push_back(8 / bits);
+  const Term parts = bytes.emitter->emit(
+      {.opcode = Opcode::kBitcastConvert, .operands = {bytes}, .shape = Shape::array(type, dims)});
+  return reshape(parts, whole);
+}
+
+// com.microsoft: A [.., K], B [N, blocks, bytes of a block], scales [N, blocks], zero points
+// (packed as B, or of A's type), order of the blocks, bias.
+Terms matmul_few_bits(const NodeSite& s) {
+  const std::int64_t bits = s.integer("bits", 4), block = s.integer("block_size", 32);
+  const std::int64_t rows = s.integer("N", 0), depth = s.integer("K", 0);
+  if (block < 1 || depth < 1 || rows < 1) throw Error("K, N and block_size must be positive");
+  const std::int64_t blocks = (depth + block - 1) / block;
+  const DType type = s[0].dtype();
+  const Dims dims = {rows, blocks, block};
+  const auto by_block = [&](Term x) {
+    return broadcast_in(reshape(x, {rows, blocks}), dims, {0, 1});
+  };
+  const Term numbers = convert(reshape(unpacked(s[1], bits), dims), type);
+  Term zero = like(numbers, std::ldexp(1, static_cast<int>(bits) - 1));
+  if (s.has(3)) {
+    Term given = s[3];
+    if (given.dtype() == DType::kU8) {  // a row's points begin at a byte
+      given = unpacked(given, bits);
+      const std::int64_t each = product(given.dims()) / rows;
+      given = slice(reshape(given, {rows, each}), 1, {0, blocks, 1});
+    }
+    zero = by_block(convert(given, type));
+  }
+  const Term weights = (numbers - zero) * by_block(convert(s[2], type));
+  const Term padded = reshape(weights, {rows, blocks * block});
+  const Term b = blocks * block == depth ? padded : slice(padded, 1, {0, depth, 1});
+  const Term y = matmul(s[0], transpose(b, {1, 0}));
+  return {s.has(5) ? y + s[5] : y};
+}
+
 // com.microsoft: A, a_scale, a_zero, B, b_scale, b_zero, C (s32), y_scale, y_zero.
 Terms qgemm(const NodeSite& s) {
   const Term a = s.flag("transA") ? transpose(s[0], {1, 0}) : s[0],
@@ -230,6 +274,7 @@ constexpr OpRow kQuantised[] = {
     {"QLinearMatMul", qlinear_matmul},
     {"com.microsoft:MatMulIntegerToFloat", matmul_integer_to_float},
     {"com.microsoft:DynamicQuantizeMatMul", dynamic_matmul},
+    {"com.microsoft:MatMulNBits", matmul_few_bits},
     {"com.microsoft:QGemm", qgemm},
     {"com.microsoft:QLinearAdd", qlinear_binary<Opcode::kAdd>},
     {"com.microsoft:QLinearMul", qlinear_binary<Opcode::kMultiply>},

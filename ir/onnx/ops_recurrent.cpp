@@ -117,7 +117,7 @@ Terms run_direction(const NodeSite& s, Term x, const Direction& direction, std::
   Terms captured = {inputs, recurrent, bias};
   if (s.has(4)) captured.push_back(s[4]);
   Terms after = counted_loop(
-      steps, state, captured,
+      {steps}, state, captured,
       [&](Emitter&, Term counter, const Terms& before, const Terms& outside) {
         const Term at = direction.backwards ? static_cast<double>(steps - 1) - counter : counter;
         const Term now = reshape(dynamic_slice(outside[0], 0, at), {batch, width});

@@ -274,7 +274,7 @@ Terms elements_of(Term tuple) {
   return parts;
 }
 
-Terms counted_loop(std::int64_t trips, const Terms& state, const Terms& captured,
+Terms counted_loop(const Turns& turns, const Terms& state, const Terms& captured,
                    const LoopBody& body) {
   Emitter& emitter = !state.empty() ? *state[0].emitter : *captured.at(0).emitter;
   Terms all = {scalar(emitter, DType::kS32, 0)};
@@ -291,7 +291,8 @@ Terms counted_loop(std::int64_t trips, const Terms& state, const Terms& captured
   const ComputationId condition = emitter.computation(
       "condition", all,
       [&](Emitter&, const Terms& parts) -> Terms {
-        return {compare("LT", parts[0], like(parts[0], static_cast<double>(trips)))};
+        if (turns.by_condition) return {parts[1]};
+        return {compare("LT", parts[0], like(parts[0], static_cast<double>(turns.most.value())))};
       },
       /*gives_tuple=*/false);
   const Term tuple = emitter.emit({.opcode = Opcode::kTuple, .operands = all});

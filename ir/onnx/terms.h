@@ -5,6 +5,7 @@
 // says so. Throws Error where operands do not fit.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -93,10 +94,14 @@ namespace tilecast::ir::onnx_reader {
 // take.
 [[nodiscard]] Term take(Term x, Term indices, std::int64_t axis);
 [[nodiscard]] Terms elements_of(Term tuple);
-// Runs `body` `trips` times on the state after the counter; captured values do not change.
+// Runs `body` on the state after the counter; captured values do not change.
 using LoopBody =
     std::function<Terms(Emitter&, Term counter, const Terms& state, const Terms& captured)>;
-[[nodiscard]] Terms counted_loop(std::int64_t trips, const Terms& state, const Terms& captured,
+struct Turns {
+  std::optional<std::int64_t> most;  // exactly so many, unless
+  bool by_condition = false;         // the first of the state says whether there is another turn
+};
+[[nodiscard]] Terms counted_loop(const Turns& turns, const Terms& state, const Terms& captured,
                                  const LoopBody& body);
 // The slice of size 1 at `at` along `axis`; and back.
 [[nodiscard]] Term dynamic_slice(Term x, std::int64_t axis, Term at);

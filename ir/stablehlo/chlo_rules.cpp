@@ -106,6 +106,24 @@ void lower_top_k_op(Lowering& lowering, const Operation& op, Opcode) {
   lower_top_k(lowering, op, lowering.required_integer(op, "k"));
 }
 
+// Operands that its region takes whole are carried from step to step; of the others it takes
+// slices.
+void lower_scan(Lowering& lowering, const Operation& op, Opcode opcode) {
+  Instruction made = lowering.instruction(op, opcode);
+  made.operands = lowering.operands(op);
+  made.called = {lowering.scalar_region(op, 0)};
+  const auto arguments = lowering.region_shapes(op, 0);
+  if (arguments.size() != made.operands.size()) lowering.fail(op, "not one argument an operand");
+  std::int64_t carries = 0;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (lowering.shape(made.operands[i]).rank() == arguments[i].rank()) ++carries;
+  }
+  made.dimensions = {lowering.required_integer(op, "dimension")};
+  made.raw.edit().push_back({"num_carries", std::to_string(carries)});
+  if (lowering.flag(op, "is_reverse")) made.raw.edit().push_back({"is_reverse", "true"});
+  lowering.define(op, lowering.add(std::move(made)));
+}
+
 // chlo.broadcast_add and its kin: the operand of lower rank gets dimensions in front.
 void lower_broadcasting(Lowering& lowering, const Operation& op, Opcode opcode) {
   std::vector<InstrId> operands = lowering.operands(op);
@@ -158,6 +176,7 @@ std::vector<NamedRule> chlo_rules() {
       {"chlo.is_neg_inf", {kCompare, lower_is_infinite<false, true>}},
       {"chlo.is_pos_inf", {kCompare, lower_is_infinite<false, false>}},
       {"chlo.mulhi", {kMulhi, lower_elementwise}},
+      {"chlo.scan", {kScan, lower_scan}},
       {"chlo.sinh", {kSinh, lower_elementwise}},
       {"chlo.square", {kMultiply, lower_square}},
       {"chlo.tan", {kTan, lower_elementwise}},

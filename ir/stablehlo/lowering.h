@@ -68,6 +68,7 @@ class Lowering : public AttributeValues {
   ComputationId region(const Operation& op, const Region& region, const RegionForm& form);
   // Its block's arguments are the parameters, as they are written.
   ComputationId scalar_region(const Operation& op, std::size_t index);
+  [[nodiscard]] std::vector<Shape> region_shapes(const Operation& op, std::size_t index) const;
   [[nodiscard]] std::vector<ValueId> captures(const std::vector<const Region*>& regions);
   [[nodiscard]] InstrId captured(ValueId value) { return use(value, 0); }
   // The body's operations in this computation; `arguments` are bound to its block's.

@@ -126,12 +126,17 @@ ComputationId Lowering::shared_region(const Operation& op, const Region& region,
 }
 
 ComputationId Lowering::scalar_region(const Operation& op, std::size_t index) {
+  const std::vector<Shape> shapes = region_shapes(op, index);
+  return region(op, op.regions[index], {.arguments = shapes});
+}
+
+std::vector<Shape> Lowering::region_shapes(const Operation& op, std::size_t index) const {
   if (index >= op.regions.size()) fail(op, "lacks its region");
-  RegionForm form;
+  std::vector<Shape> shapes;
   for (const ValueId argument : only_block(op, op.regions[index]).arguments) {
-    form.arguments.push_back(written(argument));
+    shapes.push_back(written(argument));
   }
-  return region(op, op.regions[index], form);
+  return shapes;
 }
 
 std::vector<ValueId> Lowering::inline_region(const Operation& op, const Region& region,

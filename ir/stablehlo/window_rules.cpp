@@ -83,11 +83,36 @@ void lower_dot(Lowering& lowering, const Operation& op, Opcode opcode) {
   lower_dot_with(lowering, op, opcode, {{rank - 1}, {0}, {}, {}, {}, {}});
 }
 
+// One part of `raw input_batch_dimension = 0, input_feature_dimension = 3,
+// input_spatial_dimensions = [1, 2], ...` as `b01f`; empty where its dimensions are none.
+std::string raw_labels(const Lowering& lowering, const Attribute& numbers, std::string_view part,
+                       std::string_view batch, std::string_view feature) {
+  const Dims spatial = lowering.field(numbers, fmt::format("{}_spatial_dimensions", part));
+  std::string labels(spatial.size() + 2, '?');
+  const auto put = [&labels](std::int64_t at, char label) {
+    if (at >= 0 && at < std::ssize(labels)) labels[static_cast<std::size_t>(at)] = label;
+  };
+  for (const std::string_view name : {batch, feature}) {
+    const Attribute* at = numbers.find(fmt::format("{}_{}_dimension", part, name));
+    put(at == nullptr ? 0 : at->integer, name == "input_feature"    ? 'i'
+                                         : name == "output_feature" ? 'o'
+                                                                    : name.front());
+  }
+  for (std::size_t i = 0; i < spatial.size(); ++i) put(spatial[i], static_cast<char>('0' + i));
+  return labels;
+}
+
 // `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]` as `b01f_01io->b01f`.
 ConvDims convolution_dims(const Lowering& lowering, const Operation& op) {
   const Attribute& numbers = lowering.required(op, "dimension_numbers");
   std::string labels;
-  for (const char c : numbers.text) {
+  const bool raw = !numbers.fields.empty();
+  if (raw) {
+    labels = raw_labels(lowering, numbers, "input", "batch", "feature") + "_" +
+             raw_labels(lowering, numbers, "kernel", "input_feature", "output_feature") + "->" +
+             raw_labels(lowering, numbers, "output", "batch", "feature");
+  }
+  for (const char c : raw ? std::string_view() : numbers.text) {
     if (c == 'x') {
       labels += '_';
     } else if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '>' ||

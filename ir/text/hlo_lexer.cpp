@@ -133,7 +133,7 @@ const Token& Lexer::next() {
   if (is(c, kLetter)) return identifier(begin);
   if (is(c, kDigit)) return number(begin);
   if (c == '%') return percent_name(begin);
-  if (c == '"') return string(begin);
+  if (c == '"' || c == '\'') return string(begin);
   if (c == '-') return minus(begin);
   if (c != '?') return punctuation(begin);
   const std::size_t labels = match_dim_labels(begin);
@@ -232,12 +232,13 @@ Token& Lexer::non_finite(std::size_t begin, std::size_t word_begin) {
 
 Token& Lexer::string(std::size_t begin) {
   std::size_t end = begin + 1;
+  const char ends[] = {text_[begin], '\\', '\0'};
   for (;;) {
-    end = text_.find_first_of("\"\\", end);
+    end = text_.find_first_of(ends, end);
     if (end == std::string_view::npos || (text_[end] == '\\' && end + 1 >= text_.size())) {
       fail(begin, "unterminated string");
     }
-    if (text_[end] == '"') break;
+    if (text_[end] == text_[begin]) break;
     end += 2;
   }
   Token& token = make(Tok::kString, begin, end + 1);

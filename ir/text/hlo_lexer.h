@@ -48,7 +48,7 @@ enum class Tok : std::uint8_t {
   kDimLabels,  // b01f_01io->b01f
   kSizes,      // 3x3
   kPadding,    // 0_0x1_1
-  kString,     // text is between the quotes, escapes as written
+  kString,     // "x", and 'x' of a mesh axis; text is between the quotes, escapes as written
 };
 
 struct Token {

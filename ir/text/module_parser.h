@@ -3,6 +3,7 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,7 @@ class ModuleParser {
     std::list<std::string> own_names;                   // names that do not stand in the text
     std::unordered_map<std::string, int> name_counts;   // of those, by their first part
     std::unordered_map<InstrId, InstrId> async_starts;  // of async-update: the start of its chain
+    std::map<std::pair<InstrId, std::int64_t>, InstrId> elements;  // of `%x#2`: their get
     InstrId root;
     std::size_t begin = 0;
   };
@@ -61,6 +63,7 @@ class ModuleParser {
   void read_computation();
   void read_signature(std::optional<Shape>& result);
   void read_body(Scope& scope);
+  [[nodiscard]] bool at_braced_name() const;
   ComputationId finish_computation(Scope&& scope, const std::optional<Shape>& result);
   void number_parameters(Scope& scope);
   ComputationId add_computation(Computation&& computation, std::size_t offset);
@@ -74,6 +77,7 @@ class ModuleParser {
   void read_operands(Scope& scope, Instruction& instruction);
   InstrId read_operand(Scope& scope);
   InstrId named_operand(Scope& scope, const std::optional<Shape>& shape);
+  InstrId element_operand(Scope& scope, InstrId tuple);
   InstrId missing_operand(Scope& scope, std::string_view name, const Shape& shape);
   void read_parenthesised(Scope& scope, Instruction& instruction);
   void check_operand_count(const Instruction& instruction, std::size_t opcode_at) const;

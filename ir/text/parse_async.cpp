@@ -19,7 +19,9 @@ void ModuleParser::check_async_shape(const Scope& scope, const Instruction& inst
   if (!is_async_chain(instruction.opcode)) return;
   constexpr std::string_view kForm = "in the form of ((async-operands), async-outputs, state).";
   if (instruction.opcode != Opcode::kAsyncStart) {
-    cursor_.fail_at_if(instruction.operands.size() != 1 ||
+    // Newer XLA gives an update what it stands behind as further operands.
+    const bool one = instruction.opcode == Opcode::kAsyncDone;
+    cursor_.fail_at_if(instruction.operands.empty() || (one && instruction.operands.size() != 1) ||
                            !is_async_shape(scope.computation.at(instruction.operands[0]).shape),
                        opcode_at, "AsyncUpdate and AsyncDone expect a single operand {}", kForm);
     const Opcode previous = scope.computation.at(instruction.operands[0]).opcode;

@@ -51,12 +51,21 @@ void ModuleParser::read_body(Scope& scope) {
     scope.names.reserve(count);
   }
   cursor_.expect(Tok::kLeftBrace, "expects '{' at the start of instruction list.");
+  if (scopes_.empty()) cursor_.enter(scope.computation.name);
   scopes_.push_back(&scope);
   do {
     read_instruction(scope);
   } while (!cursor_.at(Tok::kRightBrace));
   scopes_.pop_back();
+  if (scopes_.empty()) cursor_.enter({});
   cursor_.advance();
+}
+
+// `{%c}`: a computation's name in braces, as XLA's parser takes it, rather than a body.
+bool ModuleParser::at_braced_name() const {
+  Cursor probe = cursor_;
+  probe.advance();
+  return (probe.at(Tok::kName) || probe.at(Tok::kIdentifier)) && probe.peek_char() == '}';
 }
 
 void ModuleParser::read_computation() {
@@ -142,6 +151,7 @@ ComputationId ModuleParser::computation_value() {
   Scope scope;
   scope.begin = begin;
   std::optional<Shape> result;
+  if (cursor_.at(Tok::kLeftBrace) && at_braced_name()) return computation_list().front();
   if (cursor_.at(Tok::kLeftBrace)) {
     read_body(scope);
     scope.computation.name = unique_computation_name("_");

@@ -16,6 +16,12 @@ void Cursor::rewind(std::size_t offset) {
   advance();
 }
 
+void Cursor::fail(std::string_view message) const {
+  if (!at(Tok::kEof) || inside_.empty()) lexer_.fail(token().begin, message);
+  lexer_.fail(token().begin,
+              fmt::format("{}; the text ends inside computation {}", message, inside_));
+}
+
 void Cursor::expect(Tok kind, std::string_view message) {
   fail_if(!at(kind), message);
   advance();
@@ -100,7 +106,8 @@ std::string Cursor::quoted_string() {
 }
 
 std::string_view Cursor::name() {
-  if (token().kind != Tok::kName && token().kind != Tok::kIdentifier) fail("expects name");
+  const bool is_name = at(Tok::kName) || at(Tok::kIdentifier) || at(Tok::kType);  // `f16`, too
+  if (!is_name) fail("expects name");
   const std::string_view value = token().text;
   advance();
   return value;

@@ -48,7 +48,7 @@ class Cursor {
   void expect(Tok kind, std::string_view message);
 
   // Errors at the token or at `offset`: a message as it is, or a format with its arguments.
-  [[noreturn]] void fail(std::string_view message) const { lexer_.fail(token().begin, message); }
+  [[noreturn]] void fail(std::string_view message) const;
   template <class Arg, class... Args>
   [[noreturn]] void fail(fmt::format_string<Arg, Args...> format, Arg&& arg, Args&&... args) const {
     fail(fmt::format(format, std::forward<Arg>(arg), std::forward<Args>(args)...));
@@ -88,10 +88,11 @@ class Cursor {
   std::int64_t integer_from(std::int64_t least, std::string_view what);
   double number();
   bool boolean();
-  std::string string();                                   // unescaped
-  std::string quoted_string();                            // canonical, with its quotes
-  std::string_view name();                                // `%x`, `x` or `x:`
-  std::string_view identifier(std::string_view message);  // also keywords
+  std::string string();         // unescaped
+  std::string quoted_string();  // canonical, with its quotes
+  std::string_view name();      // `%x`, `x` or `x:`; also `f16`
+  void enter(std::string_view computation) { inside_ = computation; }  // for messages
+  std::string_view identifier(std::string_view message);               // also keywords
   // `{a, b}`, perhaps empty: calls `read` at each item. `what` names the list in messages. Other
   // brackets: `open` and `close`.
   template <class Read>
@@ -126,6 +127,7 @@ class Cursor {
   friend class Nesting;
   Lexer lexer_;
   ParseOptions options_;
+  std::string_view inside_;  // the computation that is read
   std::size_t read_up_to_ = 0;
   KnownArrays known_arrays_;
   std::vector<std::string> warnings_;

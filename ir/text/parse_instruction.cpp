@@ -153,7 +153,7 @@ InstrId ModuleParser::named_operand(Scope& scope, const std::optional<Shape>& sh
     return missing_operand(scope, "", *shape);
   }
   const std::string_view name = cursor_.name();
-  const InstrId found = scope.names.find(name);
+  InstrId found = scope.names.find(name);
   if (!found.valid()) {
     if (creates && shape) return missing_operand(scope, name, *shape);
     cursor_.fail_at_if(creates, begin,
@@ -161,6 +161,7 @@ InstrId ModuleParser::named_operand(Scope& scope, const std::optional<Shape>& sh
                        "single-instruction module.");
     cursor_.fail_at(begin, "instruction does not exist: {}", name);
   }
+  while (cursor_.accept(Tok::kOctothorp)) found = element_operand(scope, found);
   const Shape& defined = scope.computation.at(found).shape;
   if (shape) {
     cursor_.fail_at_if(!compatible(defined, *shape), begin,
@@ -169,6 +170,21 @@ InstrId ModuleParser::named_operand(Scope& scope, const std::optional<Shape>& sh
                        ShapeText{*shape}, ShapeText{defined});
   }
   return found;
+}
+
+// `%tuple#2`, at the number: get-tuple-element as XLA abbreviates it, one for each element.
+InstrId ModuleParser::element_operand(Scope& scope, InstrId tuple) {
+  const std::size_t begin = cursor_.token().begin;
+  const std::int64_t index = cursor_.integer("expects the number of an element after '#'");
+  InstrId& element = scope.elements[{tuple, index}];
+  if (element.valid()) return element;
+  Instruction get;
+  get.opcode = Opcode::kGetTupleElement;
+  get.attrs = IndexAttrs{index};
+  get.operands = {tuple};
+  get.offset = begin;
+  infer(scope, get, begin);
+  return element = add_instruction(scope, std::move(get), "", begin);
 }
 
 InstrId ModuleParser::missing_operand(Scope& scope, std::string_view name, const Shape& shape) {

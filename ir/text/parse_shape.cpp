@@ -255,7 +255,7 @@ Shape read_buffer(Cursor& cursor) {
 }  // namespace
 
 bool at_shape(Cursor& cursor) {
-  return cursor.at(Tok::kType) || cursor.at(Tok::kLeftParen) ||
+  return (cursor.at(Tok::kType) && cursor.peek_char() == '[') || cursor.at(Tok::kLeftParen) ||
          (at_word(cursor, "b") && cursor.peek_char() == '(');
 }
 

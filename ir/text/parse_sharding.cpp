@@ -7,11 +7,9 @@
 #include "ir/text/value_readers.h"
 
 namespace tilecast::ir {
-namespace {
-
-constexpr std::int64_t kMostTiledDevices = std::int64_t{1} << 24;
 
 std::int64_t product_of(const Cursor& cursor, const Dims& dims, std::size_t begin) {
+  constexpr std::int64_t kMostTiledDevices = std::int64_t{1} << 24;
   std::int64_t product = 1;
   for (const std::int64_t dim : dims) {
     cursor.fail_at_if(__builtin_mul_overflow(product, dim, &product) || product > kMostTiledDevices,
@@ -20,11 +18,6 @@ std::int64_t product_of(const Cursor& cursor, const Dims& dims, std::size_t begi
   return product;
 }
 
-std::string square(const Dims& dims) {
-  return fmt::format("[{}]", fmt::join(dims, ","));
-}
-
-// Numbers 0..n-1 in the row-major order of `reshape` transposed by `permutation`.
 std::vector<std::int64_t> expand_iota(const Dims& reshape, const Dims& permutation,
                                       std::int64_t count) {
   const std::size_t rank = reshape.size();
@@ -45,7 +38,6 @@ std::vector<std::int64_t> expand_iota(const Dims& reshape, const Dims& permutati
   return ids;
 }
 
-// `T(1,0)`.
 Dims read_permutation(Cursor& cursor, std::size_t rank) {
   const std::size_t begin = cursor.token().begin;
   Dims permutation;
@@ -63,6 +55,12 @@ Dims read_permutation(Cursor& cursor, std::size_t rank) {
   cursor.fail_at_if(permutation.size() != rank, begin,
                     "expects a permutation of the reshaped dimensions after T");
   return permutation;
+}
+
+namespace {
+
+std::string square(const Dims& dims) {
+  return fmt::format("[{}]", fmt::join(dims, ","));
 }
 
 void check_explicit_devices(const Cursor& cursor, std::vector<std::int64_t> ids, std::int64_t count,
@@ -184,88 +182,6 @@ std::string read_classic_sharding(Cursor& cursor, std::size_t begin) {
   return "{" + out + "}";
 }
 
-// `a`, `b:(2)2` or `?`.
-std::string read_axis(Cursor& cursor, const std::vector<std::string_view>& axes) {
-  if (cursor.accept(Tok::kQuestion)) return "?";
-  const Token token = cursor.token();
-  const bool divided = token.is(Tok::kName);
-  std::string out(cursor.name());
-  cursor.fail_at_if(std::find(axes.begin(), axes.end(), token.text) == axes.end(), token.begin,
-                    "axis {} is not in the mesh", token.text);
-  if (!divided) return out;
-  cursor.expect(Tok::kLeftParen, "expects '(' in a sub-axis");
-  const std::int64_t before = cursor.integer_from(1, "sub-axis pre-size");
-  cursor.expect(Tok::kRightParen, "expects ')' in a sub-axis");
-  return fmt::format("{}:({}){}", out, before, cursor.integer_from(2, "sub-axis size"));
-}
-
-std::string read_axes(Cursor& cursor, const std::vector<std::string_view>& axes) {
-  std::string out;
-  cursor.list("a list of axes",
-              [&] { out += (out.empty() ? "" : ", ") + read_axis(cursor, axes); });
-  return "{" + out + "}";
-}
-
-// `[a=2,b=4]` after mesh or maximal_mesh.
-std::string read_mesh(Cursor& cursor, std::vector<std::string_view>& axes) {
-  std::string out;
-  cursor.list(
-      "a mesh",
-      [&] {
-        const Token key = cursor.token();
-        cursor.expect(Tok::kAttributeName, "expects the name of a mesh axis");
-        axes.push_back(key.text);
-        out += fmt::format("{}{}={}", out.empty() ? "" : ",", key.text,
-                           cursor.integer_from(0, "size of a mesh axis"));
-      },
-      Tok::kLeftSquare, Tok::kRightSquare);
-  return "[" + out + "]";
-}
-
-std::string read_dim_axes(Cursor& cursor, const std::vector<std::string_view>& axes) {
-  std::string out;
-  cursor.list(
-      "the axes of the dimensions",
-      [&] { out += (out.empty() ? "" : ", ") + read_axes(cursor, axes); }, Tok::kLeftSquare,
-      Tok::kRightSquare);
-  return "[" + out + "]";
-}
-
-// `(0,2,1,3)` or an iota form; kept as it is.
-std::string read_device_ids(Cursor& cursor) {
-  std::string out;
-  int depth = 0;
-  do {
-    cursor.fail_if(cursor.at(Tok::kEof), "expects ')' at the end of device_ids");
-    depth += cursor.at(Tok::kLeftParen) ? 1 : cursor.at(Tok::kRightParen) ? -1 : 0;
-    cursor.fail_if(depth == 0 && out.empty(), "expects '(' to start device_ids");
-    out += cursor.token().text;
-    cursor.advance();
-  } while (depth > 0);
-  return out;
-}
-
-std::string read_named_item(Cursor& cursor, const std::vector<std::string_view>& axes) {
-  if (cursor.at(Tok::kLeftSquare)) return read_dim_axes(cursor, axes);
-  const Token key = cursor.token();
-  if (key.is(Tok::kKeyword)) return std::string(cursor.identifier(""));
-  cursor.expect(Tok::kAttributeName, "expects an attribute of a named sharding");
-  if (key.text == "device_ids") return "device_ids=" + read_device_ids(cursor);
-  if (key.text == "metadata") return "metadata=" + read_metadata_list(cursor);
-  cursor.fail_at_if(key.text != "replicated" && key.text != "unreduced" && key.text != "manual",
-                    key.begin, "unexpected attribute \"{}\" in sharding", key.text);
-  return fmt::format("{}={}", key.text, read_axes(cursor, axes));
-}
-
-std::string read_named_sharding(Cursor& cursor) {
-  std::string out = "{" + std::string(cursor.identifier("expects mesh"));
-  std::vector<std::string_view> axes;
-  out += read_mesh(cursor, axes);
-  while (cursor.accept(Tok::kComma)) out += ", " + read_named_item(cursor, axes);
-  cursor.expect(Tok::kRightBrace, "expects '}' at the end of a sharding");
-  return out + "}";
-}
-
 std::string read_one(Cursor& cursor) {
   const std::size_t begin = cursor.token().begin;
   cursor.expect(Tok::kLeftBrace, "expected '{' to start sharding attribute");
@@ -295,6 +211,16 @@ IotaList read_iota(Cursor& cursor, std::int64_t count, bool expand) {
   }
   if (expand) list.ids = expand_iota(reshape, permutation, count);
   return list;
+}
+
+std::vector<std::vector<std::int64_t>> in_groups_of(std::int64_t size,
+                                                    std::span<const std::int64_t> ids) {
+  std::vector<std::vector<std::int64_t>> groups;
+  for (; !ids.empty(); ids = ids.subspan(static_cast<std::size_t>(size))) {
+    const auto group = ids.first(static_cast<std::size_t>(size));
+    groups.emplace_back(group.begin(), group.end());
+  }
+  return groups;
 }
 
 std::string read_sharding(Cursor& cursor) {

@@ -242,6 +242,7 @@ Dims read_square_dims(Cursor& cursor) {
 
 ReplicaGroups read_replica_groups(Cursor& cursor) {
   ReplicaGroups result;
+  if (cursor.at(Tok::kIdentifier) && cursor.token().text == "mesh") return read_mesh_groups(cursor);
   if (cursor.at(Tok::kLeftSquare)) {
     const std::size_t begin = cursor.token().begin;
     const Dims shape = read_square_dims(cursor);
@@ -251,11 +252,7 @@ ReplicaGroups read_replica_groups(Cursor& cursor) {
     cursor.fail_at_if(__builtin_mul_overflow(shape[0], shape[1], &count) || count > kMostIds, begin,
                       "replica groups of more than {} devices", kMostIds);
     const IotaList iota = read_iota(cursor, count, /*expand=*/true);
-    const auto size = static_cast<std::size_t>(shape[1]);
-    for (std::size_t at = 0; at < iota.ids.size(); at += size) {
-      const auto first = iota.ids.begin() + static_cast<std::ptrdiff_t>(at);
-      result.groups.emplace_back(first, first + static_cast<std::ptrdiff_t>(size));
-    }
+    result.groups = in_groups_of(shape[1], iota.ids);
     result.text = fmt::format("[{},{}]{}", shape[0], shape[1], iota.text);
     return result;
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/graph_order.h"
+#include "ir/schedule_order.h"
 
 namespace tilecast::ir {
 namespace {
@@ -53,25 +53,6 @@ std::vector<InstrId> textual_order(const Computation& computation) {
   return order;
 }
 
-// Depth-first post-order from what nothing uses; operands are entered first to last, after the
-// control predecessors.
-std::vector<InstrId> instruction_order(const Computation& computation) {
-  const std::size_t count = computation.instructions.size();
-  std::vector<GraphEdge> edges;
-  std::vector<bool> used(count, false);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const Instruction& instruction = computation.instructions[i];
-    const auto& before = *instruction.control_predecessors;
-    for (auto id = before.rbegin(); id != before.rend(); ++id) edges.emplace_back(i, id->value);
-    for (const InstrId id : instruction.operands) {
-      edges.emplace_back(i, id.value);
-      used[id.index()] = true;
-    }
-  }
-  const auto order = depth_first(count, edges, unset(used)).post_order;
-  return {order.begin(), order.end()};
-}
-
 // Depth-first post-order from what nothing calls, calls in the order of printing.
 std::vector<ComputationId> computation_order(
     const Module& module, const std::vector<std::vector<InstrId>>& instructions) {
@@ -116,8 +97,9 @@ PrintPlan plan_printing(const Module& module) {
   for (std::size_t i = 0; i < module.computations.size(); ++i) {
     const Computation& computation = module.computations[i];
     const bool textual = module.is_scheduled && !fused[i];
-    plan.instructions.push_back(textual ? textual_order(computation)
-                                        : instruction_order(computation));
+    plan.instructions.push_back(
+        textual ? textual_order(computation)
+                : depth_first_order(computation, unused_instructions(computation)));
   }
   plan.computations = computation_order(module, plan.instructions);
   const std::vector<bool> wrapped = wrapped_computations(module);

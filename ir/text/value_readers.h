@@ -39,5 +39,16 @@ struct IotaList {
 };
 [[nodiscard]] Dims read_square_dims(Cursor& cursor);  // [2,4]
 [[nodiscard]] IotaList read_iota(Cursor& cursor, std::int64_t count, bool expand);
+[[nodiscard]] Dims read_permutation(Cursor& cursor, std::size_t rank);  // T(1,0)
+// The devices of a tile assignment of these dimensions; an error at `begin` when too many.
+[[nodiscard]] std::int64_t product_of(const Cursor& cursor, const Dims& dims, std::size_t begin);
+// Numbers 0..count-1 in the row-major order of `reshape` transposed by `permutation`.
+[[nodiscard]] std::vector<std::int64_t> expand_iota(const Dims& reshape, const Dims& permutation,
+                                                    std::int64_t count);
+[[nodiscard]] std::string read_named_sharding(Cursor& cursor);  // after `{`, with its `}`
+// `mesh['x'=2,'y'=4] {'y'}`: devices that differ in the named axes only are a group.
+[[nodiscard]] ReplicaGroups read_mesh_groups(Cursor& cursor);
+[[nodiscard]] std::vector<std::vector<std::int64_t>> in_groups_of(
+    std::int64_t size, std::span<const std::int64_t> ids);
 
 }  // namespace tilecast::ir

@@ -246,6 +246,13 @@ ColumnMapping read_column_mapping(const std::string& name_or_path, const ImportO
       mapping.tables.push_back(read_table(is_completed ? completed(*shared, table) : table));
     }
   }
+  if (!options.device.empty()) {  // told, whatever the files are called
+    for (TableMapping& table : mapping.tables) {
+      std::erase_if(table.rules, [](const ColumnRule& rule) {
+        return rule.target() == "device" && rule.is_by_file_name();
+      });
+    }
+  }
   join_devices(root, mapping);
   if (mapping.manifest.device.empty() && mapping.manifest.devices.empty() &&
       options.device.empty()) {

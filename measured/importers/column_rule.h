@@ -39,6 +39,7 @@ class ColumnRule {
 
   // As measurements.csv names it: "runtime_ns" for runtime.
   [[nodiscard]] const std::string& target() const { return target_; }
+  [[nodiscard]] bool is_by_file_name() const { return kind_ == Kind::kFile; }
   // Of text: the cells it can write, where the rule says (a constant, a map); else empty.
   [[nodiscard]] std::vector<std::string> possible_texts() const;
   // Of text: other cells of the source are errors, unless there is a map already.

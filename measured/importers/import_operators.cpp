@@ -51,8 +51,23 @@ std::vector<std::string> expand(const std::vector<std::string>& inputs,
 std::vector<TableMapping> tables_as_named(const std::vector<std::string>& files) {
   std::vector<TableMapping> tables;
   for (const std::string& file : files) {
+    if (is_kernel_tuner_cache(file)) {
+      throw Error(fmt::format(
+          "{}: of a cache of Kernel Tuner a mapping must say which operator was tuned and which "
+          "parameters make its tile: --mapping YAML, as kernel_tuner_gemm is",
+          file));
+    }
     ByteSource bytes(file);
-    tables.push_back(mapping_as_named(CsvReader(file, bytes.reader()).columns(), file));
+    const std::vector<std::string> columns = CsvReader(file, bytes.reader()).columns();
+    if (std::ranges::any_of(columns, [](const std::string& name) {
+          return name == "Total Time (ns)" || name == "Duration (ns)" || name == "Kernel Name";
+        })) {
+      throw Error(fmt::format(
+          "{}: a table of NVIDIA's profilers (Nsight): its kernels have no sizes; a mapping must "
+          "say which operator each is: --mapping YAML",
+          file));
+    }
+    tables.push_back(mapping_as_named(columns, file));
     tables.back().files = {file};
   }
   return tables;

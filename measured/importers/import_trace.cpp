@@ -146,8 +146,10 @@ ImportReport import_trace(const TraceSource& source, const ImportOptions& option
                                          report);
   const Joined joined = join(trace, loaded.module, program);
   if (joined.kernels.empty()) {
-    throw Error(fmt::format("{}: no event is a kernel of {}; events are called {}; kernels {}",
-                            source.traces.front(), source.module,
+    constexpr std::string_view kKineto =
+        " (a trace of PyTorch's profiler, kineto: its kernels are no instructions of HLO)";
+    throw Error(fmt::format("{}: no event is a kernel of {}{}; events are called {}; kernels {}",
+                            source.traces.front(), source.module, trace.is_kineto ? kKineto : "",
                             trace.instructions.empty() ? std::string("nothing (no device lane)")
                                                        : trace.instructions.begin()->first,
                             program.kernels().empty() ? std::string("nothing")

@@ -107,6 +107,9 @@ class Handler final : public nlohmann::json::json_sax_t {
   }
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const nlohmann::detail::exception& error) override {
+    if (reader_.may_be_unfinished && bytes_.at_end() && open_.size() == base_ && fields_.empty()) {
+      return false;
+    }
     std::string what = error.what();
     what.erase(0, what.find("] ") == std::string::npos ? 0 : what.find("] ") + 2);
     throw Error(fmt::format("{}: byte {}: {}", file_, position, what));
@@ -185,10 +188,10 @@ const std::string* find_field(const JsonRecord& record, std::string_view path) {
   return found == record.end() ? nullptr : &found->text;
 }
 
-void read_json_records(ByteSource& source, const JsonRecordReader& reader) {
+bool read_json_records(ByteSource& source, const JsonRecordReader& reader) {
   Bytes bytes(source);
   Handler handler(source.path(), reader, bytes);
-  nlohmann::json::sax_parse(ByteIterator(&bytes), ByteIterator(nullptr), &handler);
+  return nlohmann::json::sax_parse(ByteIterator(&bytes), ByteIterator(nullptr), &handler);
 }
 
 }  // namespace tilecast::measured

@@ -28,10 +28,12 @@ struct JsonRecordReader {
   bool top_array = false;  // a file that is one array has records too
   std::function<void(const std::string& key, const JsonRecord&)> record;  // key: "" in arrays
   std::function<void(const JsonField&)> header = [](const JsonField&) {};
+  // A file that ends between two records, as a writer that was stopped leaves it, has them all.
+  bool may_be_unfinished = false;
 };
 
 // Throws Error (file and place) for text that is no JSON or ends too early, for nesting deeper than
-// 64 and for records above 16 MiB; what the functions throw passes through.
-void read_json_records(ByteSource& source, const JsonRecordReader& reader);
+// 64 and for records above 16 MiB; what the functions throw passes through. False: unfinished.
+bool read_json_records(ByteSource& source, const JsonRecordReader& reader);
 
 }  // namespace tilecast::measured

@@ -136,8 +136,10 @@ void add_kernel_tuner_cache(const std::string& path,
     cache.record(key, fields);
   };
   reader.header = [&](const JsonField& field) { cache.header(field); };
-  read_json_records(source, reader);
+  reader.may_be_unfinished = true;
+  const bool whole = read_json_records(source, reader);
   cache.finish();
+  if (!whole) report.notes.push_back(path + ": not finished: its configurations so far are taken");
   options.progress(1);
 }
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxNames = 1'000'000;
 constexpr std::size_t kEventsPerReport = 4096;
+constexpr std::size_t kMaxOpen = 4096;  // events of a lane
 constexpr std::string_view kOpsLane = "XLA Ops", kModulesLane = "XLA Modules";
 constexpr std::array<std::string_view, 8> kSummaries{
     "Steps",       "XLA Modules",           "Framework Ops",  "Framework Name Scope",
@@ -68,9 +69,11 @@ class Events {
     ++events_;
     const std::string phase = text_of(event, "ph");
     if (phase == "M") return add_name(event);
-    if (phase != "X") return;
+    if (phase == "B") return open(event);
+    if (phase != "X" && phase != "E") return;
     try {
-      add_time(event);
+      if (phase == "X") add_time(event);
+      if (phase == "E") close(event);
     } catch (const RowError& error) {
       if (!options_.keep_going) throw;
       report_.add_bad(error);
@@ -87,6 +90,25 @@ class Events {
     std::string program, instruction, event;
     auto operator<=>(const Key&) const = default;
   };
+
+  // Begin and end of one event: the last that began in the lane ends first.
+  void open(const JsonRecord& event) {
+    std::vector<JsonRecord>& open = open_[{text_of(event, "pid"), text_of(event, "tid")}];
+    if (open.size() >= kMaxOpen) throw Error(file_ + ": events nest deeper than a lane can");
+    open.push_back(event);
+  }
+  void close(const JsonRecord& event) {
+    std::vector<JsonRecord>& open = open_[{text_of(event, "pid"), text_of(event, "tid")}];
+    if (open.empty()) {
+      ++report_.left_out["ends of events that did not begin"];
+      return;
+    }
+    JsonRecord whole = std::move(open.back());
+    open.pop_back();
+    const double us = number_or_nan(text_of(event, "ts")) - number_or_nan(text_of(whole, "ts"));
+    whole.push_back({"dur", fmt::format("{}", us), false});
+    add_time(whole);
+  }
 
   void add_name(const JsonRecord& event) {
     const std::string what = text_of(event, "name"), process = text_of(event, "pid");
@@ -115,6 +137,7 @@ class Events {
       ++report_.left_out["events of other modules"];
       return;
     }
+    is_kineto_ = is_kineto_ || text_of(event, "cat") == "kernel";
     Sum& sum =
         sums_[{Lane{text_of(event, "pid"), text_of(event, "tid")},
                text_of(event, "args.program_id"), instruction_of(event), text_of(event, "name")}];
@@ -144,8 +167,10 @@ class Events {
   const TraceOptions& options_;
   ImportReport& report_;
   std::size_t events_ = 0;
+  bool is_kineto_ = false;
   std::map<std::string, std::string> processes_;
   std::map<Lane, std::string> threads_;
+  std::map<Lane, std::vector<JsonRecord>> open_;  // begun, not ended
   std::map<Key, Sum> sums_;
 };
 
@@ -189,6 +214,10 @@ void Events::summarise(TraceSummary& summary) const {
   bool found_devices = false;
   const std::set<Lane> lanes = lanes_that_count(found_devices);
   summary.found_devices = summary.found_devices || found_devices;
+  summary.is_kineto = summary.is_kineto || is_kineto_;
+  for (const auto& [lane, open] : open_) {
+    if (!open.empty()) report_.left_out["events without an end"] += std::ssize(open);
+  }
   for (const Lane& lane : lanes) {
     summary.lanes.push_back(fmt::format("{} {}", process(lane), thread(lane)));
   }
@@ -234,7 +263,10 @@ TraceSummary read_traces(const std::vector<std::string>& files, const TraceOptio
                          static_cast<double>(files.size()));
       }
     };
-    read_json_records(source, reader);
+    reader.may_be_unfinished = true;
+    if (!read_json_records(source, reader)) {
+      report.notes.push_back(files[i] + ": ends without its closing bracket: its events are taken");
+    }
     if (read == 0) throw Error(files[i] + ": no traceEvents; not a Chrome or Perfetto JSON trace");
     events.summarise(summary);
   }

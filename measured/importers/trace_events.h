@@ -1,6 +1,6 @@
 // What a Chrome / Perfetto trace (JSON, plain or gzip) says about the time on devices: complete
-// events (`ph` X) of the lanes where a profiler of JAX or XLA puts HLO instructions, added up by
-// instruction. Memory grows with distinct names, not with events.
+// events (`ph` X; B and E) of the lanes where a profiler of JAX or XLA puts HLO instructions, added
+// up by instruction. Memory grows with distinct names, not with events.
 //
 // A device is a process called /device:...; of its lanes (threads) the one called "XLA Ops" counts,
 // or without it all that are not summaries ("Steps", "XLA Modules" ...). A trace without such
@@ -35,6 +35,7 @@ struct TraceSummary {
   std::map<std::string, TraceTimes> modules;       // of lanes "XLA Modules", without run ids
   std::vector<std::string> lanes;                  // what counted: "/device:TPU:0 XLA Ops"
   bool found_devices = false;                      // false: every lane counted
+  bool is_kineto = false;                          // of PyTorch's profiler
 };
 
 struct TraceOptions {

@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
 
+#include "ir/canonical_hash.h"
 #include "ir/fusion/fusion_space.h"
 #include "ir/program.h"
 #include "ir/text/hlo_parser.h"
@@ -304,6 +307,56 @@ TEST(Fusion, SeedsGiveDifferentConfigurationsTheSameEveryTime) {
     configurations += seen.size();
   }
   EXPECT_GT(configurations, 5 * modules);
+}
+
+// The entry in another order that has operands first.
+Module shuffled(Module module, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  Computation& entry = module.computations[module.entry.index()];
+  const std::size_t count = entry.instructions.size();
+  std::vector<InstrId> place(count);
+  std::vector<std::uint32_t> open(count);
+  std::iota(open.begin(), open.end(), 0U);
+  std::vector<Instruction> instructions;
+  while (!open.empty()) {
+    std::shuffle(open.begin(), open.end(), random);
+    const auto next = std::ranges::find_if(open, [&](std::uint32_t id) {
+      return std::ranges::all_of(entry.instructions[id].operands,
+                                 [&](InstrId operand) { return place[operand.index()].valid(); });
+    });
+    place[*next] = InstrId(instructions.size());
+    instructions.push_back(entry.instructions[*next]);
+    instructions.back().offset = instructions.size();
+    open.erase(next);
+  }
+  for (Instruction& op : instructions) {
+    for (InstrId& operand : op.operands) operand = place[operand.index()];
+  }
+  for (InstrId& parameter : entry.parameters) parameter = place[parameter.index()];
+  entry.root = place[entry.root.index()];
+  entry.instructions = std::move(instructions);
+  return module;
+}
+
+std::multiset<std::string> fused_kernels(const Module& fused) {
+  std::multiset<std::string> hashes;
+  const Program program = make_program(fused);
+  for (const ScheduledKernel& kernel : program.kernels()) {
+    hashes.insert(canonical_hash(kernel.kernel));
+  }
+  return hashes;
+}
+
+TEST(Fusion, DoesNotDependOnTheOrderOfTheText) {
+  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    const Module module = parse_hlo(base::SourceText("random.hlo", RandomModule(seed).text()));
+    const auto expected = fused_kernels(fuse(module));
+    for (std::uint32_t order = 0; order < 3; ++order) {
+      EXPECT_EQ(fused_kernels(fuse(shuffled(module, order))), expected) << "seed " << seed;
+    }
+    const Module read_again = parse_hlo(base::SourceText("again.hlo", print_hlo(module)));
+    EXPECT_EQ(fused_kernels(fuse(read_again)), expected) << "seed " << seed;
+  }
 }
 
 TEST(Fusion, GivesTheSameModuleEveryTime) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "ir/text/hlo_parser.h"
 #include "ir/text/hlo_printer.h"
@@ -72,6 +74,67 @@ ENTRY %e (p: f32[4]) -> f32[4] {
   // Printed in the short spelling, which reads back to the same.
   EXPECT_THAT(reprint(kStart), HasSubstr("negate-start(f32[4]{0} %p), "
                                          "output_to_operand_aliasing={{1}: (0, {})}"));
+}
+
+TEST(HloOfTheWild, NumberedOperandsAreElementsOfTuples) {
+  const Module module = parse(R"(HloModule m
+ENTRY e {
+  t = (f32[4], (s32[], f32[2,2])) parameter(0)
+  a = f32[4] add(t#0, t#0)
+  b = f32[4] add(f32[4] t#0, a)
+  ROOT c = f32[2,2] negate(t#1#1)
+})");
+  const Computation& entry = module.entry_computation();
+  EXPECT_EQ(std::ranges::count(entry.instructions, Opcode::kGetTupleElement, &Instruction::opcode),
+            3);  // t#0 once, t#1, t#1#1
+  EXPECT_EQ(entry.instructions[2].operands, (std::vector{InstrId(1), InstrId(1)}));
+  reprint(print_hlo(module));
+  EXPECT_THROW(parse(with_root("f32[] negate(r#0)")), Error);
+  EXPECT_THROW(parse("HloModule m\nENTRY e {\n  t = (f32[4]) parameter(0)\n"
+                     "  ROOT c = f32[4] negate(t#1)\n}"),
+               Error);
+}
+
+TEST(HloOfTheWild, NamesMayBeThoseOfTypes) {
+  const Module module = parse(
+      "HloModule f16\ns2 {\n  s4 = f32[4] parameter(0)\n  ROOT bf16 = f32[4] negate(s4)\n}\n"
+      "ENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] call(x), to_apply=s2\n}");
+  EXPECT_EQ(module.name, "f16");
+  EXPECT_EQ(module.computations[0].name, "s2");
+  EXPECT_EQ(module.computations[0].root_instruction().name, "bf16");
+}
+
+TEST(HloOfTheWild, ACalledComputationMayStandInBraces) {
+  const Module module = parse(
+      "HloModule m\n%c {\n  %p = f32[4] parameter(0)\n  ROOT %n = f32[4] negate(%p)\n}\n"
+      "ENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] call(x), to_apply={%c}\n}");
+  EXPECT_EQ(module.entry_computation().root_instruction().called, std::vector{ComputationId(0)});
+}
+
+// As optimised modules of TPUs have it: the fused broadcast of a narrower number.
+TEST(HloOfTheWild, ABroadcastMayChangeTheWidthOfAFloat) {
+  const std::string before = "HloModule m\nENTRY e {\n  x = ";
+  EXPECT_NO_THROW(
+      parse(before + "bf16[4] parameter(0)\n  ROOT y = f32[4,2] broadcast(x), dimensions={0}\n}"));
+  EXPECT_THROW(
+      parse(before + "s32[4] parameter(0)\n  ROOT y = f32[4,2] broadcast(x), dimensions={0}\n}"),
+      Error);
+}
+
+TEST(HloOfTheWild, AnUpdateMayWaitForMore) {
+  constexpr const char* kText = R"(HloModule m
+w {
+  q = f32[4]{0} parameter(0)
+  ROOT z = f32[4]{0} negate(q)
+}
+ENTRY e {
+  p = f32[4]{0} parameter(0)
+  s = ((f32[4]{0}), f32[4]{0}, u32[]) async-start(p), calls=w
+  other = f32[4]{0} exponential(p)
+  u = ((f32[4]{0}), f32[4]{0}, u32[]) async-update(s, other)
+  ROOT d = f32[4]{0} async-done(u)
+})";
+  EXPECT_EQ(parse(kText).entry_computation().instructions[3].operands.size(), 2U);
 }
 
 TEST(HloOfTheWild, TablesOfStackFramesAreKept) {

@@ -170,6 +170,37 @@ TEST(HloParser, IotaReplicaGroupsAreReshapedTransposedNumbers) {
   EXPECT_THROW(static_cast<void>(support::parse_replica_groups("[4096,8192]<=[33554432]")), Error);
 }
 
+// Device d of a mesh of 2 x 3 x 4 stands at (d / 12, d / 4 % 3, d % 4).
+TEST(HloParser, AxesOfAMeshAreReplicaGroups) {
+  using Groups = std::vector<std::vector<std::int64_t>>;
+  const auto groups_of = [](const std::string& text) {
+    const ReplicaGroups groups = support::parse_replica_groups(text);
+    EXPECT_EQ(groups.text, text);
+    return groups.groups;
+  };
+  const Groups middle = groups_of("mesh['a'=2,'b'=3,'c'=4] {'b'}");
+  ASSERT_EQ(middle.size(), 2U * 4U);
+  for (std::int64_t a = 0; a < 2; ++a) {
+    for (std::int64_t c = 0; c < 4; ++c) {
+      EXPECT_EQ(middle[static_cast<std::size_t>(4 * a + c)],
+                (std::vector<std::int64_t>{12 * a + c, 12 * a + 4 + c, 12 * a + 8 + c}));
+    }
+  }
+  // In the order of the names, not of the mesh.
+  EXPECT_EQ(groups_of("mesh['a'=2,'b'=2] {'b','a'}"), (Groups{{0, 2, 1, 3}}));
+  EXPECT_EQ(groups_of("mesh[a=2,b=2] {}"), (Groups{{0}, {1}, {2}, {3}}));
+  // Of 8 = 2 x 2 x 2 the middle steps.
+  EXPECT_EQ(groups_of("mesh['a'=8] {'a':(2)2}"), (Groups{{0, 2}, {1, 3}, {4, 6}, {5, 7}}));
+  EXPECT_EQ(groups_of("mesh['a'=2,'b'=2], device_ids=(0,3,1,2) {'b'}"), (Groups{{0, 3}, {1, 2}}));
+  EXPECT_EQ(groups_of("mesh['a'=2,'b'=2], device_ids=([2,2]T(1,0)) {'b'}"),
+            (Groups{{0, 2}, {1, 3}}));
+  for (const char* wrong : {"mesh['a'=2] {'b'}", "mesh['a'=6] {'a':(2)2}", "mesh['a'=0] {'a'}",
+                            "mesh[] {}", "mesh['a'=2,'b'=2], device_ids=(0,1) {'a'}",
+                            "mesh['a'=4194304,'b'=4194304] {'a'}", "mesh['a'=2] {'a','a'}"}) {
+    EXPECT_THROW(static_cast<void>(support::parse_replica_groups(wrong)), Error) << wrong;
+  }
+}
+
 TEST(HloParser, MetadataIsReprintedInOneOrderWithoutDefaults) {
   const Module module = parse(entry(
       "  ROOT z = f32[4] add(x, y), metadata={source_line=3, op_name=\"a'b\" op_type=\"\"}\n"));
@@ -179,10 +210,11 @@ TEST(HloParser, MetadataIsReprintedInOneOrderWithoutDefaults) {
 }
 
 TEST(HloParser, ShardingsAreCheckedAndReprinted) {
-  for (const char* text : {"{replicated}", "{maximal device=3}", "{devices=[2,2]0,3,1,2}",
-                           "{devices=[2,2,2]<=[4,2]T(1,0) last_tile_dims={manual, replicated}}",
-                           "{{manual}, {unknown shard_as 2}}",
-                           "{mesh[x=2,y=4], [{x}, {y:(2)2, ?}], replicated={y}}"}) {
+  for (const char* text :
+       {"{replicated}", "{maximal device=3}", "{devices=[2,2]0,3,1,2}",
+        "{devices=[2,2,2]<=[4,2]T(1,0) last_tile_dims={manual, replicated}}",
+        "{{manual}, {unknown shard_as 2}}", "{mesh[x=2,y=4], [{x}, {y:(2)2, ?}], replicated={y}}",
+        "{mesh['x'=2,'y'=4], [{'x'}, {'y':(2)2, ?}]}"}) {
     EXPECT_EQ(support::canonical_sharding(text), text);
   }
   EXPECT_EQ(support::canonical_sharding("{ devices=[2] 0 , 1 }"), "{devices=[2]0,1}");
@@ -223,6 +255,16 @@ TEST(HloParser, ErrorsShowThePlaceTheLineAndACaret) {
   EXPECT_EQ(error_of("HloModule m\nENTRY e {\n  ROOT r = f32[] negate(q)\n}\n"),
             "m.hlo:3:25: was parsing 3:25: error: instruction does not exist: q\n"
             "  ROOT r = f32[] negate(q)\n                        ^");
+}
+
+TEST(HloParser, ATextThatEndsEarlySaysInsideWhat) {
+  const std::string whole =
+      "HloModule m\nmain {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] negate(x)\n";
+  for (const std::size_t cut : {whole.size(), whole.find("  ROOT"), whole.find("negate")}) {
+    EXPECT_THAT(error_of(whole.substr(0, cut)), HasSubstr("the text ends inside computation main"));
+  }
+  EXPECT_THAT(error_of("HloModule m\nmain { x = f32[] parameter(0) }\nother"),
+              testing::Not(HasSubstr("inside")));
 }
 
 struct BadText {

@@ -352,6 +352,45 @@ TEST(MlirParser, OpsOfUnknownDialectsAreKept) {
   EXPECT_THAT(foreign.operands, SizeIs(1));
 }
 
+TEST(MlirParser, OpsOfUnknownDialectsEndWhereTheirBracketsAndTypesDo) {
+  const base::SourceText text("x.mlir", R"(func.func @main(%x: tensor <4xi32>) {
+  %a = foo.generic {maps = [affine_map<(d0) -> (d0)>],
+      kinds = ["parallel"]}
+      outs(%x : tensor<4xi32>) {
+      ^bb0(%in: i32):
+        foo.yield %in : i32
+      } -> tensor<4xi32>
+  %b = foo.constant
+    dense<[[1, 2],
+           [3, 4]]> : tensor<2x2xi32> -> tensor<2x?xi32>
+  %c = foo.cast %a :
+      tensor<4xi32> into tensor<4x1xi32>
+  check.expect_eq_const(%a,
+    dense<[1, 2,
+           3, 4]> : tensor<4xi32>) : tensor<4xi32>
+  check.expect_close %a, %a, max_ulp_difference = 3 : tensor<4xi32>, tensor<4xi32>
+  foo.jump ^bb3
+^bb3:  // of one block before
+  cf.br ^bb4
+^bb4:
+  return
+})");
+  const Tree tree = parse_mlir(text);
+  const auto& blocks = tree.module.regions[0].blocks[0].operations[0].regions[0].blocks;
+  ASSERT_THAT(blocks, SizeIs(3));
+  std::vector<std::string_view> names;
+  for (const Operation& op : blocks[0].operations) names.push_back(op.name);
+  EXPECT_THAT(names,
+              testing::ElementsAre("foo.generic", "foo.constant", "foo.cast",
+                                   "check.expect_eq_const", "check.expect_close", "foo.jump"));
+  const auto type_of = [&](std::size_t op) {
+    return tree.at(tree.values[blocks[0].operations[op].first_result.index()].type).text;
+  };
+  EXPECT_EQ(type_of(0), "tensor<4xi32>");
+  EXPECT_EQ(type_of(1), "tensor<2x?xi32>");
+  EXPECT_EQ(type_of(2), "tensor<4x1xi32>");
+}
+
 TEST(MlirParser, WhatFollowsTheModuleIsAWarning) {
   const Tree tree = parse("module {}\n---- END OF MLIR MODULE ----\n");
   EXPECT_THAT(tree.warnings,

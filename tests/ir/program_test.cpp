@@ -96,6 +96,66 @@ TEST(Program, MultiplicitiesAreProductsOfTripCounts) {
   EXPECT_THAT(program.notes(), IsEmpty());
 }
 
+// for i = 0 .. 4: for j = START; j < LIMIT: one negate; of each the state holds i, j and a limit
+// of 7.
+Program triangle(const std::string& start, const std::string& limit, int turns = 5) {
+  const std::string state = "(s32[], s32[], f32[8])";
+  return program_of(
+      "HloModule m\n"
+      "inner_body {\n  s = " +
+      state +
+      " parameter(0)\n  j = s32[] get-tuple-element(s), index=0\n"
+      "  n = s32[] get-tuple-element(s), index=1\n  x = f32[8] get-tuple-element(s), index=2\n"
+      "  one = s32[] constant(1)\n  k = s32[] add(j, one)\n  inside = f32[8] negate(x)\n"
+      "  ROOT r = " +
+      state +
+      " tuple(k, n, inside)\n}\n"
+      "inner_test {\n  s = " +
+      state +
+      " parameter(0)\n  j = s32[] get-tuple-element(s), index=0\n"
+      "  n = s32[] get-tuple-element(s), index=1\n"
+      "  ROOT c = pred[] compare(j, n), direction=LT\n}\n"
+      "outer_body {\n  s = " +
+      state +
+      " parameter(0)\n  i = s32[] get-tuple-element(s), index=0\n"
+      "  n = s32[] get-tuple-element(s), index=1\n  x = f32[8] get-tuple-element(s), index=2\n"
+      "  one = s32[] constant(1)\n  k = s32[] add(i, one)\n"
+      "  t = " +
+      state + " tuple(" + start + ", " + limit +
+      ", x)\n"
+      "  w = " +
+      state +
+      " while(t), condition=inner_test, body=inner_body\n"
+      "  y = f32[8] get-tuple-element(w), index=2\n  ROOT r = " +
+      state +
+      " tuple(k, n, y)\n}\n"
+      "outer_test {\n  s = " +
+      state +
+      " parameter(0)\n  i = s32[] get-tuple-element(s), index=0\n"
+      "  five = s32[] constant(" +
+      std::to_string(turns) +
+      ")\n"
+      "  ROOT c = pred[] compare(i, five), direction=LT\n}\n"
+      "ENTRY e {\n  x = f32[8] parameter(0)\n  zero = s32[] constant(0)\n  n = s32[] constant(7)\n"
+      "  t = " +
+      state +
+      " tuple(zero, n, x)\n"
+      "  ROOT w = " +
+      state + " while(t), condition=outer_test, body=outer_body\n}\n");
+}
+
+TEST(Program, InnerLoopsAreCountedInEveryTurnOfTheOuter) {
+  EXPECT_EQ(named(triangle("one", "n"), "inside").multiplicity, 5 * (7 - 1));
+  EXPECT_EQ(named(triangle("i", "n"), "inside").multiplicity, 7 + 6 + 5 + 4 + 3);
+  EXPECT_EQ(named(triangle("one", "k"), "inside").multiplicity, 0 + 1 + 2 + 3 + 4);
+  EXPECT_THAT(triangle("i", "k").notes(), IsEmpty());
+  // More turns than are told apart: what stays the same is known, the rest assumed.
+  EXPECT_EQ(named(triangle("one", "n", 2000), "inside").multiplicity, 2000 * (7 - 1));
+  const Program assumed = triangle("i", "n", 2000);
+  EXPECT_EQ(named(assumed, "inside").multiplicity, 2000 * ProgramOptions{}.default_trip_count);
+  EXPECT_THAT(assumed.notes().front().what, HasSubstr("unknown"));
+}
+
 TEST(Program, DependencesPassThroughLoopState) {
   const Program program = program_of(kNestedLoops);
   EXPECT_THAT(waited_for(program, "inner_work"), ElementsAre("before"));

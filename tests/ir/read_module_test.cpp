@@ -149,6 +149,30 @@ TEST_F(ReadFolder, FoldersWithoutModulesAndMissingFilesAreNamed) {
   EXPECT_THROW(static_cast<void>(read_module((folder_ / "absent.hlo").string())), Error);
 }
 
+TEST(ReadModule, OtherToolsFilesAreSaidByName) {
+  const std::string event = R"({"ph": "X", "name": "k", "ts": 1, "dur": 2, "cat": "kernel"})";
+  const std::pair<std::string, const char*> files[] = {
+      {R"({"schemaVersion": 1, "deviceProperties": [], "traceEvents": [)" + event + "]}", "kineto"},
+      {R"({"traceEvents": [)" + event + "]}", "tilecast import trace"},
+      {"[" + event + "]", "tilecast import trace"},
+      {R"({"device_name": "x", "tune_params_keys": ["bx"], "cache": {}})", "Kernel Tuner"},
+      {std::string("SQLite format 3\0\x10", 17), "Nsight Systems"},
+      {"Time (%),Total Time (ns),Instances,Name\n", "Nsight Systems"},
+      {"hlo_module {\n  name: \"m\"\n}\n", "protobuf's text format"},
+      {"name: \"m\"\nentry_computation_name: \"e\"\ncomputations {\n}\n", "protobuf's text format"},
+  };
+  for (const auto& [bytes, name] : files) EXPECT_THAT(message_of(bytes), HasSubstr(name)) << bytes;
+}
+
+TEST(ReadModule, SeveralModulesInOneFileAreRefusedByName) {
+  const std::string one = " {\n  ROOT x = f32[4] parameter(0)\n}\n";
+  const std::string text =
+      "// two dumps\nHloModule a\nENTRY e" + one + "\nHloModule b, x=1\nENTRY e" + one;
+  EXPECT_THAT(message_of(text),
+              AllOf(HasSubstr("2 modules"), HasSubstr("a, b"), HasSubstr("csplit")));
+  EXPECT_THAT(message_of("HloModule c\nENTRY e" + one), "read");
+}
+
 TEST(ReadModule, DamagedFilesOfEveryFormAreAnsweredOrRefused) {
   support::expect_answer_or_error(
       {support::kTwoKernels, kMlir, gzipped(support::kTwoKernels), gzipped(kMlir)}, 20'000, 11,

@@ -31,6 +31,22 @@ TEST_P(StableHloOp, HasItsHloForm) {
 }
 
 const OpCase kCases[] = {
+    {"scan", "%arg0: tensor<3x4xf32>, %arg1: tensor<3xf32>",
+     R"(%r:2 = chlo.scan(%arg0) inits(%arg1) dimension=1 attributes {is_reverse = true} {
+  ^bb0(%a: tensor<3xf32>, %b: tensor<3xf32>):
+    %s = stablehlo.add %a, %b : tensor<3xf32>
+    stablehlo.return %s, %s : tensor<3xf32>, tensor<3xf32>
+} : (tensor<3x4xf32>, tensor<3xf32>) -> (tensor<3x4xf32>, tensor<3xf32>))",
+     "tensor<3x4xf32>", "%r#0",
+     R"(dimensions={1}, num_carries=1, is_reverse=true, to_apply=%region_0)"},
+    {"rawconv", "%arg0: tensor<1x8x8x4xf32>, %arg1: tensor<3x3x4x16xf32>",
+     R"(%r = "stablehlo.convolution"(%arg0, %arg1) {batch_group_count = 1 : i64, feature_group_count = 1 : i64,
+  dimension_numbers = #stablehlo.conv<raw input_batch_dimension = 0, input_feature_dimension = 3,
+  input_spatial_dimensions = [1, 2], kernel_input_feature_dimension = 2,
+  kernel_output_feature_dimension = 3, kernel_spatial_dimensions = [0, 1],
+  output_batch_dimension = 0, output_feature_dimension = 3, output_spatial_dimensions = [2, 1]>
+} : (tensor<1x8x8x4xf32>, tensor<3x3x4x16xf32>) -> tensor<1x6x6x16xf32>)",
+     "tensor<1x6x6x16xf32>", "%r", "dim_labels=b01f_01io->b10f"},
     {"map", "%arg0: tensor<2x2xi64>, %arg1: tensor<2x2xi64>",
      R"(%r = "stablehlo.map"(%arg0, %arg1) ({
   ^bb0(%a: tensor<i64>, %b: tensor<i64>):

@@ -86,6 +86,56 @@ TEST(TripCount, OfALoopThatDoesNotEndIsUnknown) {
   EXPECT_EQ(count(numbers(0, 10, 3, "NE")), std::nullopt);
 }
 
+TEST(TripCount, OfAnyScalarCodeIsWhatItsStepsGive) {
+  Loop loop;
+  loop.init = "1";
+  loop.limit = "100";
+  for (const auto& [update, counted] :
+       std::vector<std::pair<std::string, std::int64_t (*)(std::int64_t)>>{
+           {"add(i, i)", [](std::int64_t i) { return 2 * i; }},
+           {"multiply(i, step)", [](std::int64_t i) { return 3 * i; }},
+           {"shift-left(i, step)", [](std::int64_t i) { return i << 3; }}}) {
+    loop.update = update;
+    std::int64_t steps = 0;
+    for (std::int64_t i = 1; i < 100; i = counted(i)) ++steps;
+    EXPECT_EQ(count(loop), steps) << update;
+  }
+  // Down by halves, then a limit that moves towards the counter.
+  loop.init = "1000";
+  loop.limit = "0";
+  loop.compare = "compare(i, n), direction=GT";
+  loop.update = "divide(i, step)";
+  EXPECT_EQ(count(loop), 7);  // 1000 333 111 37 12 4 1
+  loop = numbers(0, 1000, -3, "LT");
+  loop.update = "subtract(i, step)";
+  loop.passed_limit = "n2";
+  EXPECT_EQ(count(loop), (1000 + 5) / 6);
+}
+
+TEST(TripCount, IsNeverThatOfACounterThatWraps) {
+  EXPECT_EQ(count(numbers(0, 2147483647, 1, "LE")), std::nullopt);
+  EXPECT_EQ(count(numbers(2147483600, -2147483600, 1, "NE")), 96);  // through the end of s32
+  EXPECT_EQ(count(numbers(0, 2147483647, 2, "LT")), std::nullopt);  // 2^31 - 2, then negative
+  EXPECT_EQ(count(numbers(0, 2147483646, 2, "LT")), 2147483646 / 2);
+}
+
+TEST(TripCount, OfAConditionThatIsKnownInPartIsUnknown) {
+  Loop loop = numbers(0, 10, 1, "LT");
+  loop.compare = "and(b, e)\n";
+  const std::string text = text_of(loop);
+  const auto with = [&](const std::string& other) {
+    std::string changed = text;
+    changed.replace(changed.find("  ROOT c"), 0,
+                    "  b = pred[] compare(i, n), direction=LT\n  e = pred[] " + other + "\n");
+    const Module module = parse_hlo(base::SourceText("loop.hlo", changed));
+    return trip_count(module, module.entry_computation(),
+                      module.entry_computation().root_instruction());
+  };
+  EXPECT_EQ(with("constant(true)"), 10);
+  EXPECT_EQ(with("constant(false)"), 0);
+  EXPECT_EQ(with("custom-call(), custom_call_target=\"goes_on\""), std::nullopt);
+}
+
 TEST(TripCount, AcceptsTheOperandsInEitherOrder) {
   Loop loop;
   loop.compare = "compare(k, i), direction=GT";

@@ -116,6 +116,39 @@ TEST_F(Trace, SeveralKernelsOfOneInstructionAddUp) {
   EXPECT_THAT(times(), ElementsAre(Pair("add.1", 7000)));  // 14 us in two launches
 }
 
+TEST_F(Trace, MayEndWithoutItsClosingBracket) {
+  for (const char* end : {"", ",", ",\n"}) {
+    const ImportReport report = import_text("[" + event(1, 3, "add.1", "2") + end);
+    EXPECT_THAT(times(), ElementsAre(Pair("add.1", 2000)));
+    EXPECT_THAT(report.notes, Contains(HasSubstr("ends without its closing bracket")));
+  }
+  EXPECT_THROW(static_cast<void>(import_text("[" + event(1, 3, "add.1", "2") + ", {\"ph\": \"X\"")),
+               Error);
+}
+
+TEST_F(Trace, AnEventMayBeItsBeginAndItsEnd) {
+  const auto at_time = [](const char* phase, const char* name, int us) {
+    return fmt::format(R"j({{"ph": "{}", "name": "{}", "pid": 1, "tid": 2, "ts": {}}})j", phase,
+                       name, us);
+  };
+  const ImportReport report = import_events({at_time("E", "add.1", 1), at_time("B", "add.1", 10),
+                                             at_time("B", "tanh.2", 12), at_time("E", "", 15),
+                                             at_time("E", "", 20), at_time("B", "copy.3", 30)});
+  EXPECT_THAT(times(), ElementsAre(Pair("add.1", 10000), Pair("tanh.2", 3000)));
+  EXPECT_THAT(report.left_out, ElementsAre(Pair("ends of events that did not begin", 1),
+                                           Pair("events without an end", 1)));
+}
+
+TEST_F(Trace, OfPyTorchIsSaidByName) {
+  try {
+    static_cast<void>(import_text(
+        R"j([{"ph": "X", "cat": "kernel", "name": "sgemm", "pid": 0, "tid": 7, "ts": 1, "dur": 2}])j"));
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("kineto"));
+  }
+}
+
 TEST_F(Trace, TimeThatDoesNotMatchIsReported) {
   const ImportReport report = import_events(
       {named("process_name", 1, 0, "/device:TPU:0"), named("thread_name", 1, 3, "XLA Ops"),
@@ -144,10 +177,10 @@ TEST_F(Trace, ABareArrayOfEventsIsATraceToo) {
 TEST_F(Trace, WhatIsNoTraceOfTheModuleIsRefused) {
   const std::string good = event(0, 0, "tanh.2", "12");
   for (const std::string& text :
-       {std::string(), std::string("{}"), std::string("[]"), "[" + good,
-        R"j({"traceEvents": [)j" + good, R"j({"traceEvents": [)j" + good + "]} x",
-        "[" + event(0, 0, "other", "12") + "]", "[" + event(0, 0, "tanh.2", "-1") + "]",
-        "[" + event(0, 0, "tanh.2", "\"long\"") + "]", "[" + event(0, 0, "tanh.2", "1e999") + "]",
+       {std::string(), std::string("{}"), std::string("[]"), good,
+        R"j({"traceEvents": [)j" + good + "]} x", "[" + event(0, 0, "other", "12") + "]",
+        "[" + event(0, 0, "tanh.2", "-1") + "]", "[" + event(0, 0, "tanh.2", "\"long\"") + "]",
+        "[" + event(0, 0, "tanh.2", "1e999") + "]",
         "[" + std::string(100, '[') + std::string(100, ']') + "]"}) {
     EXPECT_THROW(static_cast<void>(import_text(text)), Error) << text;
     EXPECT_FALSE(std::filesystem::exists(at("out"))) << text;

@@ -514,6 +514,53 @@ TEST_F(Import, OfConfigurationsThatCutTheSameTileTheFastestStays) {
                                            Pair("slower than a run of the same work and tile", 2)));
 }
 
+TEST_F(Import, AKernelTunerCacheMayBeUnfinished) {
+  write("map.yaml", std::string(kManifest) + kTuned);
+  const std::string begun = R"({"tune_params_keys": ["bx", "by", "ty", "v"], "cache": {
+    "8,2,1,0": {"bx": 8, "by": 2, "ty": 1, "v": 0, "time": 3.0, "times": [2.5, 3.5]})";
+  for (const char* end : {"", ",", ",\n"}) {
+    write("cache.json", begun + end);
+    const ImportReport report = import_operators({at("cache.json")}, at("map.yaml"), options());
+    EXPECT_EQ(report.rows, 1);
+    EXPECT_THAT(report.notes, ElementsAre(HasSubstr("not finished")));
+    fs::remove_all(at("out"));
+  }
+  write("cache.json", begun + R"(, "9,2,1,0": {"bx": 9)");
+  EXPECT_THROW(static_cast<void>(import_operators({at("cache.json")}, at("map.yaml"), options())),
+               Error);
+}
+
+TEST_F(Import, ADeviceThatIsToldComesBeforeThoseByFileName) {
+  std::string by_name = kTuned;
+  by_name.insert(by_name.find("      m: 64"), "      device: {file: {\"*RTX*\": rtx_3090}}\n");
+  write("map.yaml", std::string(kManifest) + by_name);
+  write("cache.json", R"({"tune_params_keys": ["bx", "by", "ty", "v"], "cache": {
+    "8,2,1,0": {"bx": 8, "by": 2, "ty": 1, "v": 0, "time": 3.0, "times": [3.0]}}})");
+  EXPECT_THROW(static_cast<void>(import_operators({at("cache.json")}, at("map.yaml"), options())),
+               Error);
+  ImportOptions told = options();
+  told.device = "a4000";
+  static_cast<void>(import_operators({at("cache.json")}, at("map.yaml"), told));
+  EXPECT_EQ(read_measurement_set(at("out")).manifest.device, "a4000");
+}
+
+TEST_F(Import, FilesThatNeedAMappingSayIt) {
+  ImportOptions told = options();
+  told.device = "a4000";
+  const std::pair<const char*, const char*> files[] = {
+      {"cache.json", R"({"tune_params_keys": ["bx"], "cache": {}})"},
+      {"sums.csv", "Time (%),Total Time (ns),Instances,Name\n50,10,1,gemm\n"}};
+  for (const auto& [name, text] : files) {
+    write(name, text);
+    try {
+      static_cast<void>(import_operators({at(name)}, "", told));
+      ADD_FAILURE() << name;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("--mapping")) << name;
+    }
+  }
+}
+
 TEST_F(Import, AKernelTunerCacheMustBeOne) {
   write("map.yaml", std::string(kManifest) + kTuned);
   for (const char* text :

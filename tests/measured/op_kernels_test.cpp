@@ -236,6 +236,12 @@ TEST(OperatorKernel, BadRowsNameFileRowAndColumn) {
               HasSubstr("larger than the padded input"));
 }
 
+TEST(OperatorKernel, StridesThatDifferAreReferredToHlo) {
+  EXPECT_THAT(error_of(kConvColumns, "conv2d,bf16,8,56,56,64,64,3,3,2x1,same"),
+              testing::AllOf(HasSubstr("ops.csv:2: column 'stride': got '2x1'"),
+                             HasSubstr("window={size=3x3 stride=2x1}")));
+}
+
 TEST(OperatorKernel, HugeArraysAreRefusedInsteadOfOverflowing) {
   EXPECT_THAT(error_of("op,dtype,elements", "add,f32,9223372036854775807"), HasSubstr("too large"));
   EXPECT_THAT(error_of("op,dtype,rows,columns", "softmax,f32,4611686018427387904,4"),

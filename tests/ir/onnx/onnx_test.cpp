@@ -171,6 +171,143 @@ TEST(Onnx, LoopsKeepTheirNumberOfTrips) {
   EXPECT_EQ(loops, 1);
 }
 
+// Of the only loop that the module has.
+std::optional<std::int64_t> turns_of(const Module& module) {
+  for (const Instruction& one : module.entry_computation().instructions) {
+    if (one.opcode == Opcode::kWhile) return trip_count(module, module.entry_computation(), one);
+  }
+  ADD_FAILURE() << "no loop";
+  return std::nullopt;
+}
+
+// The inputs called `none` are left out: the text syntax cannot say it of the first.
+std::string without_none(const std::string& bytes) {
+  ::onnx::ModelProto model;
+  EXPECT_TRUE(model.ParseFromString(bytes));
+  for (auto& node : *model.mutable_graph()->mutable_node()) {
+    for (auto& input : *node.mutable_input()) {
+      if (input == "none") input.clear();
+    }
+  }
+  return model.SerializeAsString();
+}
+
+TEST(Onnx, LoopsMayEndByTheirCondition) {
+  const auto turns = [](const std::string& most, const std::string& start,
+                        const std::string& test) {
+    return turns_of(read_graph(without_none(model_bytes(
+        "g (float[2] x, bool start) => (float[2] y) "
+        "<float bound = {9}, int64 last = {6}, int64 most = {4}, bool go = {1}> "
+        "{ y = Loop<body = b (int64 i, bool c, float[2] before) => (bool again, float[2] after) {"
+        "  after = Add(before, x)  " +
+        test + " }>(" + most + ", " + start + ", x) }"))));
+  };
+  const std::string by_value = "sum = ReduceSum<keepdims = 0>(after)  again = Less(sum, bound)";
+  const std::string by_count = "again = Less(i, last)";
+  // Counted from 0; the turn in which the condition fails has run.
+  EXPECT_EQ(turns("none", "go", by_count), 6 + 1);
+  EXPECT_EQ(turns("most", "go", by_count), 4);
+  EXPECT_EQ(turns("none", "go", by_value), std::nullopt);
+  EXPECT_EQ(turns("none", "start", by_count), std::nullopt);
+}
+
+TEST(Onnx, LoopsThatStackResultsMustSayTheirMostTurns) {
+  EXPECT_THAT(refusal_of(without_none(model_bytes(
+                  "g (float[2] x) => (float[n, 2] all) <int64 last = {6}, bool go = {1}> "
+                  "{ y, all = Loop<body = b (int64 i, bool c, float[2] before) => "
+                  "(bool again, float[2] after, float[2] seen) { after = Add(before, x) "
+                  "seen = Identity(after)  again = Less(i, last) }>(none, go, x) }"))),
+              HasSubstr("make its first input a constant"));
+}
+
+TEST(Onnx, SlopesOfOldVersionsAreByChannel) {
+  const std::string graph =
+      "g (float[2, 3, 4, 3] x, float[3] s) => (float[2, 3, 4, 3] y) "
+      "{ y = PRelu(x, s) }";
+  for (const int version : {6, 7}) {
+    const Module module = read_graph(model_bytes(graph, version));
+    bool found = false;
+    for (const Instruction& one : module.entry_computation().instructions) {
+      found = found ||
+              (one.opcode == Opcode::kBroadcast && one.dimensions == Dims{version == 6 ? 1 : 3});
+    }
+    EXPECT_TRUE(found) << version;
+  }
+}
+
+// Elements that the operands of all products hold together, and FLOPs of the products.
+double flops_of_products(const Module& module) {
+  double flops = 0;
+  for (const Instruction& one : module.entry_computation().instructions) {
+    if (one.opcode != Opcode::kDot) continue;
+    const Shape& left = module.entry_computation().at(one.operands[0]).shape;
+    double depth = 1;
+    for (const std::int64_t dim : one.as<DotAttrs>().dims.lhs_contracting) {
+      depth *= static_cast<double>(left.dims[static_cast<std::size_t>(dim)]);
+    }
+    flops += 2 * depth * static_cast<double>(element_count(one.shape));
+  }
+  return flops;
+}
+
+TEST(Onnx, QuantisedWeightsStayPackedInMemory) {
+  constexpr int kRows = 16, kDepth = 100, kBlock = 32, kBlocks = 4, kTokens = 3;
+  const std::string graph =
+      "g (float[3, 100] x, uint8[16, 4, 16] w, float[64] s, uint8[32] z) => (float[3, 16] y) "
+      "{ y = com.microsoft.MatMulNBits<K = 100, N = 16, bits = 4, block_size = 32>(x, w, s, z) }";
+  const Module module = read_graph(model_bytes(graph));
+  EXPECT_EQ(flops_of_products(module), 2.0 * kTokens * kDepth * kRows);
+  const Shape& packed =
+      module.entry_computation().at(module.entry_computation().parameters[1]).shape;
+  EXPECT_EQ(element_count(packed) * 2, kRows * kBlocks * kBlock);
+  EXPECT_THAT(opcodes_of(module), testing::Contains(Opcode::kBitcastConvert));
+  EXPECT_THAT(
+      refusal_of(model_bytes(
+          "g (float[3, 8] x, uint8[16, 1, 3] w, float[16] s) => (float[3, 16] y) "
+          "{ y = com.microsoft.MatMulNBits<K = 8, N = 16, bits = 3, block_size = 8>(x, w, s) }")),
+      HasSubstr("3 bits"));
+}
+
+TEST(Onnx, GroupedQueriesReadKeysOfEarlierSteps) {
+  constexpr double kBatch = 2, kHeads = 8, kWidth = 16, kSteps = 1, kPast = 31;
+  const auto model = [](const std::string& attributes) {
+    return model_bytes(
+        "g (float16[2, 1, 128] q, float16[2, 1, 32] k, float16[2, 1, 32] v, float16[2, 2, 31, 16] "
+        "pk, "
+        "float16[2, 2, 31, 16] pv, int32[2] lengths, int32 total, float16[64, 8] c, float16[64, 8] "
+        "s) "
+        "=> (float16[2, 1, 128] y, float16[2, 2, 32, 16] nk, float16[2, 2, 32, 16] nv) "
+        "{ y, nk, nv = com.microsoft.GroupQueryAttention<num_heads = 8, kv_num_heads = 2" +
+        attributes + ">(q, k, v, pk, pv, lengths, total, c, s) }");
+  };
+  const double all = 2 * 2 * kBatch * kHeads * kSteps * (kPast + 1) * kWidth;
+  EXPECT_EQ(flops_of_products(read_graph(model(""))), all);
+  const Module turned =
+      read_graph(model(", do_rotary = 1, rotary_interleaved = 1, softcap = 30.0"));
+  EXPECT_EQ(flops_of_products(turned), all);
+  EXPECT_THAT(opcodes_of(turned), testing::Contains(Opcode::kTanh));
+  EXPECT_GT(turned.entry_computation().instructions.size(),
+            read_graph(model("")).entry_computation().instructions.size());
+  // A window of 8 keys.
+  EXPECT_EQ(flops_of_products(read_graph(model(", local_window_size = 8"))), all * 8 / (kPast + 1));
+  const Module packed = read_graph(model_bytes(
+      "g (float16[2, 3, 192] qkv, int32[2] lengths, int32 total) => (float16[2, 3, 128] y, "
+      "float16[2, 2, 3, 16] nk, float16[2, 2, 3, 16] nv) { y, nk, nv = "
+      "com.microsoft.GroupQueryAttention<num_heads = 8, kv_num_heads = 2>(qkv, , , , , lengths, "
+      "total) }"));
+  EXPECT_EQ(flops_of_products(packed), 2 * 2 * kBatch * kHeads * 3 * 3 * kWidth);
+}
+
+TEST(Onnx, RotationsOfContribAreRead) {
+  for (const char* positions : {"int64[1] at", "int64[2, 5] at"}) {
+    const Module module =
+        read_graph(model_bytes(std::string("g (float[2, 5, 64] x, ") + positions +
+                               ", float[32, 8] c, float[32, 8] s) => (float[2, 5, 64] y) "
+                               "{ y = com.microsoft.RotaryEmbedding(x, at, c, s) }"));
+    EXPECT_EQ(to_string(module.entry_computation().root_instruction().shape, false), "f32[2,5,64]");
+  }
+}
+
 TEST(Onnx, KnownConditionsTakeOneBranch) {
   const std::string branches = R"(y = If<then_branch = t () => (float[4] a) { a = Abs(x) },
       else_branch = e () => (float[4] b) { b = Neg(x) }>(c) })";
