@@ -165,7 +165,9 @@ Seconds KernelAnalysis::time(const TileConfig& tile) const {
   TC_CHECK(tileable(), "time() of a kernel without tiles");
   if (!misfit(tile).empty()) return Seconds{std::numeric_limits<double>::infinity()};
   const double time_s = state_->tiled->time_s(tile);
-  if (!state_->device->power_limit() || !std::isfinite(time_s)) return Seconds{time_s};
+  if (!std::isfinite(time_s) || !state_->device->limits_power_of(Seconds{time_s})) {
+    return Seconds{time_s};
+  }
   const auto held = estimate(tile);
   const Estimate* answer = std::get_if<Estimate>(&held);
   return answer ? std::max(answer->time, Seconds{time_s}) : Seconds{time_s};
@@ -178,7 +180,7 @@ std::vector<double> KernelAnalysis::times_s(std::span<const TileConfig> tiles) c
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     if (!misfit(tiles[i]).empty()) {
       times[i] = std::numeric_limits<double>::infinity();
-    } else if (state_->device->power_limit()) {
+    } else if (state_->device->limits_power_of(Seconds{times[i]})) {
       times[i] = time(tiles[i]).value;
     }
   }

@@ -38,6 +38,7 @@ Estimate hold_to_power_limit(Estimate full, const hwdesc::Device& device,
                              const std::function<Estimate(const hwdesc::Device&)>& estimate_on) {
   const std::optional<Watts> limit = device.power_limit();
   if (!limit || !full.energy || full.time.value <= 0) return full;
+  if (!device.limits_power_of(full.time)) return full;
   if (average_power(full, device) <= *limit) return full;
   const LaunchEnergy energy = *full.energy;
   const auto at = [&](double factor) {

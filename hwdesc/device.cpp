@@ -62,6 +62,10 @@ std::optional<Watts> Device::power_limit() const {
   return *energy->power_limit / cores_per_chip;
 }
 
+bool Device::limits_power_of(Seconds launch) const {
+  return energy && energy->power_limit && launch >= energy->power_window;
+}
+
 FlopsPerSecond Device::vector_peak() const {
   return FlopsPerSecond{static_cast<double>(multiplexing.workers) *
                         static_cast<double>(vector.lanes) * static_cast<double>(vector.sublanes) *

@@ -76,6 +76,8 @@ struct Device {
   // One core's share of the chip's.
   [[nodiscard]] Watts idle_power() const;
   [[nodiscard]] std::optional<Watts> power_limit() const;
+  // Is a launch of this long held to it?
+  [[nodiscard]] bool limits_power_of(Seconds launch) const;
 };
 
 }  // namespace tilecast::hwdesc

@@ -20,7 +20,8 @@ struct Energy {
   std::map<std::string, JoulesPerByte> memory;  // per level: of a byte read or written there
   JoulesPerByte network;                        // of a byte that leaves a chip
   Watts idle_power;                             // drawn as long as a program runs, whatever it does
-  std::optional<Watts> power_limit;  // the clock is lowered where the average would pass it
+  std::optional<Watts> power_limit;  // the clock is lowered where the average would pass it ...
+  Seconds power_window;              // ... in launches of at least this: shorter ones are averaged
   double clock_exponent = 1;  // power of units and on-chip memory goes with the clock to this: 1 at
                               // one voltage, 3 where the voltage follows the clock
   Provenance provenance;

@@ -26,6 +26,10 @@ void walk_energy(SchemaVisitor& v, std::optional<Energy>& described) {
            {"power_limit", kPower, 1e-3, 1e6, kOptional,
             "of a chip: where the average would pass it, the clock is lowered"},
            energy.power_limit);
+  quantity(v,
+           {"power_window", kTime, 0, 10, kOptional,
+            "the board averages over this: shorter launches run at the full clock; default 0"},
+           energy.power_window);
   v.number({"clock_exponent", kCount, 1, 3, kOptional,
             "core power goes with the clock to this: 1 one voltage, 3 voltage follows"},
            energy.clock_exponent);

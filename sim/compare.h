@@ -33,6 +33,7 @@ struct CompareCell {
   std::optional<analytical::Bound> bound = {};
   std::optional<analytical::Correction> correction = {};  // its interval is of `time`
   std::optional<Joules> energy = {};  // of one launch, idle power too; models of programs
+  bool opaque = false;                // a call whose code is not in the program: its bytes only
 };
 
 struct CompareRow {

@@ -45,6 +45,8 @@ struct ProfiledInstruction {
   }
 };
 
+using Kernels = std::unordered_map<std::string, const ir::ScheduledKernel*>;  // by name
+
 class ProfileRows {
  public:
   ProfileRows(const ProfileInput& input, const CompareSetup& setup)
@@ -67,6 +69,7 @@ class ProfileRows {
   void add_row(const ProfiledInstruction& of, const XplaneTimes& times,
                const ModuleAnswers& answers);
   void add_run(const XplaneModule& module, const ModuleAnswers& answers);
+  void add_idle(const XplaneModule& module, const Kernels& kernels);
 
   const ProfileInput& input_;
   const CompareSetup& setup_;
@@ -83,8 +86,10 @@ Predictions answers_of(const ir::Program& program, const hwdesc::Device& device,
   for (const SimulatedKernel& kernel : simulated.kernels) {
     if (kernel.skipped) continue;
     const analytical::Estimate& estimate = *kernel.estimate;
-    answers.cells.emplace(kernel.name,
-                          CompareCell{estimate.time, estimate.bound, estimate.correction});
+    answers.cells.emplace(kernel.name, CompareCell{.time = estimate.time,
+                                                   .bound = estimate.bound,
+                                                   .correction = estimate.correction,
+                                                   .opaque = is_opaque(estimate)});
   }
   return answers;
 }
@@ -119,7 +124,7 @@ void ProfileRows::add(const JoinedModule& joined) {
                                   : fmt::format("{}({})", module.name, module.program_id),
                               input_.file);
   for (const ir::Note& note : answers.program.notes()) builder_.note(note.what);
-  std::unordered_map<std::string, const ir::ScheduledKernel*> kernels;
+  Kernels kernels;
   for (const ir::ScheduledKernel& each : answers.program.kernels()) {
     kernels.emplace(each.kernel.name(), &each);
   }
@@ -137,6 +142,7 @@ void ProfileRows::add(const JoinedModule& joined) {
   };
   for (const auto& [name, times] : module.instructions) add(name, times);
   for (const auto& [name, times] : module.transfers) add(name, times);
+  add_idle(module, kernels);
   add_run(module, answers);
   if (setup_.step) setup_.step();
 }
@@ -170,6 +176,27 @@ void ProfileRows::add_row(const ProfiledInstruction& of, const XplaneTimes& time
     if (const auto cell = cells.find(of.name); cell != cells.end()) {
       builder_.set(row, column, cell->second);
     }
+  }
+}
+
+// What of the runs no kernel took; models have none of it.
+void ProfileRows::add_idle(const XplaneModule& module, const Kernels& kernels) {
+  Seconds busy;
+  for (const auto& [name, times] : module.instructions) {
+    if (kernels.contains(name) && !times.asynchronous) busy += times.total;
+  }
+  const Seconds idle = module.runs.total - busy;
+  if (module.runs.occurrences <= 0 || idle.value <= 0) return;
+  const auto runs = static_cast<double>(module.runs.occurrences);
+  const std::size_t row =
+      builder_.row(group_, "(idle)",
+                   {.name = "(idle between kernels)",
+                    .op_class = "idle",
+                    .launches = runs,
+                    .profile = ProfileCounts{.category = "idle", .median = idle / runs}});
+  builder_.set(row, measured_, {idle / runs});
+  for (std::size_t column = 0; column < setup_.columns.size(); ++column) {
+    builder_.set(row, column, {Seconds{0}});
   }
 }
 

@@ -129,10 +129,23 @@ void ComparisonBuilder::name_sides() {
   }
 }
 
+void ComparisonBuilder::note_opaque(std::size_t side) {
+  const auto opaque = [&](const CompareRow& row) {
+    return row.cells[side].has_value() && row.cells[side]->opaque;
+  };
+  const auto first = std::ranges::find_if(comparison_.rows, opaque);
+  if (first == comparison_.rows.end()) return;
+  const auto count = static_cast<std::size_t>(std::ranges::count_if(comparison_.rows, opaque));
+  note(fmt::format("{}: opaque calls in {} ({}{}): bytes of operands and results only",
+                   comparison_.sides[side].name, count_of(count, "row"), first->name,
+                   count > 1 ? " ..." : ""));
+}
+
 void ComparisonBuilder::note_gaps() {
   const std::size_t rows = comparison_.rows.size();
   for (std::size_t i = 0; i < comparison_.sides.size(); ++i) {
     const CompareSide& side = comparison_.sides[i];
+    note_opaque(i);
     const auto answered = static_cast<std::size_t>(std::ranges::count_if(
         comparison_.rows, [&](const CompareRow& row) { return row.cells[i].has_value(); }));
     if (answered == rows) continue;
@@ -187,9 +200,16 @@ analytical::TileConfig compiler_choice(const ir::Kernel& kernel) {
   return {.output = tile.output_bounds, .kernel = tile.kernel_bounds, .input = tile.input_bounds};
 }
 
+bool is_opaque(const analytical::Estimate& estimate) {
+  return std::ranges::any_of(estimate.flags, [](const std::string& flag) {
+    return flag.find("opaque") != std::string::npos;
+  });
+}
+
 CompareCell cell_of(const measured::Prediction& answer) {
   CompareCell cell{answer.comparable()};
   if (!answer.estimate) return cell;
+  cell.opaque = is_opaque(*answer.estimate);
   cell.bound = answer.estimate->bound;
   cell.correction = answer.estimate->correction;
   if (!cell.correction) return cell;

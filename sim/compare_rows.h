@@ -39,6 +39,7 @@ class ComparisonBuilder {
   void name_groups();
   void name_sides();
   void note_gaps();
+  void note_opaque(std::size_t side);
 
   const CompareSetup* setup_;
   Comparison comparison_;
@@ -50,6 +51,9 @@ class ComparisonBuilder {
 [[nodiscard]] std::optional<Seconds> compiler_time(const ir::Kernel& kernel, Hertz clock);
 // The tile the compiler chose; empty where the dump does not say.
 [[nodiscard]] analytical::TileConfig compiler_choice(const ir::Kernel& kernel);
+
+// Is this the answer about a call of which no more than its arrays is known?
+[[nodiscard]] bool is_opaque(const analytical::Estimate& estimate);
 
 // What a model answered: its time as a measurement would hold it, and the interval likewise.
 [[nodiscard]] CompareCell cell_of(const measured::Prediction& answer);

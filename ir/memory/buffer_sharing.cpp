@@ -72,11 +72,6 @@ class FusionPaths {
   std::vector<bool> pointwise_;
 };
 
-// Results of an asynchronous start come after its operands, in its own tuple.
-std::size_t first_result_leaf(const Instruction& op) {
-  return op.opcode == Opcode::kAsyncStart ? leaf_at(op.shape, Dims{1}).value_or(0) : 0;
-}
-
 }  // namespace
 
 std::optional<std::size_t> leaf_at(const Shape& shape, const Dims& index) {
@@ -118,14 +113,22 @@ std::vector<BufferShare> BufferSharing::shares(const Computation& computation,
     const auto leaf = leaf_at(computation.at(op.operands[operand]).shape, alias.operand_index);
     if (output && leaf) shares.push_back({*output, operand, *leaf});
   }
-  if (is_one_of(op.opcode, {Opcode::kFusion, Opcode::kCall, Opcode::kAsyncStart}) &&
-      !op.called.empty()) {
+  if (op.opcode == Opcode::kFusion) {
     const std::vector<Overwritten>& outputs = of_fusion(op.called.at(0));
-    const std::size_t first = first_result_leaf(op);
     for (std::size_t output = 0; output < outputs.size(); ++output) {
       for (const std::size_t operand : outputs[output].parameters) {
-        shares.push_back({first + output, operand, 0, outputs[output].in_place});
+        shares.push_back({output, operand, 0, outputs[output].in_place});
       }
+    }
+  } else if (op.opcode == Opcode::kAsyncStart && !op.called.empty()) {
+    const Computation& started = module_.at(op.called.at(0));
+    const Instruction& root = started.root_instruction();
+    const std::size_t first = leaf_at(op.shape, Dims{1}).value_or(0);  // its operands come before
+    for (const BufferShare& share : this->shares(started, root)) {
+      const auto* from = started.at(root.operands[share.operand]).get<ParameterAttrs>();
+      if (from == nullptr) continue;
+      shares.push_back({first + share.output, static_cast<std::size_t>(from->number),
+                        share.operand_leaf, share.in_place});
     }
   } else if (updates_in_place(op)) {
     const std::size_t results = op.shape.is_tuple() ? op.shape.elements.size() : 1;

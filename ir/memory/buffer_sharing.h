@@ -1,7 +1,7 @@
 // Which results an op may write over one of its operands.
 //
 // In place, whatever the operand is: dynamic-update-slice and scatter (alone, or at the root of a
-// fusion, call or asynchronous computation, one after the other too), all-reduce, declared
+// fusion, also one that is started asynchronously, and one after the other), all-reduce, declared
 // output_to_operand_aliasing. Elementwise ops, but copies, and fusions that are elementwise on that
 // operand, with equal shapes and layouts: only where the operand itself makes the array. After
 // XLA's HloDataflowAnalysis::CanShareOperandBufferWithUser and HeapSimulator (openxla/xla, public

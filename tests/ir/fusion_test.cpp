@@ -277,5 +277,57 @@ TEST(Fusion, OptimisedModulesAreRecognised) {
                          " ROOT y = f32[8]{0:T(256)} negate(x) }")));
 }
 
+// Levels of neighbours summed, as scans and stencils are written: without a limit the expression of
+// an element doubles with every one.
+TEST(Fusion, NoExpressionStandsInAKernelMoreThanFifteenTimes) {
+  constexpr int kLevels = 12;
+  constexpr std::int64_t kFirst = 1 << 14;
+  std::string text =
+      "HloModule m\nENTRY main { v0 = f32[" + std::to_string(kFirst) + "] parameter(0)\n";
+  std::int64_t size = kFirst;
+  for (int level = 1; level <= kLevels; ++level) {
+    const std::string before = "v" + std::to_string(level - 1), n = std::to_string(level);
+    const std::string half = "f32[" + std::to_string(size / 2) + "]";
+    const std::string end = std::to_string(size);
+    text += " e" + n + " = " + half + " slice(" + before + "), slice={[0:" + end + ":2]}\n o" + n +
+            " = " + half + " slice(" + before + "), slice={[1:" + end + ":2]}\n" +
+            (level == kLevels ? " ROOT v" : " v") + n + " = " + half + " add(e" + n + ", o" + n +
+            ")\n";
+    size /= 2;
+  }
+  const std::size_t made = kernels(fused(text + " }")).size();
+  constexpr std::size_t kLevelsOfFifteen = 3;  // 2^3 < 15 < 2^4
+  EXPECT_EQ(made, kLevels / kLevelsOfFifteen);
+}
+
+std::string update_of(const std::string& header, const std::string& result) {
+  return "HloModule m" + header +
+         "\nENTRY main { c = f32[64,128] parameter(0)\n n = f32[1,128] "
+         "parameter(1)\n z = s32[] constant(0)\n u = f32[64,128] dynamic-update-slice(c, n, z, "
+         "z)\n" +
+         result + " }";
+}
+
+TEST(Fusion, UpdatesOfWhatTheCallerKeepsAreCopiesFirst) {
+  const auto copies = [](const std::string& text) {
+    const std::vector<std::string> made = kernels(fused(text));
+    return std::ranges::count_if(
+        made, [](const std::string& kernel) { return kernel.find("copy") != std::string::npos; });
+  };
+  const std::string donated = ", input_output_alias={ {}: (0, {}, may-alias) }";
+  const std::string root = " ROOT r = f32[64,128] bitcast(u)";
+  EXPECT_EQ(copies(update_of("", root)), 1);
+  EXPECT_EQ(copies(update_of(donated, root)), 0);
+  // What reads the old array and the new one needs both.
+  EXPECT_EQ(
+      copies(update_of(donated, " s = f32[64,128] add(u, c)\n ROOT r = f32[64,128] negate(s)")), 1);
+  // What reads the old one can run before.
+  const std::string both = ", input_output_alias={ {0}: (0, {}, may-alias) }";
+  EXPECT_EQ(
+      copies(update_of(
+          both, " s = f32[64,128] negate(c)\n ROOT r = (f32[64,128], f32[64,128]) tuple(u, s)")),
+      0);
+}
+
 }  // namespace
 }  // namespace tilecast::ir

@@ -78,5 +78,75 @@ ENTRY main {
   EXPECT_EQ(program.kernels()[0].kernel.work().flops, 2.0F * 2 * 14 * 14 * 4 * 3 * 3 * 8);
 }
 
+std::string call(const std::string& target, const std::string& operand, const std::string& config) {
+  return "HloModule m, is_scheduled=true\nENTRY main {\n  a = " + operand +
+         " parameter(0)\n  ROOT c = (" + operand +
+         ", s8[64]) custom-call(a, a, a), custom_call_target=\"" + target + "\"" +
+         (config.empty() ? "" : ", backend_config=" + config) + "\n}\n";
+}
+
+const CustomCallCost& cost_of(const Program& program) {
+  return *program.kernels()[0].kernel.custom_call_cost();
+}
+
+TEST(LibraryCalls, AProductWhoseTupleIsTheResultIsADotToo) {
+  const Program program = program_of(R"(HloModule m, is_scheduled=true
+ENTRY main {
+  a = bf16[64,32]{1,0} parameter(0)
+  b = bf16[32,128]{1,0} parameter(1)
+  ROOT c = (bf16[64,128]{1,0}, s8[1024]{0}) custom-call(a, b), custom_call_target="__cublas$gemm", backend_config={"gemm_backend_config":{"dot_dimension_numbers":{"lhs_contracting_dimensions":["1"],"rhs_contracting_dimensions":["0"],"lhs_batch_dimensions":[],"rhs_batch_dimensions":[]}}}
+}
+)");
+  ASSERT_EQ(program.kernels().size(), 1U);
+  EXPECT_EQ(program.kernels()[0].kernel.opcode(), Opcode::kDot);
+  EXPECT_EQ(program.kernels()[0].kernel.work().flops, 2.0F * 64 * 128 * 32);
+}
+
+TEST(LibraryCalls, ASelectionIsATopk) {
+  const Program program = program_of(R"(HloModule m, is_scheduled=true
+ENTRY main {
+  a = f32[16,1024]{1,0} parameter(0)
+  c = (f32[16,8]{1,0}, s32[16,8]{1,0}) custom-call(a), custom_call_target="__gpu$TopK"
+  ROOT v = f32[16,8]{1,0} get-tuple-element(c), index=0
+}
+)");
+  ASSERT_EQ(program.kernels().size(), 1U);
+  EXPECT_EQ(program.kernels()[0].kernel.opcode(), Opcode::kTopK);
+}
+
+TEST(LibraryCalls, AttentionMultipliesWhatItsConfigurationSays) {
+  const std::string products = R"("bmm1_dot_dimension_numbers":{},"bmm2_dot_dimension_numbers":{})";
+  const std::string gradients =
+      R"("bmm1_grad_gemm1_dot_dimension_numbers":{},"bmm1_grad_gemm2_dot_dimension_numbers":{},)"
+      R"("bmm2_grad_gemm1_dot_dimension_numbers":{},"bmm2_grad_gemm2_dot_dimension_numbers":{})";
+  const auto config = [](const std::string& numbers, const std::string& mask) {
+    return R"({"cudnn_fmha_backend_config":{"intermediate_tensor_shape":{"dimensions":["2","4","256","512"]},)" +
+           numbers + R"(,"mask_type":")" + mask + R"("}})";
+  };
+  const double scores = 2.0 * 4 * 256 * 512, head = 64;
+  const auto flops = [&](const std::string& numbers, const std::string& mask) {
+    return cost_of(
+               program_of(call("__cudnn$fmhaSoftmax", "bf16[2,4,256,64]", config(numbers, mask))))
+        .flops;
+  };
+  EXPECT_EQ(flops(products, "NO_MASK"), 2 * 2 * scores * head);
+  EXPECT_EQ(flops(products, "CAUSAL"), 2 * scores * head);
+  EXPECT_EQ(flops(gradients, "NO_MASK"), 5 * 2 * scores * head);
+}
+
+TEST(LibraryCalls, SolversCountTheirTextbookOperations) {
+  const double n = 128, m = 512;
+  const auto flops = [](const std::string& target, const std::string& operand) {
+    return cost_of(program_of(call(target, operand, ""))).flops;
+  };
+  EXPECT_EQ(flops("cusolver_gesvd_ffi", "f32[512,128]"), 6 * m * n * n + 20 * n * n * n);
+  EXPECT_EQ(flops("lapack_sgesdd_ffi", "f32[3,512,128]"), 3 * (6 * m * n * n + 20 * n * n * n));
+  EXPECT_EQ(flops("Eigh", "f32[128,128]"), 9 * n * n * n);
+  EXPECT_EQ(flops("cusolver_geqrf_ffi", "f32[512,128]"), 2 * m * n * n - 2 * n * n * n / 3);
+  EXPECT_EQ(flops("cusolver_getrf_ffi", "c64[128,128]"), 4 * (n * n * n - n * n * n / 3));
+  const Program other = program_of(call("gesvd_of_mine", "f32[128,128]", ""));
+  EXPECT_FALSE(other.kernels()[0].kernel.custom_call_cost());
+}
+
 }  // namespace
 }  // namespace tilecast::ir

@@ -83,6 +83,30 @@ TEST(MemoryUse, AnUpdateTakesThePlaceOfItsTarget) {
   EXPECT_EQ(use_of(text).peak.total(), 2 * kArray + 4 + 4);
 }
 
+TEST(MemoryUse, UpdatesOneAfterTheOtherTakeThePlaceOfTheFirstTarget) {
+  const std::string fused =
+      "f {\n"
+      "  x = f32[1024] parameter(0)\n"
+      "  y = f32[1] parameter(1)\n"
+      "  j = s32[] parameter(2)\n"
+      "  d = f32[1024] dynamic-update-slice(x, y, j)\n"
+      "  ROOT e = f32[1024] dynamic-update-slice(d, y, j)\n"
+      "}\n";
+  const std::string made =
+      "  p = f32[1024] parameter(0)\n"
+      "  u = f32[1] parameter(1)\n"
+      "  i = s32[] parameter(2)\n"
+      "  a = f32[1024] reverse(p), dimensions={0}\n";
+  const std::string fusion = "  ROOT r = f32[1024] fusion(a, u, i), kind=kLoop, calls=f\n";
+  EXPECT_EQ(use_of(made + fusion, fused).peak.total(), 2 * kArray + 4 + 4);
+  const std::string started =
+      "  s = ((f32[1024], f32[1], s32[]), f32[1024], u32[]) fusion-start(a, u, i), kind=kLoop, "
+      "calls=f\n"
+      "  ROOT r = f32[1024] fusion-done(s)\n";
+  constexpr double kContext = 4;
+  EXPECT_EQ(use_of(made + started, fused).peak.total(), 2 * kArray + 4 + 4 + kContext);
+}
+
 TEST(MemoryUse, AFusionOverwritesTheOperandThatItReadsElementByElement) {
   const std::string fused =
       "f {\n"
