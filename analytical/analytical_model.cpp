@@ -18,6 +18,7 @@
 #include "analytical/winograd.h"
 #include "base/error.h"
 #include "hwdesc/calibration.h"
+#include "ir/kernels/in_place_update.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -53,22 +54,31 @@ Estimate estimate_of_nests(const std::vector<Kernel>& nests, const hwdesc::Devic
 Estimate as_passes(const Kernel& kernel, const TileModel& model, const hwdesc::Device& device) {
   constexpr double kPasses = 3;
   constexpr BoundMask kMemory = mask_of(Bound::kHbmRead) | mask_of(Bound::kHbmWrite) |
-                                mask_of(Bound::kIssue) | mask_of(Bound::kLatency);
+                                mask_of(Bound::kIssue) | mask_of(Bound::kLatency) |
+                                mask_of(Bound::kOverhead);
   const Traffic traffic = distinct_traffic(kernel, device);
-  const Accounting computed = model.account(analytical::full_tile(model.space()), kMemory);
   const MemoryPasses passes{.count = kPasses,
                             .read_bytes = kPasses * traffic.read.value,
-                            .write_bytes = kPasses * traffic.write.value,
-                            .core_s = computed.total_s,
-                            .core = binding(computed, kMemory)};
-  return explained([&](BoundMask removed) { return account_passes(passes, device, removed); });
+                            .write_bytes = kPasses * traffic.write.value};
+  return explained([&](BoundMask removed) {
+    Accounting sum = account_passes(passes, device, removed);
+    sum += model.account(analytical::full_tile(model.space()), removed | kMemory);
+    return sum;
+  });
+}
+
+// Windows of an update in place wait for each other, whatever the tile.
+bool only_updates(const Kernel& kernel) {
+  return std::ranges::all_of(kernel.outputs(), [&](ir::OpId output) {
+    return !ir::in_place_updates(kernel, output).empty();
+  });
 }
 
 Estimate estimate_at(const ChosenTile& chosen, const Kernel& kernel, const TileModel& model,
                      const hwdesc::Device& device) {
   Estimate estimate = model.estimate(chosen.tile);
   if (!chosen.fits) estimate.flags.push_back("no tile fits the scratchpad");
-  if (device.execution != hwdesc::Execution::kScratchpad) return estimate;
+  if (device.execution != hwdesc::Execution::kScratchpad || only_updates(kernel)) return estimate;
   Estimate passes = as_passes(kernel, model, device);
   if (passes.time >= estimate.time) return estimate;
   passes.tile = chosen.tile;

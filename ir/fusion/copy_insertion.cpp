@@ -16,22 +16,51 @@ class Copies {
   Copies(Computation& computation, std::set<std::int64_t> kept)
       : computation_(computation), users_(user_lists(computation)), kept_(std::move(kept)) {}
 
+  // Each copy stands before its update.
   void insert(FreshNames& names) {
-    const std::size_t count = computation_.instructions.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!updates_in_place(computation_.instructions[i])) continue;
-      const std::size_t targets = target_count(computation_.instructions[i]);
-      for (std::size_t t = 0; t < targets; ++t) {
-        if (!must_stay(computation_.instructions[i].operands[t], InstrId(i))) continue;
-        const InstrId copy = add_copy(computation_.instructions[i].operands[t], names);
-        computation_.instructions[i].operands[t] = copy;
-      }
+    std::vector<Instruction>& old = computation_.instructions;
+    std::vector<std::vector<std::size_t>> copied(old.size());  // operands, by update
+    std::vector<InstrId> moved(old.size());
+    std::size_t place = 0;
+    for (std::size_t i = 0; i < old.size(); ++i) {
+      copied[i] = targets_to_copy(InstrId(i));
+      place += copied[i].size();
+      moved[i] = InstrId(place++);
     }
+    if (place == old.size()) return;
+    shapes_.reserve(old.size());
+    for (const Instruction& op : old) shapes_.push_back(op.shape);
+    const auto move = [&](InstrId& id) { id = moved[id.index()]; };
+    std::vector<Instruction> made;
+    made.reserve(place);
+    for (std::size_t i = 0; i < old.size(); ++i) {
+      Instruction& op = old[i];
+      for (const std::size_t t : copied[i]) made.push_back(copy_of(op.operands[t], moved, names));
+      std::ranges::for_each(op.operands, move);
+      if (!op.control_predecessors->empty()) {
+        std::ranges::for_each(op.control_predecessors.edit(), move);
+      }
+      const std::size_t first = made.size() - copied[i].size();
+      for (std::size_t c = 0; c < copied[i].size(); ++c) {
+        op.operands[copied[i][c]] = InstrId(first + c);
+      }
+      made.push_back(std::move(op));
+    }
+    std::ranges::for_each(computation_.parameters, move);
+    move(computation_.root);
+    old = std::move(made);
   }
 
  private:
-  static std::size_t target_count(const Instruction& update) {
-    return update.opcode == Opcode::kScatter ? update.operands.size() / 2 : 1;
+  [[nodiscard]] std::vector<std::size_t> targets_to_copy(InstrId id) const {
+    std::vector<std::size_t> targets;
+    const Instruction& update = computation_.at(id);
+    if (!updates_in_place(update)) return targets;
+    const std::size_t count = update.opcode == Opcode::kScatter ? update.operands.size() / 2 : 1;
+    for (std::size_t t = 0; t < count; ++t) {
+      if (must_stay(update.operands[t], id)) targets.push_back(t);
+    }
+    return targets;
   }
 
   [[nodiscard]] bool must_stay(InstrId target, InstrId update) const {
@@ -62,17 +91,17 @@ class Copies {
         readers, [&](InstrId reader) { return reader != update && after[reader.index()]; });
   }
 
-  InstrId add_copy(InstrId of, FreshNames& names) {
+  Instruction copy_of(InstrId target, const std::vector<InstrId>& moved, FreshNames& names) {
     Instruction copy;
     copy.name = names.next("copy");
     copy.opcode = Opcode::kCopy;
-    copy.shape = computation_.at(of).shape;
-    copy.operands = {of};
-    computation_.instructions.push_back(std::move(copy));
-    return InstrId(computation_.instructions.size() - 1);
+    copy.shape = shapes_[target.index()];
+    copy.operands = {moved[target.index()]};
+    return copy;
   }
 
   Computation& computation_;
+  std::vector<Shape> shapes_;  // by instruction
   UserLists users_;
   std::set<std::int64_t> kept_;
 };

@@ -69,10 +69,10 @@ void add_computation(Hash128& hash, const Computation& computation) {
 }  // namespace
 
 FusionSpace::FusionSpace(Module module, const FusionOptions& options)
-    : options_(options),
-      highest_number_(FreshNames(module).highest()),
-      sequential_(sequential_computations(module)) {
-  module_ = tidied(with_copies(std::move(module)));
+    : module_(with_copies(std::move(module))), options_(options) {
+  highest_number_ = FreshNames(module_).highest();
+  sequential_ = sequential_computations(module_);
+  module_ = tidied(std::move(module_));
   for (std::size_t i = 0; i < module_.computations.size(); ++i) {
     graphs_.emplace_back(module_.computations[i]);
     slots_.emplace_back(kSteps * graphs_[i].edges(), FusionChoices::kNone);

@@ -226,7 +226,14 @@ void LivenessWalk::note_shares(const Frame& frame, InstrId id, std::span<const V
     const LiveValue& given = values_[find(giver)];
     const bool is_made_there =
         given.computation == frame.id && given.instruction == op.operands[share.operand];
-    if (share.in_place || is_made_there) shares_.push_back({made[share.output], giver, now_});
+    if (share.in_place || is_made_there) shares_.push_back({made[share.output], giver, now_, now_});
+  }
+}
+
+// What was started reads its operands until then.
+void LivenessWalk::extend_shares(std::span<const ValueId> made) {
+  for (Share& share : shares_) {
+    if (std::ranges::find(made, share.taker) != made.end()) share.until = now_;
   }
 }
 
@@ -257,6 +264,7 @@ void LivenessWalk::visit_done(Frame& frame, InstrId id) {
   use_operands(frame, at(frame, start));
   const Instruction& begun = at(frame, start);
   const auto leaves = leaves_of(frame, start);
+  if (begun.opcode == Opcode::kAsyncStart) extend_shares(leaves);
   const auto named = operand_element(begun);
   const std::size_t begin = named && *named == 0 ? leaves_before(begun.shape, 1) : 0;
   const std::size_t count = leaf_count(op.shape);
@@ -307,7 +315,7 @@ void LivenessWalk::visit_while(Frame& frame, InstrId id, int depth) {
   for (std::size_t i = 0; i < state.size(); ++i) {
     const ValueId held = find(state[i]);
     if (find(next[i]) != held) {
-      shares_.push_back({state[i], start[i], entered});
+      shares_.push_back({state[i], start[i], entered, entered});
       continue;
     }
     LiveValue& outside = values_[find(start[i])];
@@ -373,10 +381,10 @@ void LivenessWalk::settle_shares() {
   for (const Share& share : shares_) {
     const ValueId taker = find(share.taker);
     LiveValue& giver = values_[find(share.giver)];
-    const bool is_free = giver.last == share.at && giver.first < share.at;
+    const bool is_free = giver.last == share.until && giver.first < share.at;
     if (took[taker] || !is_free || giver.bytes < values_[taker].bytes) continue;
     took[taker] = true;
-    --giver.last;
+    giver.last = share.at - 1;
   }
 }
 

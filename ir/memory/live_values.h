@@ -53,9 +53,10 @@ class LivenessWalk {
     std::vector<Leaves> of;  // by instruction
     std::vector<ValueId> leaves;
   };
-  struct Share {  // `taker` is made at `at` and may take the place of `giver`
+  // `taker` is made at `at` by what reads `giver` up to `until`, and may take its place.
+  struct Share {
     ValueId taker, giver;
-    Position at;
+    Position at, until;
   };
 
   std::vector<ValueId> walk(ComputationId id, std::span<const ValueId> arguments, int depth);
@@ -67,6 +68,7 @@ class LivenessWalk {
   void visit_start(Frame& frame, InstrId id);
   void visit_done(Frame& frame, InstrId id);
   void visit_kernel(Frame& frame, InstrId id);
+  void extend_shares(std::span<const ValueId> made);
   // Which of what an op makes may lie in its operands' buffers.
   void note_shares(const Frame& frame, InstrId id, std::span<const ValueId> made);
   void close_entry(std::vector<ValueId> roots);

@@ -158,7 +158,7 @@ TEST_P(FusedRandomModules, ComputeTheSameInFewerKernels) {
   for (std::uint32_t seed = 0; seed < 1000; ++seed) {
     const std::string text = RandomModule(seed).text();
     SCOPED_TRACE(text);
-    const Module module = parse_hlo(base::SourceText("random.hlo", text));
+    const Module module = with_copies(parse_hlo(base::SourceText("random.hlo", text)));
     const Module result = fuse(module, options);
     verify(result);
 
@@ -181,7 +181,7 @@ TEST_P(FusedRandomModules, ComputeTheSameInFewerKernels) {
       ASSERT_LE(matrix_ops, 1) << print_hlo(result);
     }
   }
-  EXPECT_LT(after, before / 2);
+  EXPECT_LT(after, before * 6 / 10);  // copies before updates stay by themselves
 }
 
 INSTANTIATE_TEST_SUITE_P(Fusion, FusedRandomModules, ::testing::Bool());
@@ -189,7 +189,8 @@ INSTANTIATE_TEST_SUITE_P(Fusion, FusedRandomModules, ::testing::Bool());
 TEST(Fusion, ComputesTheSameUnderEveryRandomConfiguration) {
   std::size_t different = 0;
   for (std::uint32_t seed = 0; seed < 300; ++seed) {
-    const Module module = parse_hlo(base::SourceText("random.hlo", RandomModule(seed).text()));
+    const Module module =
+        with_copies(parse_hlo(base::SourceText("random.hlo", RandomModule(seed).text())));
     Expressions expressions;
     const std::vector<int> expected = expressions.of(module, module.entry_computation(), {});
     const std::string by_rules = print_hlo(fuse(module));
@@ -211,7 +212,8 @@ TEST(FusionSpace, ComputesTheSameWhateverIsChosen) {
   std::mt19937_64 random(7);
   std::size_t decisions = 0, recomputed = 0;
   for (std::uint32_t seed = 0; seed < 2000; ++seed) {
-    const Module module = parse_hlo(base::SourceText("random.hlo", RandomModule(seed).text()));
+    const Module module =
+        with_copies(parse_hlo(base::SourceText("random.hlo", RandomModule(seed).text())));
     const FusionSpace space(module);
     ASSERT_EQ(print_hlo(space.fused(space.by_rules())), print_hlo(fuse(module)));
     FusionConfiguration chosen = space.by_rules();
@@ -280,7 +282,8 @@ TEST(Fusion, GoesFromNothingFusedToTheRules) {
   const auto kernels = [](const Module& module) { return make_program(module).kernels().size(); };
   std::size_t none = 0, some = 0, most = 0, all = 0;
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
-    const Module module = parse_hlo(base::SourceText("random.hlo", RandomModule(seed).text()));
+    const Module module =
+        with_copies(parse_hlo(base::SourceText("random.hlo", RandomModule(seed).text())));
     EXPECT_EQ(print_hlo(fuse_at_random(module, 0, 0)), print_hlo(fuse(module, {.max_ops = 1})));
     EXPECT_EQ(print_hlo(fuse_at_random(module, 1, seed)), print_hlo(fuse(module)));
     none += kernels(fuse_at_random(module, 0, 0));
@@ -296,7 +299,8 @@ TEST(Fusion, GoesFromNothingFusedToTheRules) {
 TEST(Fusion, SeedsGiveDifferentConfigurationsTheSameEveryTime) {
   std::size_t modules = 0, configurations = 0;
   for (std::uint32_t number = 0; number < 50; ++number) {
-    const Module module = parse_hlo(base::SourceText("random.hlo", RandomModule(number).text()));
+    const Module module =
+        with_copies(parse_hlo(base::SourceText("random.hlo", RandomModule(number).text())));
     std::set<std::string> seen;
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       const std::string text = print_hlo(fuse_at_random(module, 0.5, seed));
@@ -349,7 +353,8 @@ std::multiset<std::string> fused_kernels(const Module& fused) {
 
 TEST(Fusion, DoesNotDependOnTheOrderOfTheText) {
   for (std::uint32_t seed = 0; seed < 300; ++seed) {
-    const Module module = parse_hlo(base::SourceText("random.hlo", RandomModule(seed).text()));
+    const Module module =
+        with_copies(parse_hlo(base::SourceText("random.hlo", RandomModule(seed).text())));
     const auto expected = fused_kernels(fuse(module));
     for (std::uint32_t order = 0; order < 3; ++order) {
       EXPECT_EQ(fused_kernels(fuse(shuffled(module, order))), expected) << "seed " << seed;
@@ -361,7 +366,8 @@ TEST(Fusion, DoesNotDependOnTheOrderOfTheText) {
 
 TEST(Fusion, GivesTheSameModuleEveryTime) {
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
-    const Module module = parse_hlo(base::SourceText("random.hlo", RandomModule(seed).text()));
+    const Module module =
+        with_copies(parse_hlo(base::SourceText("random.hlo", RandomModule(seed).text())));
     EXPECT_EQ(print_hlo(fuse(module)), print_hlo(fuse(module)));
   }
 }
