@@ -43,25 +43,26 @@ ScalarValue LoopEvaluator::evaluate(const Computation& computation, InstrId id,
   return value_of(activation, id);
 }
 
-ScalarValue LoopEvaluator::value_of(Activation& at, InstrId id) {
+const ScalarValue& LoopEvaluator::value_of(Activation& at, InstrId id) {
+  static const ScalarValue kUnknown;
   const Instruction& op = at.computation.at(id);
-  if (!may_be_known(op.shape)) return {};
+  if (!may_be_known(op.shape)) return kUnknown;
+  if (op.opcode == Opcode::kParameter) {
+    const auto number = static_cast<std::size_t>(op.as<ParameterAttrs>().number);
+    return number < at.arguments.size() ? at.arguments[number] : kUnknown;
+  }
   if (const auto found = at.values.find(id.value); found != at.values.end()) return found->second;
-  if (depth_ >= kMaxDepth || --budget_ < 0) return {};
+  if (depth_ >= kMaxDepth || --budget_ < 0) return kUnknown;
   ++depth_;
   ScalarValue value = computed(at, op);
   --depth_;
-  return at.values[id.value] = std::move(value);
+  return at.values.insert_or_assign(id.value, std::move(value)).first->second;
 }
 
 ScalarValue LoopEvaluator::computed(Activation& at, const Instruction& op) {
   using enum Opcode;
   ScalarValues operands;
   switch (op.opcode) {
-    case kParameter: {
-      const auto number = static_cast<std::size_t>(op.as<ParameterAttrs>().number);
-      return number < at.arguments.size() ? at.arguments[number] : ScalarValue{};
-    }
     case kConstant: {
       const Literal& literal = op.as<ConstantAttrs>().literal;
       if (!literal.is_integer || literal.integers.size() != 1) return {};
@@ -96,7 +97,7 @@ ScalarValue LoopEvaluator::element(Activation& at, const Instruction& get) {
   if (tuple.opcode == Opcode::kTuple) {  // not all the other elements
     return index < tuple.operands.size() ? value_of(at, tuple.operands[index]) : ScalarValue{};
   }
-  const ScalarValue value = value_of(at, get.operands[0]);
+  const ScalarValue& value = value_of(at, get.operands[0]);
   return index < value.elements.size() ? value.elements[index] : ScalarValue{};
 }
 
@@ -109,7 +110,7 @@ ScalarValue LoopEvaluator::called(Activation& at, ComputationId callee,
 }
 
 ScalarValue LoopEvaluator::branch(Activation& at, const Instruction& conditional) {
-  const ScalarValue choice = value_of(at, conditional.operands[0]);
+  const ScalarValue& choice = value_of(at, conditional.operands[0]);
   if (!choice.is_known()) return {};
   const auto branches = static_cast<std::int64_t>(conditional.called.size());
   std::int64_t taken = choice.type == DType::kPred ? 1 - choice.value : choice.value;

@@ -60,7 +60,7 @@ class LoopEvaluator {
     const ScalarValues& arguments;
     std::unordered_map<std::uint32_t, ScalarValue> values;  // by instruction
   };
-  [[nodiscard]] ScalarValue value_of(Activation& at, InstrId id);
+  [[nodiscard]] const ScalarValue& value_of(Activation& at, InstrId id);
   [[nodiscard]] ScalarValue computed(Activation& at, const Instruction& op);
   [[nodiscard]] ScalarValue element(Activation& at, const Instruction& get);
   [[nodiscard]] ScalarValue called(Activation& at, ComputationId callee,

@@ -115,7 +115,6 @@ class Reader {
   std::vector<BlockArgument> reducer_arguments();
   BlockArgument function_argument(std::vector<Attribute>& attributes);
   void function_result(TypeList& results, std::vector<Attribute>& attributes);
-
   friend struct FormTable;
 
   const base::SourceText& source_;

@@ -64,8 +64,9 @@ Terms stacked_loop(const NodeSite& s, const Turns& turns, Terms state, const Ter
   const std::size_t stacks = shapes.size() - how.carried;
   if (stacks > 0 && !turns.most) {
     throw Error(
-        "it stacks results of a loop whose most turns are not known before it runs; make its first "
-        "input a constant");
+        "it stacks results of a loop whose most turns are known only when the program runs; make "
+        "its "
+        "first input a constant");
   }
   const std::int64_t most = turns.most.value_or(0);
   const auto axis_of = [&](std::size_t i) {

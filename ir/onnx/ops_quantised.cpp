@@ -220,6 +220,35 @@ Terms matmul_few_bits(const NodeSite& s) {
   return {s.has(5) ? y + s[5] : y};
 }
 
+// com.microsoft: table [rows, bytes of a row], indices, scales [rows, blocks], zero points (packed
+// as the table). Rows are taken as they are stored, then unpacked.
+Terms gather_few_bits(const NodeSite& s) {
+  const std::int64_t bits = s.integer("bits", 4), block = s.integer("block_size", 128);
+  const Term table = of_rank(s[0], 2, 2);
+  if (s.integer("gather_axis", 0) != 0 || s.axis("quantize_axis", 1, 2) != 1 || block < 1)
+    throw Error("a table that is no list of quantised rows has no mapping onto HLO");
+  const bool packed = table.dtype() == DType::kU8;
+  const auto rows = [&](Term of) {
+    const Term taken = take(of, s[1], 0);
+    return of.dtype() == DType::kU8 && packed ? unpacked(taken, bits) : taken;
+  };
+  const Term scales = take(s[2], s[1], 0);
+  Dims dims = scales.dims();
+  const Dims outer = range(0, scales.rank());
+  dims.push_back(block);
+  const Term numbers = convert(rows(table), scales.dtype());
+  const Term blocks = reshape(numbers, dims);
+  Term zero = like(blocks, packed ? std::ldexp(1, static_cast<int>(bits) - 1) : 0);
+  if (s.has(3)) {
+    Term points = convert(rows(s[3]), scales.dtype());
+    if (points.dims() != scales.dims()) {  // a row's points end with a byte
+      points = slice(points, points.rank() - 1, {0, scales.dims().back(), 1});
+    }
+    zero = broadcast_in(points, dims, outer);
+  }
+  return {reshape((blocks - zero) * broadcast_in(scales, dims, outer), numbers.dims())};
+}
+
 // com.microsoft: A, a_scale, a_zero, B, b_scale, b_zero, C (s32), y_scale, y_zero.
 Terms qgemm(const NodeSite& s) {
   const Term a = s.flag("transA") ? transpose(s[0], {1, 0}) : s[0],
@@ -275,6 +304,7 @@ constexpr OpRow kQuantised[] = {
     {"com.microsoft:MatMulIntegerToFloat", matmul_integer_to_float},
     {"com.microsoft:DynamicQuantizeMatMul", dynamic_matmul},
     {"com.microsoft:MatMulNBits", matmul_few_bits},
+    {"com.microsoft:GatherBlockQuantized", gather_few_bits},
     {"com.microsoft:QGemm", qgemm},
     {"com.microsoft:QLinearAdd", qlinear_binary<Opcode::kAdd>},
     {"com.microsoft:QLinearMul", qlinear_binary<Opcode::kMultiply>},

@@ -74,7 +74,7 @@ std::string to_string(const std::vector<PadDim>& padding) {
 }
 
 std::string to_string(const ReplicaGroups& groups) {
-  if (!groups.text.empty() && groups.text.front() == '[') return groups.text;
+  if (groups.text.starts_with('[') || groups.text.starts_with("mesh")) return groups.text;
   const auto append_group = [](std::string& text, const std::vector<std::int64_t>& group) {
     text += fmt::format("{{{}}}", fmt::join(group, ","));
   };

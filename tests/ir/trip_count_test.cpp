@@ -136,6 +136,24 @@ TEST(TripCount, OfAConditionThatIsKnownInPartIsUnknown) {
   EXPECT_EQ(with("custom-call(), custom_call_target=\"goes_on\""), std::nullopt);
 }
 
+// A chain of operands as long as a program may be is no deeper recursion than a short one.
+TEST(TripCount, OfCodeThatIsTooLongIsUnknown) {
+  const auto with_chain = [](int length) {
+    std::string chain = "j0 = s32[] add(i, step)\n";
+    for (int k = 0; k < length; ++k) {
+      chain += "  j" + std::to_string(k + 1) + " = s32[] maximum(j" + std::to_string(k) + ", i)\n";
+    }
+    std::string text = text_of({});
+    text.replace(text.find("j = s32[] add(i, step)"), 22,
+                 chain + "  j = s32[] copy(j" + std::to_string(length) + ")");
+    const Module module = parse_hlo(base::SourceText("loop.hlo", text));
+    return trip_count(module, module.entry_computation(),
+                      module.entry_computation().root_instruction());
+  };
+  EXPECT_EQ(with_chain(100), 4);
+  EXPECT_EQ(with_chain(100'000), std::nullopt);
+}
+
 TEST(TripCount, AcceptsTheOperandsInEitherOrder) {
   Loop loop;
   loop.compare = "compare(k, i), direction=GT";

@@ -268,6 +268,19 @@ TEST(Onnx, QuantisedWeightsStayPackedInMemory) {
       HasSubstr("3 bits"));
 }
 
+TEST(Onnx, RowsOfQuantisedTablesAreTakenPacked) {
+  const Module module = read_graph(model_bytes(
+      "g (uint8[1000, 32] table, int64[2, 3] ids, float16[1000, 4] s, uint8[1000, 2] z) "
+      "=> (float16[2, 3, 64] y) "
+      "{ y = com.microsoft.GatherBlockQuantized<bits = 4, block_size = 16>(table, ids, s, z) }"));
+  const Computation& entry = module.entry_computation();
+  EXPECT_EQ(to_string(entry.root_instruction().shape, false), "f16[2,3,64]");
+  for (const Instruction& one : entry.instructions) {
+    if (one.opcode == Opcode::kParameter) continue;
+    EXPECT_LE(element_count(one.shape), 2 * 3 * 64) << one.name;  // never the whole table
+  }
+}
+
 TEST(Onnx, GroupedQueriesReadKeysOfEarlierSteps) {
   constexpr double kBatch = 2, kHeads = 8, kWidth = 16, kSteps = 1, kPast = 31;
   const auto model = [](const std::string& attributes) {
