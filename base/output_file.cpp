@@ -50,6 +50,7 @@ fs::path name_beside(const fs::path& target) {
 }
 
 struct Claim {
+  const OutputClaim* by;
   std::string named;
   fs::path path;  // canonical
   bool is_folder = false;
@@ -127,7 +128,7 @@ bool is_locked(int fd) {
 
 }  // namespace
 
-void claim_output(const std::string& path, Output kind) {
+OutputClaim::OutputClaim(const std::string& path, Output kind) {
   struct stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
   const bool is_folder = exists && S_ISDIR(status.st_mode);
@@ -139,13 +140,18 @@ void claim_output(const std::string& path, Output kind) {
   if (::access(exists ? file.c_str() : folder_of(file).c_str(), W_OK) != 0) cannot_write(path);
   refuse_claimed(path);
   std::error_code none;
-  Claim claim{path, fs::weakly_canonical(file, none), kind == Output::kFolder};
+  Claim claim{this, path, fs::weakly_canonical(file, none), kind == Output::kFolder};
   if (exists) {
     claim.device = status.st_dev;
     claim.inode = status.st_ino;
   }
   const std::scoped_lock lock(claims().mutex);
   claims().all.push_back(std::move(claim));
+}
+
+OutputClaim::~OutputClaim() {
+  const std::scoped_lock lock(claims().mutex);
+  std::erase_if(claims().all, [this](const Claim& claim) { return claim.by == this; });
 }
 
 void require_writable(const std::string& path) {

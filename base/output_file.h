@@ -1,6 +1,6 @@
 // Files that are written over what users have: whole or not at all, and never over what is read.
 //
-//   claim_output("dev.yaml");              // before the work: can it be written?
+//   const OutputClaim claim("dev.yaml");   // before the work: can it be written?
 //   SourceText::read_file("./dev.yaml");   // Error: the output is an input
 //   replace_file("dev.yaml", text);
 //
@@ -13,10 +13,17 @@
 
 namespace tilecast::base {
 
-// From now on this process refuses to read the file, or what is in the folder, under any name.
-// Throws where it cannot be written or is claimed already. Pipes and devices are never claimed.
+// While it is there this process refuses to read the file, or what is in the folder, under any
+// name. Throws where it cannot be written or is claimed already. Pipes and devices are never
+// claimed.
 enum class Output { kFile, kFolder };
-void claim_output(const std::string& path, Output kind = Output::kFile);
+class OutputClaim {
+ public:
+  explicit OutputClaim(const std::string& path, Output kind = Output::kFile);
+  ~OutputClaim();
+  OutputClaim(const OutputClaim&) = delete;
+  OutputClaim& operator=(const OutputClaim&) = delete;
+};
 // Every reader of files asks; throws where the file is a claimed output.
 void refuse_claimed(const std::string& path);
 

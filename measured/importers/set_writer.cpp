@@ -102,8 +102,8 @@ SetWriter::SetWriter(const ImportOptions& options)
   if (target_.empty()) throw Error("the folder to write has no name");
   if (!options.device.empty()) device_ = resolve_device(options.device, {});
   require_free(target_, options.force);
+  claim_.emplace(target_, base::Output::kFolder);
   fresh_.emplace(target_);
-  base::claim_output(target_, base::Output::kFolder);
 }
 
 std::ofstream SetWriter::open_file(const std::string& name) {

@@ -36,6 +36,7 @@ class SetWriter {
   void copy_device(std::string& device);
 
   std::string target_, device_, name_;
+  std::optional<base::OutputClaim> claim_;
   std::optional<base::FolderBeside> fresh_;
   std::ofstream rows_;
   std::string pending_;

@@ -24,7 +24,7 @@ class Validator;
 namespace tilecast::sim::cli {
 
 // An option that names a file to write. Before any work it must be one that can be written; nothing
-// that is read may be it (base::claim_output).
+// that is read may be it (base::OutputClaim).
 CLI::Option* add_output_file(CLI::App& verb, const std::string& names, std::string& file,
                              const std::string& what);
 

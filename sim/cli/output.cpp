@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 
 #include "base/error.h"
 #include "base/output_file.h"
@@ -39,7 +40,8 @@ void tell_in_place(std::string_view line) {
 CLI::Option* add_output_file(CLI::App& verb, const std::string& names, std::string& file,
                              const std::string& what) {
   const auto claim = [](const std::string& path) {
-    if (!path.empty() && path != "-") base::claim_output(path);
+    static std::deque<base::OutputClaim> claims;  // to the end of the command
+    if (!path.empty() && path != "-") claims.emplace_back(path);
     return std::string();
   };
   return verb.add_option(names, file, what)->type_name("FILE")->check(claim);

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include "base/error.h"
@@ -92,16 +93,17 @@ TEST_F(OutputFile, ThatIsClaimedIsReadUnderNoName) {
   fs::create_hard_link(at("mine"), at("hard"));
   fs::create_symlink("mine", at("soft"));
   EXPECT_EQ(refused_reading(at("mine")), "");
-  claim_output(at("soft"));
+  std::optional<OutputClaim> claim(at("soft"));
   for (const char* name : {"mine", "hard", "soft", "./mine"}) {
     EXPECT_THAT(refused_reading(at(name)), HasSubstr("would be lost")) << name;
   }
   EXPECT_EQ(refused_reading(at("apart")), "");
-  EXPECT_THAT(refusal([&] { claim_output(at("hard")); }), HasSubstr("would be lost"));
-  claim_output(at("new"));  // not there yet
-  EXPECT_NE(refusal([&] { claim_output(at("./new")); }), "");
-  claim_output("/dev/null");
-  claim_output("/dev/null");
+  EXPECT_THAT(refusal([&] { OutputClaim(at("hard")); }), HasSubstr("would be lost"));
+  const OutputClaim new_file(at("new"));  // not there yet
+  EXPECT_NE(refusal([&] { OutputClaim(at("./new")); }), "");
+  const OutputClaim one("/dev/null"), two("/dev/null");
+  claim.reset();
+  EXPECT_EQ(refused_reading(at("mine")), "");
 }
 
 TEST_F(OutputFile, OfAFolderCoversWhatIsInIt) {
@@ -109,10 +111,10 @@ TEST_F(OutputFile, OfAFolderCoversWhatIsInIt) {
   fs::create_directory(at("set2"));
   write("set/kernels/a", "text");
   write("set2/a", "text");
-  claim_output(at("set"), Output::kFolder);
+  const OutputClaim claim(at("set"), Output::kFolder);
   EXPECT_THAT(refused_reading(at("set2/../set/kernels/a")), HasSubstr("would be lost"));
   EXPECT_EQ(refused_reading(at("set2/a")), "");
-  EXPECT_THAT(refusal([&] { claim_output(at("set2")); }), HasSubstr("expected a file"));
+  EXPECT_THAT(refusal([&] { OutputClaim(at("set2")); }), HasSubstr("expected a file"));
 }
 
 TEST_F(OutputFile, AFolderTakesItsPlaceWholeOrGoesAway) {

@@ -51,7 +51,7 @@ class Faults(unittest.TestCase):
 
 
 # A short run of every verb that answers on standard output.
-ANSWERS = [["simulate", "-d", "tpu_v3", PROGRAM], ["explain", "-d", "tpu_v3", PROGRAM],
+ANSWERS = [["simulate", "-d", "tpu_v3", PROGRAM], ["explain", "-d", "tpu_v3", PRODUCT],
            ["kernels", PROGRAM], ["convert", PROGRAM, "-o", "-"], ["hw", "list"],
            ["hw", "show", "tpu_v3"], ["hw", "check", "tpu_v3"], ["hw", "diff", "tpu_v2", "tpu_v3"],
            ["ops", "-d", "tpu_v3", ROOT / "configs/examples/operators.csv"],
@@ -103,7 +103,7 @@ class Modules(Faults):
         def has_serve(**more):
             done = subprocess.run([moved, "serve", "--help"], capture_output=True, text=True,
                                   env=environment | more)
-            return done.returncode == 0 and "--folder" in done.stdout
+            return done.returncode == 0 and "--body-bytes" in done.stdout
 
         self.assertFalse(has_serve())  # not where it was built
         self.assertTrue(has_serve(TILECAST_MODULES=str(beside.parent)))
@@ -210,8 +210,9 @@ class Folders(Faults):
                                       locked / "mine.yaml"), "mine.yaml")
         self.expect_error(self.run_it("measure", "host", "--out", locked / "set", "-d",
                                       "cpu_generic", PROGRAM), "set")
+        (self.folder / "bad.hlo").write_text("no program")
         for verb in (["measure", "host"], ["measure", "programs", "-d", "cpu_generic"]):
-            self.expect_error(self.run_it(*verb, "--out", locked / "set", "gone.hlo"),
+            self.expect_error(self.run_it(*verb, "--out", locked / "set", "bad.hlo"),
                               "set: cannot write it")  # before anything is read or probed
         self.expect_error(self.run_it("ops", "-d", "tpu_v3", "gone.csv", "-o", locked / "a.csv"),
                           "a.csv: cannot write it")

@@ -42,7 +42,7 @@ TEST(TableView, ShowsTotalsBoundsNotesAndTheSlowestKernelFirst) {
 TEST(TextTable, ShowsForeignTextInOneLineThatATerminalDoesNotObey) {
   views::TextTable table({{"na\x1b[2Jme"}, {"b", views::Align::kLeft, 4}});
   table.add({"a\nb\x9b", "\xc3\xa9\xc3\xa9\xc3\xa9"});
-  EXPECT_EQ(table.render(), "na\\x1b[2Jme  b\n-----------  ----\na b\\x9b      \xc3\xa9~\n");
+  EXPECT_EQ(table.render(), "na\\x1b[2Jme  b\n-----------  ---\na b\\x9b      \xc3\xa9~\n");
 }
 
 TEST(TableView, SumsUpTheKernelsItDoesNotShow) {
