@@ -114,6 +114,7 @@ CLI::App& add(CLI::App& hw, const char* name, const char* help, int min_devices,
         ->type_name("KEY=VALUE");
   }
   if (action == show) {
+    arguments->output.format = "yaml";
     verb.add_flag("--schema", arguments->schema, "every key with unit, range and meaning");
     add_output_file(verb, "-o,--output", arguments->output.file, "file to write instead of stdout");
   } else {

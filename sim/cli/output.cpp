@@ -19,7 +19,7 @@ namespace {
 // As a terminal obeys nothing of it; a program's text and pages stay as they are.
 std::string shown(const std::string& text, std::string_view format) {
   if (format == "json" || format == "trace") return base::printable_json(text);
-  return format.empty() || format == "html" || format == "yaml" ? text : base::printable(text);
+  return format.empty() || format == "html" ? text : base::printable(text);
 }
 
 // All that is written to stderr: what cannot be written is nobody's to know.

@@ -154,6 +154,7 @@ TEST_F(CommandLine, AnOutputIsNoInput) {
   write("study.yaml",
         "format: tilecast.study/1\nname: s\ndevices: [./dev.yaml]\nprograms: [./dot.hlo]\n"
         "axes:\n  hbm.bandwidth: {values: [900 GB/s, 1 TB/s]}\n");
+  write("x.csv", "output_bounds\n4 8\n");
   const std::string device = read("dev.yaml"), study = read("study.yaml");
   std::filesystem::create_hard_link(folder() / "dot.hlo", folder() / "hard.hlo");
   std::filesystem::create_symlink("dev.yaml", folder() / "soft.yaml");
@@ -183,9 +184,9 @@ TEST_F(CommandLine, NothingOfAnInputIsObeyedByATerminal) {
        {std::string("ops -d tpu_v3 ops.csv"), std::string("ops -d tpu_v3 -f table ops.csv"),
         std::string("ops -d tpu_v3 -f json ops.csv"), "simulate -d tpu_v3 '" + evil + ".hlo'",
         "simulate -d tpu_v3 -f csv '" + evil + ".hlo'", "explain -d tpu_v3 '" + evil + ".hlo'",
-        std::string("simulate -d ./evil.yaml dot.hlo"), "simulate -d tpu_v3 '" + evil + "'",
-        "simulate -d '" + evil + "' dot.hlo", "simulate '--" + evil + "'",
-        std::string("import operators -d tpu_v3 -o set ops.csv")}) {
+        std::string("simulate -d ./evil.yaml dot.hlo"), std::string("hw show ./evil.yaml"),
+        "simulate -d tpu_v3 '" + evil + "'", "simulate -d '" + evil + "' dot.hlo",
+        "simulate '--" + evil + "'", std::string("import operators -d tpu_v3 -o set ops.csv")}) {
     const Answer answer = run(command);
     for (const char* obeyed : {"\x1b", "\x7f", "\xc2\x9b"}) {
       EXPECT_THAT(answer.out, Not(HasSubstr(obeyed))) << command;
