@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/output_file.h"
 #include "base/plugin.h"
 #include "base/zip_module.h"
 
@@ -27,6 +28,7 @@ constexpr std::uint64_t kMostPacked = 1032, kPackedSlack = 64;
 class Archive {
  public:
   explicit Archive(const std::string& path) : path_(path) {
+    refuse_claimed(path);
     try {
       zip_ = open_zip(path);
     } catch (const Error& error) {

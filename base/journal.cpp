@@ -1,16 +1,10 @@
 #include "base/journal.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <cstring>
 #include <optional>
-#include <thread>
 
 #include "base/error.h"
 
@@ -70,32 +64,6 @@ std::optional<Journal::Entry> entry_of(std::string_view line) {
   return Journal::Entry{task, std::move(result)};
 }
 
-[[noreturn]] void cannot(const std::string& file, const char* what) {
-  throw Error(fmt::format("{}: cannot {} it: {}", file, what, std::strerror(errno)));
-}
-
-std::string contents(int fd, const std::string& file) {
-  std::string text;
-  char buffer[1 << 16];
-  while (true) {
-    const ssize_t got = ::read(fd, buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) cannot(file, "read");
-    if (got == 0) return text;
-    text.append(buffer, static_cast<std::size_t>(got));
-  }
-}
-
-// A process that was killed holds its lock until it is gone, which takes a moment.
-bool locked(int fd) {
-  constexpr std::chrono::milliseconds kStep{10}, kPatience{1000};
-  for (std::chrono::milliseconds waited{0};; waited += kStep) {
-    if (::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;
-    if (waited >= kPatience) return false;
-    std::this_thread::sleep_for(kStep);
-  }
-}
-
 }  // namespace
 
 std::uint64_t fnv1a(std::string_view text, std::uint64_t seed) {
@@ -106,41 +74,24 @@ std::uint64_t fnv1a(std::string_view text, std::uint64_t seed) {
 }
 
 Journal::Journal(std::string file, std::string_view identity, std::size_t tasks, bool resume)
-    : file_(std::move(file)), tasks_(tasks), flushed_(std::chrono::steady_clock::now()) {
-  const int flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | (resume ? 0 : O_EXCL);
-  fd_ = ::open(file_.c_str(), flags, 0644);
-  if (fd_ < 0 && errno == EEXIST) {
-    throw Error(fmt::format(
-        "{}: this journal exists: --resume goes on with it; remove it to begin anew", file_));
-  }
-  if (fd_ < 0) cannot(file_, "open");
-  try {
-    if (!locked(fd_)) {
-      throw Error(fmt::format("{}: another process is writing this journal; wait for it", file_));
-    }
-    read(fmt::format("tilecast.journal/1 {:016x} {}\n", fnv1a(identity), tasks));
-  } catch (...) {
-    ::close(fd_);
-    throw;
-  }
-}
-
-Journal::~Journal() {
-  ::fsync(fd_);
-  ::close(fd_);
+    : file_(std::move(file), resume ? GrowingFile::Begin::kNewOrOn : GrowingFile::Begin::kNew,
+            "this journal exists: --resume goes on with it; remove it to begin anew"),
+      tasks_(tasks),
+      flushed_(std::chrono::steady_clock::now()) {
+  read(fmt::format("tilecast.journal/1 {:016x} {}\n", fnv1a(identity), tasks));
 }
 
 void Journal::read(std::string_view header) {
-  const std::string text = contents(fd_, file_);
+  const std::string text = file_.contents();
   if (std::string_view(text).substr(0, header.size()) != header) {
     if (!header.starts_with(text)) {
       throw Error(
           fmt::format("{}: the journal is of another study, program, device or version; remove it "
                       "to begin anew",
-                      file_));
+                      file_.path()));
     }
-    if (::ftruncate(fd_, 0) != 0) cannot(file_, "write");
-    append(header);
+    file_.cut(0);
+    file_.append(header);
     return;
   }
   std::size_t good = header.size();
@@ -151,22 +102,13 @@ void Journal::read(std::string_view header) {
     if (!whole) break;
     if (!entry || entry->first >= tasks_) {
       if (end + 1 == text.size()) break;
-      throw Error(
-          fmt::format("{}:{}: the line is damaged; remove the journal to begin anew", file_, line));
+      throw Error(fmt::format("{}:{}: the line is damaged; remove the journal to begin anew",
+                              file_.path(), line));
     }
     known_.insert_or_assign(entry->first, std::move(entry->second));
     good = end + 1;
   }
-  if (good < text.size() && ::ftruncate(fd_, static_cast<off_t>(good)) != 0) cannot(file_, "write");
-}
-
-void Journal::append(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd_, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) cannot(file_, "write");
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
+  if (good < text.size()) file_.cut(good);
 }
 
 void Journal::add(std::span<const Entry> entries) {
@@ -174,11 +116,11 @@ void Journal::add(std::span<const Entry> entries) {
   for (const auto& [task, result] : entries) {
     text += journal_line(task, result);
   }
-  append(text);
+  file_.append(text);
   const auto now = std::chrono::steady_clock::now();
   if (now - flushed_ < std::chrono::seconds(1)) return;
   flushed_ = now;
-  if (::fsync(fd_) != 0 && errno != EINVAL) cannot(file_, "write");
+  file_.flush();
 }
 
 }  // namespace tilecast::base

@@ -18,6 +18,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/output_file.h"
+
 namespace tilecast::base {
 
 // FNV-1a, 64 bits (Fowler, Noll, Vo): no protection against forgery.
@@ -30,20 +32,15 @@ class Journal {
   // `identity`: says what work it is; a journal of other work is refused. `resume`: go on with the
   // file if there is one; without it a file that exists is refused. Throws Error.
   Journal(std::string file, std::string_view identity, std::size_t tasks, bool resume);
-  ~Journal();
-  Journal(const Journal&) = delete;
-  Journal& operator=(const Journal&) = delete;
 
   [[nodiscard]] const std::map<std::size_t, std::string>& known() const { return known_; }
   void add(std::span<const Entry> entries);
 
  private:
   void read(std::string_view header);
-  void append(std::string_view text);
 
-  std::string file_;
+  GrowingFile file_;
   std::size_t tasks_;
-  int fd_ = -1;
   std::map<std::size_t, std::string> known_;
   std::chrono::steady_clock::time_point flushed_;
 };

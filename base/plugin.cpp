@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <link.h>
 
 #include <cctype>
 #include <cstdlib>
@@ -18,27 +19,39 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::string environment(const std::string& variable) {
+  const char* const value = std::getenv(variable.c_str());
+  return value != nullptr ? value : "";
+}
+
 std::string variable_of(const Plugin& plugin) {
   std::string name(plugin.name);
   for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return fmt::format("TILECAST_{}_MODULE", name);
 }
 
+// The folder of the program, or of the shared library, that this code is part of; empty: unknown.
+fs::path own_folder() {
+  Dl_info info{};
+  void* map = nullptr;
+  std::error_code failed;
+  if (::dladdr1(reinterpret_cast<void*>(&load_plugin), &info, &map, RTLD_DL_LINKMAP) == 0)
+    return {};
+  const std::string file = static_cast<const link_map*>(map)->l_name;  // of a program empty
+  return fs::canonical(file.empty() ? "/proc/self/exe" : file, failed).parent_path();
+}
+
 // Where the module may be, in this order.
 std::vector<fs::path> candidates(const Plugin& plugin) {
-  const char* const chosen = std::getenv(variable_of(plugin).c_str());
-  if (chosen != nullptr && *chosen != '\0') return {chosen};
+  if (const std::string chosen = environment(variable_of(plugin)); !chosen.empty()) return {chosen};
   const std::string name = fmt::format("libtilecast_{}.so", plugin.name);
-  std::vector<fs::path> files;
-  std::error_code failed;
-  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
-  if (!failed) {
-    files.push_back(program.parent_path() / name);
-    files.push_back(program.parent_path().parent_path() / "lib/tilecast" / name);
+  if (const std::string chosen = environment("TILECAST_MODULES"); !chosen.empty()) {
+    return {chosen / fs::path(name)};
   }
-  files.push_back(fs::path(TILECAST_INSTALLED_MODULE_DIR) / name);
-  files.push_back(fs::path(TILECAST_BUILT_MODULE_DIR) / name);
-  return files;
+  const fs::path own = own_folder();
+  if (own.empty()) return {};
+  return {own / name, own / "tilecast" / name,
+          own.parent_path() / TILECAST_LIBDIR / "tilecast" / name};
 }
 
 // Empty when there is none.
@@ -56,8 +69,10 @@ fs::path plugin_file(const Plugin& plugin) {
   const std::string remedy = plugin.component.empty()
                                  ? "build the whole with: scripts/build release"
                                  : fmt::format("add it with: scripts/build {}", plugin.component);
-  throw Error(fmt::format("{} is not in this build; {} (tried {}; {} names another file)",
-                          plugin.what, remedy, fmt::join(tried, ", "), variable_of(plugin)));
+  throw Error(
+      fmt::format("{} is not in this build; {} (tried {}; TILECAST_MODULES names "
+                  "another folder, {} another file)",
+                  plugin.what, remedy, fmt::join(tried, ", "), variable_of(plugin)));
 }
 
 template <class Function>

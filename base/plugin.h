@@ -36,8 +36,8 @@ struct Plugin {
   return abi;
 }
 
-// Looked for beside the program, in ../lib/tilecast of it, where it is installed, where it was
-// built.
+// Looked for where $TILECAST_MODULES says, else beside the program (or the shared library that
+// Tilecast is part of), in its folder tilecast, in ../lib/tilecast.
 [[nodiscard]] bool has_plugin(const Plugin& plugin);
 // What it offers; it stays loaded. Throws Error. Thread-safe.
 [[nodiscard]] void* load_plugin(const Plugin& plugin);

@@ -12,6 +12,7 @@
 
 #include "base/archive.h"
 #include "base/error.h"
+#include "base/output_file.h"
 #include "base/text.h"
 
 namespace tilecast::base {
@@ -71,14 +72,21 @@ std::string SourceText::read_bytes(const std::string& path, std::size_t max_byte
     }
     throw Error(fmt::format("{}: cannot open: {}", path, std::strerror(failure)));
   }
+  refuse_claimed(path);
+  const std::size_t size = size_of(file.get());
+  const std::size_t most = size > 0 ? max_bytes : std::min(max_bytes, kMaxUnsizedBytes);
+  const auto require_at_most = [&](std::size_t bytes) {
+    if (bytes > most) {
+      throw Error(fmt::format("{}: larger than the limit of {} bytes", path, most));
+    }
+  };
+  require_at_most(size);
   std::string text;
-  text.reserve(std::min(size_of(file.get()), max_bytes));
+  text.reserve(size);
   char block[1 << 16];
   while (const std::size_t got = std::fread(block, 1, sizeof block, file.get())) {
+    require_at_most(text.size() + got);
     text.append(block, got);
-    if (text.size() > max_bytes) {
-      throw Error(fmt::format("{}: larger than the limit of {} bytes", path, max_bytes));
-    }
   }
   if (std::ferror(file.get()) != 0) {
     throw Error(fmt::format("{}: cannot read: {}", path, std::strerror(errno)));

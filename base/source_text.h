@@ -37,6 +37,8 @@ class SourceText {
                                      std::string_view severity = "error") const;
 
   static constexpr std::size_t kMaxBytes = std::size_t{2} << 30;
+  // Of what does not say its size before it is read: pipes, devices, packed text.
+  static constexpr std::size_t kMaxUnsizedBytes = std::size_t{512} << 20;
 
  private:
   std::string file_;

@@ -1,7 +1,9 @@
 #include "base/text.h"
 
 #include <fmt/chrono.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/locale/utf.hpp>
 #include <charconv>
 #include <chrono>
@@ -24,6 +26,8 @@ std::optional<double> parse_number(std::string_view text) {
 
 std::string printable(std::string_view text) {
   using Utf8 = boost::locale::utf::utf_traits<char>;
+  const auto is_plain = [](char c) { return (c >= ' ' && c <= '~') || c == '\n'; };
+  if (std::ranges::all_of(text, is_plain)) return std::string(text);
   constexpr boost::locale::utf::code_point kFirstPrintable = 0x20;
   constexpr boost::locale::utf::code_point kFirstDelete = 0x7f;  // and the second control block
   constexpr boost::locale::utf::code_point kLastDelete = 0x9f;
@@ -45,6 +49,24 @@ std::string printable(std::string_view text) {
       }
     }
     at = end;
+  }
+  return out;
+}
+
+std::string printable_json(std::string_view json) {
+  std::string out;
+  out.reserve(json.size());
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(json[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < json.size() ? json[i + 1] : 0);
+    if (byte == 0x7f) {
+      out += "\\u007f";
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F in UTF-8
+      out += fmt::format("\\u{:04x}", next);
+      ++i;
+    } else {
+      out += json[i];
+    }
   }
   return out;
 }

@@ -19,6 +19,9 @@ inline constexpr std::string_view kBlanks = " \t";
 // become `\xNN`, tabs one space. Text that is already so stays as it is.
 [[nodiscard]] std::string printable(std::string_view text);
 
+// JSON with the control characters that its writers leave in strings, from U+007F on, as `\u00NN`.
+[[nodiscard]] std::string printable_json(std::string_view json);
+
 // The date in UTC, as 2026-05-31.
 [[nodiscard]] std::string today();
 

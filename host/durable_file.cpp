@@ -8,9 +8,9 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 #include "base/error.h"
+#include "base/output_file.h"
 
 namespace tilecast::host {
 
@@ -19,12 +19,7 @@ void cannot_write(const std::string& path) {
 }
 
 void write_through(int fd, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) cannot_write(path);
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
+  base::write_all(fd, text, path);
   if (::fsync(fd) != 0 && errno != EINVAL) cannot_write(path);  // EINVAL: not a real disk
 }
 
@@ -33,21 +28,6 @@ void sync_folder(const std::string& folder) {
   if (fd < 0) return;
   ::fsync(fd);
   ::close(fd);
-}
-
-void write_file(const std::string& path, std::string_view text) {
-  const std::string temporary = path + ".tmp";
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) cannot_write(path);
-  try {
-    write_through(fd, text, path);
-  } catch (const Error&) {
-    ::close(fd);
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  if (::close(fd) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0) cannot_write(path);
-  sync_folder(std::filesystem::path(path).parent_path().string());
 }
 
 // Locked is the file that has this name now, which another session may have written anew since it

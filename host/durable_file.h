@@ -1,6 +1,5 @@
-// Files that outlive a crash of the machine: what was written is on the disk, and files are whole
-// or not there. All throw Error with the path and the system's reason. Thread-safe for different
-// files.
+// Files that outlive a crash of the machine: what was written is on the disk. All throw Error with
+// the path and the system's reason. Thread-safe for different files.
 #pragma once
 
 #include <string>
@@ -15,8 +14,6 @@ void write_through(int fd, std::string_view text, const std::string& path);
 
 // So that files made, removed or renamed in it are so on the disk too; best effort.
 void sync_folder(const std::string& folder);
-
-void write_file(const std::string& path, std::string_view text);
 
 // Open to append, locked against other sessions, which get an Error. The caller closes it.
 [[nodiscard]] int open_locked(const std::string& path);

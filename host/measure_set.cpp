@@ -10,6 +10,7 @@
 
 #include "base/archive.h"
 #include "base/error.h"
+#include "base/output_file.h"
 #include "base/source_text.h"
 #include "host/durable_file.h"
 #include "measured/csv.h"
@@ -222,7 +223,8 @@ GrowingSet::GrowingSet(const std::string& directory, const measured::Manifest& m
     open_table("measurements.csv", columns_, rows_);
     open_table("skipped.csv", kSkippedColumns, skipped_);
     note_session();
-    if (!fs::exists(manifest_file)) write_file(manifest_file, measured::manifest_text(manifest));
+    if (!fs::exists(manifest_file))
+      base::replace_file(manifest_file, measured::manifest_text(manifest), /*durable=*/true);
   } catch (...) {
     close();
     throw;
@@ -267,7 +269,7 @@ void GrowingSet::note_session() {
   text += csv_line({settings_.date, one_line(settings_.machine),
                     one_line(settings_.compiler, kLongestCompiler), settings_.device,
                     std::string(name(settings_.cache)), fmt::format("{}", settings_.seed)});
-  write_file(file, text);
+  base::replace_file(file, text, /*durable=*/true);
 }
 
 // The text of its whole lines; what is behind them is taken off the file.
@@ -306,7 +308,7 @@ void GrowingSet::open_table(const std::string& file, const std::vector<std::stri
   std::string text = drop_torn_end(path, is_older ? older : columns, fd);
   if (is_older) {
     text = in_todays_form(measured::read_csv(base::SourceText(path, text)), columns);
-    write_file(path, text);
+    base::replace_file(path, text, /*durable=*/true);
     const int newer = open_locked(path);
     ::close(std::exchange(fd, newer));
     notes_.push_back(fmt::format(
@@ -329,7 +331,7 @@ void GrowingSet::open_table(const std::string& file, const std::vector<std::stri
 
 void GrowingSet::add_kernel(const std::string& hash, const std::string& hlo) {
   const std::string path = path_in(directory_, fmt::format("kernels/{}.hlo", hash));
-  if (!fs::exists(path)) write_file(path, hlo);
+  if (!fs::exists(path)) base::replace_file(path, hlo, /*durable=*/true);
 }
 
 void GrowingSet::append(std::span<const MeasuredRow> rows, std::span<const SkippedRow> skipped) {

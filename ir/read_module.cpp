@@ -146,7 +146,8 @@ std::string form_names() {
 
 Module read_module(base::SourceText file, const ReadOptions& options) {
   if (base::is_gzip(file.text())) {
-    file = {file.file(), base::unpack_gzip(file.text(), file.file(), base::SourceText::kMaxBytes)};
+    file = {file.file(),
+            base::unpack_gzip(file.text(), file.file(), base::SourceText::kMaxUnsizedBytes)};
   }
   for (const Form& form : kProgramForms) {
     if (form.matches(file.text())) return form.read(file, options);

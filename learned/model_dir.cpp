@@ -1,7 +1,6 @@
 #include "learned/model_dir.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +9,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/output_file.h"
 #include "hwdesc/config_reader.h"
 #include "learned/model_files.h"
 
@@ -25,43 +25,6 @@ void write_file(const fs::path& path, const std::string& bytes) {
   out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   out.close();
   if (!out) fail(path, fmt::format("cannot write: {}", std::strerror(errno)));
-}
-
-// A new folder beside `target`, removed at the end unless it was moved away.
-class Beside {
- public:
-  Beside(const fs::path& target, std::string_view what) {
-    std::error_code failure;
-    for (int i = 0; i < kMostAttempts; ++i) {
-      path_ = target.parent_path() /
-              fmt::format(".{}.{}-{}-{}", target.filename().string(), what, ::getpid(), i);
-      if (fs::create_directory(path_, failure)) return;
-      if (failure) break;
-    }
-    const std::string reason = failure ? failure.message() : "too many are there already";
-    const fs::path path = std::exchange(path_, {});
-    fail(path, "cannot make this folder: " + reason);
-  }
-  ~Beside() {
-    std::error_code failure;
-    fs::remove_all(path_, failure);
-  }
-  Beside(const Beside&) = delete;
-  Beside& operator=(const Beside&) = delete;
-
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  static constexpr int kMostAttempts = 1000;
-  fs::path path_;
-};
-
-void move_folder(const fs::path& from, const fs::path& to) {
-  std::error_code failure;
-  fs::rename(from, to, failure);
-  if (failure) {
-    fail(to, fmt::format("cannot be renamed from {}: {}", from.string(), failure.message()));
-  }
 }
 
 // Nothing but files of ours may be lost.
@@ -105,18 +68,9 @@ void save_model(const ModelFiles& files, const std::string& directory, bool forc
   std::error_code failure;
   if (target.has_parent_path()) fs::create_directories(target.parent_path(), failure);
   if (failure) fail(target.parent_path(), "cannot make this folder: " + failure.message());
-  const Beside fresh(target, "new");
+  base::FolderBeside fresh(target);
   for (const auto& [file, bytes] : contents) write_file(fresh.path() / file, bytes);
-  if (!replaces) return move_folder(fresh.path(), target);
-  const Beside old(target, "old");
-  const fs::path kept = old.path() / "model";
-  move_folder(target, kept);
-  try {
-    move_folder(fresh.path(), target);
-  } catch (const Error&) {
-    fs::rename(kept, target, failure);  // as it was
-    throw;
-  }
+  fresh.take_place();
 }
 
 bool is_model_directory(const std::string& path) {

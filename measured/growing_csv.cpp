@@ -4,7 +4,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -20,36 +19,24 @@ GrowingCsv::GrowingCsv(std::string file, std::vector<std::string> columns)
     : known_{std::move(file), std::move(columns), {}} {
   const std::string& name = known_.file;
   if (name.empty()) return;
-  const bool begun = std::filesystem::exists(name);
-  std::string text;
-  if (begun) {
-    text = base::SourceText::read_file(name).text();
-    text.resize(text.find_last_of('\n') + 1);  // npos + 1 = 0: not one whole line
+  const std::string header = csv_line(known_.columns);
+  out_.emplace(name, base::GrowingFile::Begin::kNewOrOn);
+  std::string text = out_->contents();
+  if (!text.starts_with(header) && !header.starts_with(text)) {
+    throw Error(fmt::format("{}:1: expected the columns {}", name, base::trim(header, " \r\n")));
   }
-  if (!text.empty()) {
-    CsvTable table = read_csv(base::SourceText(name, text));
-    if (table.columns != known_.columns) {
-      throw Error(fmt::format("{}:1: expected the columns {}", name,
-                              base::trim(csv_line(known_.columns), " \r\n")));
-    }
-    known_ = std::move(table);
+  const std::size_t whole = text.find_last_of('\n') + 1;  // npos + 1 = 0: not one whole line
+  if (whole < text.size()) out_->cut(whole);
+  text.resize(whole);
+  if (text.empty()) {
+    out_->append(header);
+  } else {
+    known_ = read_csv(base::SourceText(name, text));
   }
-  if (begun) std::filesystem::resize_file(name, text.size());
-  out_ = std::fopen(name.c_str(), "a");
-  if (out_ == nullptr) throw Error(fmt::format("{}: cannot be written", name));
-  if (text.empty()) add(known_.columns);
-}
-
-GrowingCsv::~GrowingCsv() {
-  if (out_ != nullptr) std::fclose(out_);
 }
 
 void GrowingCsv::add(const std::vector<std::string>& cells) {
-  if (out_ == nullptr) return;
-  const std::string line = csv_line(cells);
-  if (std::fwrite(line.data(), 1, line.size(), out_) != line.size() || std::fflush(out_) != 0) {
-    throw Error(fmt::format("{}: cannot be written", known_.file));
-  }
+  if (out_) out_->append(csv_line(cells));
 }
 
 std::optional<double> time_ns_cell(const CsvTable& table, const CsvRow& row,

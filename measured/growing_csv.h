@@ -4,32 +4,30 @@
 //   for (const CsvRow& row : file.known().rows) ...    // of the job so far
 //   file.add({"17", "12.5"});                          // on disk when it returns
 //
-// A torn last row is dropped. Not thread-safe; one process at a time.
+// A torn last row is dropped. Not thread-safe; one process at a time (locked).
 #pragma once
 
-#include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/output_file.h"
 #include "measured/csv.h"
 
 namespace tilecast::measured {
 
 class GrowingCsv {
  public:
-  // An empty name: nothing is kept. Throws Error for a file of other columns, and where it cannot
-  // be written.
+  // An empty name: nothing is kept. Throws Error for a file of other columns, which stays as it is,
+  // and where it cannot be written.
   GrowingCsv(std::string file, std::vector<std::string> columns);
-  ~GrowingCsv();
-  GrowingCsv(const GrowingCsv&) = delete;
-  GrowingCsv& operator=(const GrowingCsv&) = delete;
 
   [[nodiscard]] const CsvTable& known() const { return known_; }
   void add(const std::vector<std::string>& cells);
 
  private:
   CsvTable known_;
-  std::FILE* out_ = nullptr;
+  std::optional<base::GrowingFile> out_;
 };
 
 // Nanoseconds of a time cell as seconds; nothing where it is empty. Throws Error for what is no

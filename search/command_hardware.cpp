@@ -16,10 +16,38 @@
 namespace tilecast::search {
 namespace {
 
-std::string replaced(std::string text, std::string_view what, std::string_view by) {
-  for (std::size_t at = text.find(what); at != std::string::npos;
-       at = text.find(what, at + by.size())) {
-    text.replace(at, what.size(), by);
+// `value` where the shell is between no quotes (0) or the quotes given: it stays one text.
+std::string for_shell(std::string_view value, char quotes) {
+  std::string text;
+  for (const char c : value) {
+    if (quotes == '"' && std::string_view("\"$`\\").find(c) != std::string_view::npos) text += '\\';
+    text += quotes != '"' && c == '\'' ? "'\\''" : std::string(1, c);
+  }
+  return quotes == 0 ? "'" + text + "'" : text;
+}
+
+// The command with values in the place of names, quoted as the shell reads that place.
+std::string filled(std::string_view command, const Placeholders& placeholders) {
+  std::string text;
+  char quotes = 0;
+  while (!command.empty()) {
+    const auto found = std::ranges::find_if(placeholders, [&](const auto& placeholder) {
+      return command.starts_with(placeholder.first);
+    });
+    if (found != placeholders.end()) {
+      text += for_shell(found->second, quotes);
+      command.remove_prefix(found->first.size());
+      continue;
+    }
+    const char c = command.front();
+    const std::size_t taken = c == '\\' && quotes != '\'' && command.size() > 1 ? 2 : 1;
+    if (c == quotes) {
+      quotes = 0;
+    } else if (quotes == 0 && (c == '"' || c == '\'')) {
+      quotes = c;
+    }
+    text += command.substr(0, taken);
+    command.remove_prefix(taken);
   }
   return text;
 }
@@ -54,8 +82,7 @@ std::optional<double> last_time(std::string_view text) {
 }  // namespace
 
 HardwareTime time_by(const Command& command, const Placeholders& placeholders) {
-  std::string text = command.text;
-  for (const auto& [what, by] : placeholders) text = replaced(std::move(text), what, by);
+  const std::string text = filled(command.text, placeholders);
   // The end of what it prints: only so much of a long text is kept.
   constexpr const char* kRun =
       "out=$(eval \"$1\" 2>&1); code=$?; printf '%s\\n' \"$out\" | tail -c 2000; exit $code";

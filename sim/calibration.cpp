@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/output_file.h"
 #include "base/source_text.h"
 #include "base/text.h"
 #include "hwdesc/device_yaml.h"
@@ -112,6 +113,7 @@ void check_model_folder(const std::string& folder, bool force) {
   if (!force && fs::exists(folder, failure)) {
     throw Error(fmt::format("{}: exists; --force replaces a model", folder));
   }
+  base::require_writable(folder);
 }
 
 hybrid::FittedHybrid train_calibrated(const hybrid::PreparedFit& fit, const std::string& folder,

@@ -66,6 +66,11 @@ measured::CsvTable estimate_operators(const measured::CsvTable& table, const hwd
       measured::with_columns(table, {"estimate_ns", "bound", "utilisation"});
   if (options.keep_going) result = measured::with_columns(result, {"error"});
   const measured::OpDefaults defaults = measured::op_defaults(device, options.repeated);
+  if (!options.keep_going) {  // a bad row at the end shows before the others are computed
+    base::parallel_for(table.rows.size(), options.jobs, [&](std::size_t i) {
+      static_cast<void>(measured::operator_launches(table, table.rows[i], defaults));
+    });
+  }
   base::parallel_for(table.rows.size(), options.jobs, [&](std::size_t i) {
     std::vector<std::string>& cells = result.rows[i].cells;
     std::vector<std::string> answer;

@@ -31,8 +31,9 @@ class KernelPrinterModule {
       main.parameters[i] = InstrId(id.index());
       main.instructions[id.index()] = parameter_instruction(fmt::format("p{}", i), shape, i);
     }
-    main.root = InstrId(kernel_.outputs()[0].index());
-    if (kernel_.outputs().size() > 1) {
+    if (kernel_.outputs().size() == 1) {
+      main.root = InstrId(kernel_.outputs()[0].index());
+    } else {  // of an infeed or an outfeed none
       main.root = InstrId(main.instructions.size());
       main.instructions.push_back(tuple_of_outputs());
     }

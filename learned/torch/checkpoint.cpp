@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/output_file.h"
 #include "ir/op_hash.h"
 #include "learned/torch/binary_file.h"
 
@@ -102,16 +103,7 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
     writer.number(moments->size());
     writer.values(std::span<const float>(*moments));
   }
-  const std::string bytes = std::move(writer).finish();
-
-  const std::string temporary = path + ".tmp";
-  std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-  out << bytes;
-  out.close();
-  if (!out) throw Error(fmt::format("{}: cannot write it: {}", temporary, std::strerror(errno)));
-  std::error_code failure;
-  fs::rename(temporary, path, failure);
-  if (failure) throw Error(fmt::format("{}: cannot write it: {}", path, failure.message()));
+  base::replace_file(path, std::move(writer).finish());
 }
 
 std::optional<Checkpoint> load_checkpoint(const std::string& path, const Fingerprint& expected) {

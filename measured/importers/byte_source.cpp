@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/output_file.h"
 
 namespace tilecast::measured {
 namespace {
@@ -31,6 +32,7 @@ ByteSource::ByteSource(std::string path) : path_(std::move(path)), file_(new Fil
   if (std::filesystem::is_directory(path_, failure)) {
     throw Error(fmt::format("{}: got a folder, expected a file", path_));
   }
+  base::refuse_claimed(path_);
   file_->gz.reset(gzopen(path_.c_str(), "rb"));
   if (!file_->gz) {
     throw Error(fmt::format("{}: cannot open it: {}", path_, std::strerror(errno)));

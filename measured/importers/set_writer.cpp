@@ -1,12 +1,14 @@
 #include "measured/importers/set_writer.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
+#include "base/source_text.h"
 #include "hwdesc/device_yaml.h"
 #include "measured/csv.h"
 #include "measured/importers/import_manifest.h"
@@ -26,6 +28,42 @@ std::string without_slash(std::string path) {
   throw Error(fmt::format("{}: cannot write it: {}", path, std::strerror(errno)));
 }
 
+// What a set's files name other files by: cells, values, and those up to a kernel's name.
+std::set<std::string, std::less<>> words_of(const fs::path& file, std::string_view between) {
+  std::set<std::string, std::less<>> words;
+  std::error_code none;
+  if (!fs::exists(file, none)) return words;
+  const std::string text = base::SourceText::read_bytes(file.string());
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+    end = std::min(text.find_first_of(between, at), text.size());
+    words.insert(text.substr(at, end - at));
+  }
+  return words;
+}
+
+// Nothing but what was written as a set may be lost.
+void require_ours(const fs::path& target) {
+  constexpr std::string_view kTables[] = {"manifest.yaml", "measurements.csv", "skipped.csv",
+                                          "sessions.csv"};
+  auto words = words_of(target / "manifest.yaml", " \",{}\n");
+  for (const char* table : {"measurements.csv", "skipped.csv"}) {
+    words.merge(words_of(target / table, "\",#\n"));
+  }
+  const auto is_ours = [&](const fs::path& file) {
+    if (std::ranges::count(kTables, file.string()) > 0 || words.contains(file.string()))
+      return true;
+    const bool is_graph = file.parent_path() == "graphs" && file.extension() == ".csv";
+    return is_graph && words.contains(file.stem().stem().string());
+  };
+  for (const auto& entry : fs::recursive_directory_iterator(target)) {
+    const fs::path file = entry.path().lexically_relative(target);
+    if (entry.is_symlink() || (!entry.is_directory() && !is_ours(file))) {
+      throw Error(fmt::format("{}: holds '{}', which is no file of the set; it would be lost",
+                              target.string(), file.string()));
+    }
+  }
+}
+
 void require_free(const std::string& target, bool force) {
   std::error_code failure;
   if (!fs::exists(target, failure)) return;
@@ -42,6 +80,7 @@ void require_free(const std::string& target, bool force) {
         "not replaced",
         target));
   }
+  require_ours(target);
 }
 
 // The only device of a manifest becomes `device`.
@@ -63,23 +102,12 @@ SetWriter::SetWriter(const ImportOptions& options)
   if (target_.empty()) throw Error("the folder to write has no name");
   if (!options.device.empty()) device_ = resolve_device(options.device, {});
   require_free(target_, options.force);
-  temporary_ = fmt::format("{}.importing-{}", target_, getpid());
-  std::error_code failure;
-  fs::create_directory(temporary_, failure);
-  if (failure) {
-    throw Error(fmt::format("{}: cannot make the folder: {}", target_, failure.message()));
-  }
-}
-
-SetWriter::~SetWriter() {
-  if (committed_) return;
-  rows_.close();
-  std::error_code ignored;
-  fs::remove_all(temporary_, ignored);
+  claim_.emplace(target_, base::Output::kFolder);
+  fresh_.emplace(target_);
 }
 
 std::ofstream SetWriter::open_file(const std::string& name) {
-  const fs::path path = fs::path(temporary_) / name;
+  const fs::path path = fresh_->path() / name;
   std::error_code ignored;
   fs::create_directories(path.parent_path(), ignored);
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
@@ -131,17 +159,7 @@ void SetWriter::commit(Manifest manifest) {
   copy_device(manifest.device);
   for (auto& [cell, device] : manifest.devices) copy_device(device);
   add_file("manifest.yaml", manifest_text(manifest));
-  std::error_code failure, ignored;
-  const std::string old = fmt::format("{}.replaced-{}", target_, getpid());
-  const bool replaces = fs::exists(target_, ignored) && !fs::is_empty(target_, ignored);
-  if (replaces) fs::rename(target_, old, failure);
-  if (!failure) fs::rename(temporary_, target_, failure);
-  if (failure) {
-    if (replaces && fs::exists(old, ignored)) fs::rename(old, target_, ignored);
-    throw Error(fmt::format("{}: cannot put the set there: {}", target_, failure.message()));
-  }
-  committed_ = true;
-  if (replaces) fs::remove_all(old, ignored);
+  fresh_->take_place();
 }
 
 }  // namespace tilecast::measured

@@ -4,9 +4,11 @@
 
 #include <fstream>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/output_file.h"
 #include "measured/importers/importer.h"
 #include "measured/measurement_set.h"
 
@@ -17,9 +19,6 @@ class SetWriter {
   // Throws Error when the place is taken (unless `force`, and only a measurement set is replaced)
   // or cannot be written, and for a device that is none.
   explicit SetWriter(const ImportOptions& options);
-  ~SetWriter();
-  SetWriter(const SetWriter&) = delete;
-  SetWriter& operator=(const SetWriter&) = delete;
 
   // Starts measurements.csv; then one `add` per row, in the order of `columns`.
   void begin_rows(const std::vector<std::string>& columns);
@@ -36,8 +35,9 @@ class SetWriter {
   void flush();
   void copy_device(std::string& device);
 
-  std::string target_, temporary_, device_, name_;
-  bool committed_ = false;
+  std::string target_, device_, name_;
+  std::optional<base::OutputClaim> claim_;
+  std::optional<base::FolderBeside> fresh_;
   std::ofstream rows_;
   std::string pending_;
   std::map<std::string, std::string> copies_;  // of devices: path -> file of the set

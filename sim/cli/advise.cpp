@@ -121,7 +121,7 @@ void run(const AdviseArguments& arguments) {
   const Advisor advisor(models_of(arguments));
   const hwdesc::Device device = load_devices(arguments.device).front();
   if (const std::string note = advisor.note(device); !note.empty()) {
-    fmt::print(stderr, "note: {}\n", note);
+    tell(fmt::format("note: {}", note));
   }
   write_rows(arguments.output,
              arguments.fuse.empty() ? of_unrolling(arguments, advisor, device)

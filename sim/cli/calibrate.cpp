@@ -31,7 +31,7 @@ hybrid::PreparedFit fit(const CalibrateArguments& arguments) {
     return profile_set(path, arguments.devices.names.front(), arguments.modules,
                        folders.emplace_back());
   };
-  hooks.note = [](const std::string& note) { fmt::print(stderr, "{}\n", note); };
+  hooks.note = [](const std::string& note) { tell(note); };
   hooks.step = [&progress] { progress.step(); };
   return calibrate_device(arguments.request, hooks);
 }
@@ -49,7 +49,7 @@ hybrid::FittedHybrid train(const CalibrateArguments& arguments,
         train_calibrated(prepared, arguments.model_folder,
                          {.force = arguments.force, .jobs = arguments.request.jobs, .step = step});
   }
-  fmt::print(stderr, "wrote {}\n", arguments.model_folder);
+  tell(fmt::format("wrote {}", arguments.model_folder));
   return fitted;
 }
 
@@ -72,10 +72,11 @@ void run(CalibrateArguments& arguments) {
                               ? views::calibration_json(prepared, trained)
                               : views::calibration_text(prepared, trained));
   if (writes) {
-    fmt::print(stderr, "wrote {}\n", arguments.file);
+    tell(fmt::format("wrote {}", arguments.file));
   } else if (!arguments.file.empty()) {
-    fmt::print(stderr, "{} not written: {}\n", arguments.file,
-               calibrated.refused_as_suspicious ? "the fit is suspicious" : "nothing to change");
+    tell(fmt::format(
+        "{} not written: {}", arguments.file,
+        calibrated.refused_as_suspicious ? "the fit is suspicious" : "nothing to change"));
   }
 }
 
@@ -103,8 +104,8 @@ void add_options(CLI::App& verb, CalibrateArguments& arguments) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME");
-  verb.add_option("-o,--output", arguments.file, "the calibrated description to write (YAML)")
-      ->type_name("FILE");
+  add_output_file(verb, "-o,--output", arguments.file,
+                  "the calibrated description to write (YAML)");
   verb.add_option("--then-train", arguments.model_folder,
                   "also fit a hybrid of the device as described to all rows, into this folder")
       ->type_name("FOLDER");

@@ -54,7 +54,7 @@ void note_fallback(const std::string& text) {
     ++count;
   }
   if (count == 0) return;
-  fmt::print(stderr, "note: instructions that StableHLO has no op for are mhlo.* ops: {}\n", count);
+  tell(fmt::format("note: instructions that StableHLO has no op for are mhlo.* ops: {}", count));
 }
 
 void note_elided(const ir::Module& module) {
@@ -66,13 +66,13 @@ void note_elided(const ir::Module& module) {
           return constant != nullptr && constant->literal.elided;
         }));
   }
-  if (count > 0) fmt::print(stderr, "note: constants without their values ({{...}}): {}\n", count);
+  if (count > 0) tell(fmt::format("note: constants without their values ({{...}}): {}", count));
 }
 
 void run(const ConvertArguments& arguments) {
   const bool to_stablehlo = is_stablehlo(arguments);
   const ir::Module module = ir::read_module(choose_file(arguments), read_options(arguments.load));
-  for (const std::string& warning : module.warnings) fmt::print(stderr, "note: {}\n", warning);
+  for (const std::string& warning : module.warnings) tell(fmt::format("note: {}", warning));
   const std::string text = to_stablehlo ? ir::print_stablehlo(module) : ir::print_hlo(module);
   note_elided(module);
   if (to_stablehlo) note_fallback(text);
@@ -87,10 +87,9 @@ void add_convert(CLI::App& app) {
   verb.add_option("program", arguments->file, "file of the program, or a folder of XLA's")
       ->required()
       ->type_name("FILE");
-  verb.add_option("-o,--output", arguments->output,
+  add_output_file(verb, "-o,--output", arguments->output,
                   "file to write, of HLO (.hlo) or StableHLO (.mlir) text; -: stdout")
-      ->required()
-      ->type_name("FILE");
+      ->required();
   verb.add_option("--to", arguments->to, "form of the text; default: by the output's extension")
       ->check(CLI::IsMember({"hlo", "stablehlo"}));
   verb.add_option("--module", arguments->module, "which module of a folder")->type_name("NAME");

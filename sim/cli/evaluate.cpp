@@ -102,9 +102,8 @@ void add_options(CLI::App& verb, EvaluateArguments& arguments) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->capture_default_str();
-  verb.add_option("--card", arguments.card, "write a model card (Markdown) too")->type_name("FILE");
-  verb.add_option("--rows", arguments.rows, "write every row with its predictions too (CSV)")
-      ->type_name("FILE");
+  add_output_file(verb, "--card", arguments.card, "write a model card (Markdown) too");
+  add_output_file(verb, "--rows", arguments.rows, "write every row with its predictions too (CSV)");
   verb.add_flag("--faults", arguments.faults, "list every row that was left out, and why");
   verb.add_flag("--doubted", arguments.doubted, "score rows that only physics doubts, too");
   verb.add_flag("--references", arguments.show_references,

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "learned/training/graph_training.h"
 #include "sim/cli/progress.h"
+#include "sim/cli/tell.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -68,8 +69,8 @@ void train_graphs(const GraphTrainingArguments& arguments, const OutputOptions& 
       training, {.step = show, .threads = arguments.jobs, .checkpoint = checkpoint});
   learned::save_graph_model(trained.model, arguments.directory, arguments.force);
   fs::remove(checkpoint);
-  fmt::print(stderr, "graphs: {}; trained on {} runs, stopped by {}, scored on {} held out\n",
-             trained.graphs, trained.train_runs, trained.validation_runs, trained.test_runs);
+  tell(fmt::format("graphs: {}; trained on {} runs, stopped by {}, scored on {} held out",
+                   trained.graphs, trained.train_runs, trained.validation_runs, trained.test_runs));
   measured::CsvTable table = score_table();
   if (trained.test_runs > 0) {
     const std::pair<std::string, const GraphModel*> column(training.learner.name, &trained.model);
@@ -98,7 +99,7 @@ void evaluate_graphs(const std::vector<std::string>& sets, const std::vector<std
     for (const auto& [name, model] : columns) {
       for (const auto& [seen, hash] : model->trained_on) {
         if (hash != set.hash) continue;
-        fmt::print(stderr, "note: {} was trained on runs of {}\n", name, seen);
+        tell(fmt::format("note: {} was trained on runs of {}", name, seen));
       }
     }
     add_scores(learned::score_sheet(set, columns), options, table);

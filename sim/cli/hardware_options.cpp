@@ -9,6 +9,7 @@
 #include "search/command_hardware.h"
 #include "search/host_hardware.h"
 #include "search/set_hardware.h"
+#include "sim/cli/options.h"
 
 namespace tilecast::sim::cli {
 
@@ -63,9 +64,8 @@ void add_hardware_options(CLI::App& verb, HardwareArguments& arguments) {
   verb.add_option("--timeout", arguments.timeout, "of one run")
       ->type_name("TIME")
       ->capture_default_str();
-  verb.add_option("--journal", arguments.journal,
-                  "CSV of what was timed; a search that was broken off goes on from it")
-      ->type_name("FILE");
+  add_output_file(verb, "--journal", arguments.journal,
+                  "CSV of what was timed; a search that was broken off goes on from it");
   verb.add_option("--core", arguments.core, "core to measure on; -1: the last one allowed")
       ->check(CLI::Range(-1, 4095))
       ->capture_default_str();

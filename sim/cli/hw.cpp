@@ -114,9 +114,9 @@ CLI::App& add(CLI::App& hw, const char* name, const char* help, int min_devices,
         ->type_name("KEY=VALUE");
   }
   if (action == show) {
+    arguments->output.format = "yaml";
     verb.add_flag("--schema", arguments->schema, "every key with unit, range and meaning");
-    verb.add_option("-o,--output", arguments->output.file, "file to write instead of stdout")
-        ->type_name("FILE");
+    add_output_file(verb, "-o,--output", arguments->output.file, "file to write instead of stdout");
   } else {
     add_output_options(verb, arguments->output, {"table", "json", "csv"});
   }

@@ -76,12 +76,12 @@ class Line {
  public:
   explicit Line(bool shown) : shown_(shown) {}
   ~Line() {
-    if (shown_) fmt::print(stderr, "\r\x1b[K");
+    if (shown_) tell_in_place("");
   }
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
   void show(const std::string& what) const {
-    if (shown_) fmt::print(stderr, "\r\x1b[Kprobe: {}", what);
+    if (shown_) tell_in_place(fmt::format("probe: {}", what));
   }
 
  private:
@@ -101,15 +101,16 @@ void run(const HwProbeArguments& arguments) {
   const std::string yaml = host::probed_yaml(probed, name);
   if (!arguments.file.empty()) {
     write({.format = "yaml", .file = arguments.file}, yaml);
-    fmt::print(stderr, "wrote {}\n", arguments.file);
+    tell(fmt::format("wrote {}", arguments.file));
   }
   if (arguments.report.format == "yaml") {
     write(arguments.report, yaml);
     return;
   }
   if (arguments.report.format == "table") {
-    fmt::print("{}, {} threads per core, {} NUMA nodes, {}\n{}\n\n", probed.model,
-               probed.threads_per_core, probed.numa_nodes, probed.date, probed.compiler);
+    write({.format = "table", .file = {}},
+          fmt::format("{}, {} threads per core, {} NUMA nodes, {}\n{}\n\n", probed.model,
+                      probed.threads_per_core, probed.numa_nodes, probed.date, probed.compiler));
   }
   write_rows(arguments.report, rows_of(probed), "tilecast.hw.probe/1");
 }
@@ -119,8 +120,7 @@ void run(const HwProbeArguments& arguments) {
 void add_hw_probe(CLI::App& hw) {
   auto arguments = std::make_shared<HwProbeArguments>();
   CLI::App& verb = *hw.add_subcommand("probe", "measure this CPU and describe it as a device");
-  verb.add_option("-o,--output", arguments->file, "the description to write (YAML)")
-      ->type_name("FILE");
+  add_output_file(verb, "-o,--output", arguments->file, "the description to write (YAML)");
   verb.add_option("--name", arguments->name, "of the device; default: from the file")
       ->type_name("NAME");
   verb.add_option("--seconds", arguments->seconds, "about how long it measures")

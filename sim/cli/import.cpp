@@ -1,10 +1,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <filesystem>
 
-#include "base/text.h"
 #include "measured/importers/column_mapping.h"
 #include "measured/importers/importer.h"
 #include "sim/cli/commands.h"
@@ -53,12 +51,12 @@ void add_coverage(const measured::ImportReport& report, measured::CsvTable& tabl
 
 void print(const measured::ImportReport& report, const ImportArguments& arguments) {
   for (const std::string& message : report.messages) {
-    fmt::print(stderr, "left out: {}\n", base::printable(message));
+    tell(fmt::format("left out: {}", message));
   }
   const auto unnamed = report.bad - static_cast<std::int64_t>(report.messages.size());
-  if (unnamed > 0) fmt::print(stderr, "left out: {} more rows in error\n", unnamed);
+  if (unnamed > 0) tell(fmt::format("left out: {} more rows in error", unnamed));
   for (const std::string& note : report.notes) {
-    fmt::print(stderr, "note: {}\n", base::printable(note));
+    tell(fmt::format("note: {}", note));
   }
   measured::CsvTable table{arguments.options.output, {"what", "rows"}, {}};
   const auto add = [&](const std::string& what, std::int64_t rows) {

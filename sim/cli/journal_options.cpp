@@ -12,9 +12,8 @@
 namespace tilecast::sim::cli {
 
 void add_journal_options(CLI::App& verb, JournalOptions& options) {
-  verb.add_option("--journal", options.file,
-                  "file that keeps what is done; without it OUTPUT.journal, removed at the end")
-      ->type_name("FILE");
+  add_output_file(verb, "--journal", options.file,
+                  "file that keeps what is done; without it OUTPUT.journal, removed at the end");
   verb.add_flag("--resume", options.resume, "go on with the journal of a run that was broken off");
 }
 
@@ -33,7 +32,7 @@ void end_journal(const JournalOptions& options, const std::string& file) {
 }
 
 void end_interrupted(const std::string& journal) {
-  if (!journal.empty()) fmt::print(stderr, "note: --resume goes on with {}\n", journal);
+  if (!journal.empty()) tell(fmt::format("note: --resume goes on with {}", journal));
   end_as_interrupted();
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/output_file.h"
 #include "host/measure_sources.h"
 #include "host/measure_summary.h"
 #include "hwdesc/device_yaml.h"
@@ -59,7 +60,7 @@ std::vector<host::WorkSource> sources_of(const HostArguments& arguments,
   }
   for (const host::WorkSource& source : sources) {
     for (const auto& [reason, kernels] : source.left_out) {
-      fmt::print(stderr, "note: {}: {} kernels left out: {}\n", source.set, kernels, reason);
+      tell(fmt::format("note: {}: {} kernels left out: {}", source.set, kernels, reason));
     }
   }
   return sources;
@@ -139,6 +140,7 @@ void finish(const measured::CsvTable& table, const MeasureArguments& arguments,
 void check(const MeasureArguments& arguments) {
   if (!arguments.budget.empty()) static_cast<void>(parse_budget(arguments.budget));
   static_cast<void>(longest_of(arguments));
+  base::require_writable(arguments.out);
 }
 
 std::vector<host::WorkItem> plan_of(const HostArguments& arguments,
@@ -232,8 +234,8 @@ void run_repeat(RepeatArguments arguments) {
   if (!first) throw Error(fmt::format("{}: no measurement set of `measure`", arguments.set));
   const host::Bench bench = host::this_machine();
   if (first->machine != bench.machine) {
-    fmt::print(stderr, "note: {} was measured on {}, this is {}\n", arguments.set, first->machine,
-               bench.machine);
+    tell(fmt::format("note: {} was measured on {}, this is {}", arguments.set, first->machine,
+                     bench.machine));
   }
   const Seconds start = bench.now();
   arguments.common.cache = host::name(first->cache);

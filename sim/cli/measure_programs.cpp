@@ -5,6 +5,7 @@
 
 #include "analytical/roofline.h"
 #include "base/error.h"
+#include "base/output_file.h"
 #include "base/text.h"
 #include "host/additivity.h"
 #include "host/measure_sources.h"
@@ -68,7 +69,7 @@ std::vector<host::ProgramVariant> variants_of(const ProgramArguments& arguments,
       by_program.push_back(variants_of(file, arguments, device));
       most = std::max(most, by_program.back().size());
     } catch (const Error& error) {
-      fmt::print(stderr, "note: {}: left out: {}\n", file, error.what());
+      tell(fmt::format("note: {}: left out: {}", file, error.what()));
     }
   }
   std::vector<host::ProgramVariant> variants;
@@ -117,13 +118,14 @@ void report_skipped(const std::vector<host::ProgramTimes>& rows, std::size_t lef
     if (!row.skipped.empty()) programs[row.skipped].push_back(row.program);
   }
   for (const auto& [reason, names] : programs) {
-    fmt::print(stderr, "note: {} programs ({} ...) not timed: {}\n", names.size(), names.front(),
-               reason);
+    tell(fmt::format("note: {} programs ({} ...) not timed: {}", names.size(), names.front(),
+                     reason));
   }
-  if (left > 0) fmt::print(stderr, "out of time: {} variants of programs left\n", left);
+  if (left > 0) tell(fmt::format("out of time: {} variants of programs left", left));
 }
 
 void run_programs(const ProgramArguments& arguments) {
+  base::require_writable(arguments.out);
   const host::Bench bench = host::this_machine();
   const Seconds end = bench.now() + parse_budget(arguments.budget);
   const hwdesc::Device device = hwdesc::load_device(arguments.device);

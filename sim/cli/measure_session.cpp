@@ -56,8 +56,8 @@ void make_folder(const std::string& folder) {
 ChosenDevice probed_device(const std::string& folder) {
   const std::string file = (fs::path(folder) / kProbed).string();
   if (!fs::exists(file)) {
-    fmt::print(stderr, "no --device: measuring this machine first, into {} (about {:.0f} s)\n",
-               file, host::ProbeOptions{}.seconds);
+    tell(fmt::format("no --device: measuring this machine first, into {} (about {:.0f} s)", file,
+                     host::ProbeOptions{}.seconds));
     const std::string yaml = host::probed_yaml(host::probe(), device_name(folder));
     make_folder(folder);
     write({.format = "yaml", .file = file}, yaml);
@@ -104,12 +104,12 @@ void report_how_it_ended(const host::SessionReport& report, const MeasureArgumen
   const std::string_view how = report.end == host::SessionEnd::kStopped     ? "stopped"
                                : report.end == host::SessionEnd::kOutOfTime ? "out of time"
                                                                             : "finished";
-  fmt::print(
-      stderr, "{}: {} rows measured, {} skipped, {} known before, {} of {} left{}{}\n", how,
-      report.measured, skipped, report.known, left, report.planned,
+  tell(fmt::format(
+      "{}: {} rows measured, {} skipped, {} known before, {} of {} left{}{}", how, report.measured,
+      skipped, report.known, left, report.planned,
       report.unstable_once > 0 ? fmt::format(" ({} unstable once)", report.unstable_once)
                                : std::string(),
-      left > 0 ? fmt::format("; the same command resumes {}", arguments.out) : std::string());
+      left > 0 ? fmt::format("; the same command resumes {}", arguments.out) : std::string()));
 }
 
 // A session that shows how far it is, and may be interrupted.
@@ -203,7 +203,7 @@ host::SessionReport run_session(const MeasureTask& task, const MeasureArguments&
                         .cache = timing.state,
                         .seed = arguments.seed,
                         .unroll = task.unroll});
-  for (const std::string& note : set.notes()) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& note : set.notes()) tell(fmt::format("note: {}", note));
   host::SessionOptions options{
       .timing = timing, .jobs = arguments.jobs, .longest = longest_of(arguments)};
   if (!arguments.budget.empty()) {
@@ -235,7 +235,7 @@ host::SessionReport run_labels(const LabelTask& task, const MeasureArguments& ar
                         .device = task.device.in_manifest,
                         .seed = arguments.seed,
                         .unroll = true});
-  for (const std::string& note : set.notes()) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& note : set.notes()) tell(fmt::format("note: {}", note));
   host::LabelOptions options{.jobs = arguments.jobs};
   if (!arguments.budget.empty()) options.budget = parse_budget(arguments.budget);
   const host::SessionReport report =

@@ -151,9 +151,9 @@ analytical::TileSet tile_set(const std::string& listing) {
 
 void note_listing(const std::string& listing) {
   if (listing != "schedules") return;
-  fmt::print(stderr,
-             "note: tiles of --list schedules are blocks as Tilecast's own CUDA is written "
-             "(explain --loops cuda), no library's or other compiler's\n");
+  tell(
+      "note: tiles of --list schedules are blocks as Tilecast's own CUDA is written "
+      "(explain --loops cuda), no library's or other compiler's");
 }
 
 Error nothing_listed(const std::string& what, const std::string& listing,
@@ -201,8 +201,8 @@ CLI::Validator is_model_name() {
 }
 
 void note_model(const ChosenModel& model) {
-  if (model.name != "analytical") fmt::print(stderr, "note: times by {}\n", model.name);
-  if (!model.note.empty()) fmt::print(stderr, "note: {}\n", model.note);
+  if (model.name != "analytical") tell(fmt::format("note: times by {}", model.name));
+  if (!model.note.empty()) tell(fmt::format("note: {}", model.note));
 }
 
 }  // namespace tilecast::sim::cli

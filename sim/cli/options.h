@@ -11,6 +11,7 @@
 #include "ir/load_program.h"
 #include "measured/csv.h"
 #include "sim/answers.h"
+#include "sim/cli/tell.h"
 #include "sim/evaluation_request.h"
 #include "sim/model_choice.h"
 
@@ -22,13 +23,18 @@ class Validator;
 
 namespace tilecast::sim::cli {
 
+// An option that names a file to write. Before any work it must be one that can be written; nothing
+// that is read may be it (base::OutputClaim).
+CLI::Option* add_output_file(CLI::App& verb, const std::string& names, std::string& file,
+                             const std::string& what);
+
 struct OutputOptions {
   std::string format;  // "table", "json", "csv", "trace"
   std::string file;    // "" = stdout
 };
 void add_output_options(CLI::App& verb, OutputOptions& options,
                         const std::vector<std::string>& formats);
-// To the file (a temporary one, then renamed, so that nobody sees half of it) or to stdout.
+// To the file (base::replace_file) or to stdout, where a terminal obeys nothing of it.
 void write(const OutputOptions& options, const std::string& text);
 // Says which columns of a table are not read, where there are any.
 void note_unread(const std::string& file, const std::vector<std::string>& columns);

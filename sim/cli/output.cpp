@@ -1,50 +1,51 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <deque>
 
 #include "base/error.h"
+#include "base/output_file.h"
+#include "base/text.h"
 #include "sim/cli/options.h"
 #include "sim/views/rows.h"
 
 namespace tilecast::sim::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
-// `named`: what messages call the file.
-void write_stream(const std::string& path, const std::string& text, const std::string& named) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  if (!out) throw Error(fmt::format("{}: cannot write it: {}", named, std::strerror(errno)));
+// As a terminal obeys nothing of it; a program's text and pages stay as they are.
+std::string shown(const std::string& text, std::string_view format) {
+  if (format == "json" || format == "trace") return base::printable_json(text);
+  return format.empty() || format == "html" ? text : base::printable(text);
 }
 
-void write_atomically(const std::string& path, const std::string& text) {
-  std::error_code ignored;
-  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
-    write_stream(path, text, path);  // a pipe or a device: there is nothing to replace
-    return;
-  }
-  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
-  try {
-    write_stream(temporary, text, path);
-    std::error_code failure;
-    fs::rename(temporary, path, failure);
-    if (failure) throw Error(fmt::format("{}: cannot write it: {}", path, failure.message()));
-  } catch (const Error&) {
-    fs::remove(temporary, ignored);
-    throw;
-  }
+// All that is written to stderr: what cannot be written is nobody's to know.
+void to_stderr(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 }  // namespace
+
+void tell(std::string_view line) {
+  to_stderr(base::printable(line) + '\n');
+}
+
+void tell_in_place(std::string_view line) {
+  to_stderr("\r\x1b[K" + base::printable(line));
+}
+
+CLI::Option* add_output_file(CLI::App& verb, const std::string& names, std::string& file,
+                             const std::string& what) {
+  const auto claim = [](const std::string& path) {
+    static std::deque<base::OutputClaim> claims;  // to the end of the command
+    if (!path.empty() && path != "-") claims.emplace_back(path);
+    return std::string();
+  };
+  return verb.add_option(names, file, what)->type_name("FILE")->check(claim);
+}
 
 void add_output_options(CLI::App& verb, OutputOptions& options,
                         const std::vector<std::string>& formats) {
@@ -52,23 +53,20 @@ void add_output_options(CLI::App& verb, OutputOptions& options,
   verb.add_option("-f,--format", options.format, "form of the answer")
       ->check(CLI::IsMember(formats))
       ->capture_default_str();
-  verb.add_option("-o,--output", options.file, "file to write instead of stdout")
-      ->type_name("FILE");
+  add_output_file(verb, "-o,--output", options.file, "file to write instead of stdout");
 }
 
 void write(const OutputOptions& options, const std::string& text) {
-  if (!options.file.empty()) {
-    write_atomically(options.file, text);
-    return;
-  }
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+  if (!options.file.empty()) return base::replace_file(options.file, text);
+  const std::string out = shown(text, options.format);
+  if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() || std::fflush(stdout) != 0) {
     throw Error(fmt::format("stdout: cannot write it: {}", std::strerror(errno)));
   }
 }
 
 void note_unread(const std::string& file, const std::vector<std::string>& columns) {
   if (columns.empty()) return;
-  fmt::print(stderr, "note: {}: kept, not read: {}\n", file, fmt::join(columns, ", "));
+  tell(fmt::format("note: {}: kept, not read: {}", file, fmt::join(columns, ", ")));
 }
 
 void write_rows(const OutputOptions& options, const measured::CsvTable& rows,

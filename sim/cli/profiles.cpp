@@ -13,6 +13,7 @@
 #include "measured/importers/importer.h"
 #include "measured/importers/profile_device.h"
 #include "sim/cli/progress.h"
+#include "sim/cli/tell.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -68,7 +69,7 @@ measured::MeasurementSet profile_set(const std::string& path, const std::string&
   options.device = hwdesc::is_path(device) ? fs::absolute(device).string() : device;
   const measured::ImportReport report =
       measured::import_xplane({.profiles = {path}, .modules = modules, .manifest = {}}, options);
-  for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& note : report.notes) tell(fmt::format("note: {}", note));
   return measured::read_measurement_set(set);
 }
 

@@ -42,8 +42,7 @@ void add_report(CLI::App& app) {
                   "what tilecast wrote with --format json, or evaluate with --rows")
       ->required()
       ->type_name("RESULT");
-  verb.add_option("-o,--output", arguments->output, "page to write instead of stdout")
-      ->type_name("FILE");
+  add_output_file(verb, "-o,--output", arguments->output, "page to write instead of stdout");
   verb.add_option("--title", arguments->title, "heading of the page; without it: the files' names")
       ->type_name("TEXT");
   verb.footer(

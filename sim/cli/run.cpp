@@ -4,14 +4,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 
 #include "base/plugin.h"
 #include "base/source_text.h"
-#include "base/text.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/help.h"
+#include "sim/cli/options.h"
 #include "sim/training.h"
 #include "sim/verb_module.h"
 #include "sim/version.h"
@@ -53,7 +52,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const std::string message =
       unexpected ? fmt::format("'{}' was not expected{}", extra.front(), hint(verb, extra.front()))
                  : std::string(error.what());
-  fmt::print(stderr, "error: {}\nsee {} --help\n", base::printable(message), words_to(verb));
+  tell(fmt::format("error: {}\nsee {} --help", message, words_to(verb)));
   return 2;
 }
 
@@ -138,7 +137,7 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) return usage_error(app, error);
-    fmt::print("{}\n", error.get_name() == "CallForHelp" ? app.help() : error.what());
+    write({}, (error.get_name() == "CallForHelp" ? app.help() : error.what()) + std::string("\n"));
   }
   return 0;
 }

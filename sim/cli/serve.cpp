@@ -1,10 +1,10 @@
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <thread>
 
 #include "base/error.h"
@@ -35,14 +35,15 @@ void take_signals() {
 void serve_until_asked(const serve::ServerOptions& options) {
   serve::Server server(options);
   take_signals();
+  if (std::puts(server.url().c_str()) < 0 || std::fflush(stdout) != 0) {
+    throw Error(std::string("stdout: cannot write it: ") + std::strerror(errno));
+  }
   std::thread waiter([&] {
     char byte = 0;
     while (::read(ending_pipe[0], &byte, 1) < 0 && errno == EINTR) {
     }
     server.stop();
   });
-  fmt::print("{}\n", server.url());
-  std::fflush(stdout);
   server.run();
   ask_to_end(0);  // where it ended by itself
   waiter.join();

@@ -46,12 +46,12 @@ std::vector<std::string> program_files(const std::vector<std::string>& paths) {
     files.insert(files.end(), found.files.begin(), found.files.end());
     const std::size_t left_out = found.others.size();
     if (left_out == 0) continue;
-    fmt::print(stderr, "note: {}: {} modules simulated, {} other files left out:\n", path,
-               found.files.size(), left_out);
+    tell(fmt::format("note: {}: {} modules simulated, {} other files left out:", path,
+                     found.files.size(), left_out));
     for (std::size_t i = 0; i < std::min(left_out, kMostListed); ++i) {
-      fmt::print(stderr, "  {}\n", found.others[i]);
+      tell(fmt::format("  {}", found.others[i]));
     }
-    if (left_out > kMostListed) fmt::print(stderr, "  ... {} more\n", left_out - kMostListed);
+    if (left_out > kMostListed) tell(fmt::format("  ... {} more", left_out - kMostListed));
   }
   return files;
 }

@@ -39,8 +39,8 @@ void report_failures(const measured::CsvTable& table) {
     if (failed++ == 0) first = fmt::format("point {}: {}", table.cell(row, "point"), error);
   }
   if (failed > 0) {
-    fmt::print(stderr, "note: {} of {} rows have no result; the first: {}\n", failed,
-               table.rows.size(), base::printable(first));
+    tell(fmt::format("note: {} of {} rows have no result; the first: {}", failed, table.rows.size(),
+                     first));
   }
 }
 
@@ -107,7 +107,7 @@ void optimise(const Study& study, const SweepArguments& arguments) {
           views::rows_text(short_table(study, found.improving)) + "\n" + found.summary + "\n");
   } else {
     write_rows(arguments.output, found.table, "tilecast.sweep/2");
-    fmt::print(stderr, "note: {}\n", found.summary);
+    tell(fmt::format("note: {}", found.summary));
   }
   end_journal(arguments.journal, journal);
 }

@@ -76,8 +76,8 @@ void run(const TilesArguments& arguments) {
       estimate_tiles(offered.rows, kernel, device, times, model.ranker);
   const std::string note = default_note(offered, answered, kernel, device, order);
   if (!note.empty()) {
-    fmt::print(stderr, "note: {}: {}\n", arguments.table.empty() ? arguments.file : arguments.table,
-               note);
+    tell(fmt::format("note: {}: {}", arguments.table.empty() ? arguments.file : arguments.table,
+                     note));
   }
   write_rows(arguments.output, answered, "tilecast.tiles/1");
 }

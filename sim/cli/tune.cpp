@@ -144,7 +144,7 @@ void search(const TuneArguments& arguments, const Candidates& candidates,
   const search::Command command{arguments.command, timeout_of(arguments)};
   TrialFile file(arguments.file, candidates.names);
   if (!file.known().empty()) {
-    fmt::print(stderr, "{}: going on after {} trials\n", arguments.file, file.known().size());
+    tell(fmt::format("{}: going on after {} trials", arguments.file, file.known().size()));
   }
   Progress progress("tune: trials", std::min(arguments.trials, space.size()));
   std::size_t done = file.known().size();
@@ -158,7 +158,7 @@ void search(const TuneArguments& arguments, const Candidates& candidates,
                             {"{index}", fmt::format("{}", trial.candidate)}});
       trial.measured = answer.seconds;
       if (!answer.seconds) {
-        fmt::print(stderr, "failed: {}: {}\n", candidates.names[trial.candidate], answer.failure);
+        tell(fmt::format("failed: {}: {}", candidates.names[trial.candidate], answer.failure));
       }
     }
     file.add(trial);
@@ -239,9 +239,8 @@ void add_search_options(CLI::App& verb, TuneArguments& arguments) {
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(search::kStrategies),
                                                      std::end(search::kStrategies))));
   verb.add_option("--seed", arguments.seed, "of what is drawn")->capture_default_str();
-  verb.add_option("-o,--output", arguments.file,
-                  "CSV of the trials, written as they are measured; resumed where it exists")
-      ->type_name("FILE");
+  add_output_file(verb, "-o,--output", arguments.file,
+                  "CSV of the trials, written as they are measured; resumed where it exists");
   verb.add_option("--timeout", arguments.timeout, "of one command")
       ->type_name("TIME")
       ->capture_default_str();
@@ -294,7 +293,7 @@ void add_tune_tiles(CLI::App& tune) {
   add_jobs_option(verb, arguments->jobs);
   verb.footer(
       "The command prints the time on its last line that is one: `12.3 us`, or seconds. {tile} is\n"
-      "as in `out=2x26x4x2 kernel=3x3x24x1`, with blanks: quote it. A command that fails or takes\n"
+      "as in `out=2x26x4x2 kernel=3x3x24x1`, one word for the shell. A command that fails or takes\n"
       "too long is counted and not run again. Sets with parameters (p_*) are searched by them.\n"
       "Kernels of a set that have one name are NAME#1, NAME#2 ...\n"
       "Strategies: grid, random, model (by --model alone), xgboost (trees alone), hybrid\n"

@@ -37,8 +37,8 @@ std::vector<analytical::TileConfig> offered_tiles(const ProgramTiles& asked,
         fmt::format("{}: {}; {}", asked.table, ranking.why_none, kept_default(kernel, device)));
   }
   if (ranking.best.size() < offered.size()) {
-    fmt::print(stderr, "note: {}: {} of {} tiles cannot run on {} and are left out\n", asked.table,
-               offered.size() - ranking.best.size(), offered.size(), device.name);
+    tell(fmt::format("note: {}: {} of {} tiles cannot run on {} and are left out", asked.table,
+                     offered.size() - ranking.best.size(), offered.size(), device.name));
   }
   std::ranges::sort(ranking.best, {}, &search::RankedOffer::offer);
   std::vector<analytical::TileConfig> tiles;
@@ -96,7 +96,7 @@ measured::SampleSet read_tuning_set(const std::string& folder, const hwdesc::Dev
   measured::SampleSet set = measured::make_samples(measured::read_measurement_set(folder), device,
                                                    {.check_physics = false, .jobs = jobs});
   if (!set.faults.empty()) {
-    fmt::print(stderr, "note: {}: {} rows in error are left out\n", folder, set.faults.size());
+    tell(fmt::format("note: {}: {} rows in error are left out", folder, set.faults.size()));
   }
   return set;
 }
@@ -124,8 +124,8 @@ measured::CsvTable read_tile_rows(const std::string& table, const std::string& p
     throw Error(fmt::format("{}: no row has a column 'file' that names {}", table, program));
   }
   if (rows.rows.size() < all.rows.size()) {
-    fmt::print(stderr, "note: {} of {} rows are of {}; the others are left out\n", rows.rows.size(),
-               all.rows.size(), program);
+    tell(fmt::format("note: {} of {} rows are of {}; the others are left out", rows.rows.size(),
+                     all.rows.size(), program));
   }
   note_unread(rows.file, unread_tile_columns(rows));
   return rows;

@@ -108,8 +108,7 @@ class OnHardware {
         budget_s_(seconds_of(arguments.hardware.budget, "--hardware-budget")),
         journal_(arguments.hardware.journal, space.program_hash()) {
     if (journal_.size() == 0) return;
-    fmt::print(stderr, "{}: going on after {} trials\n", arguments.hardware.journal,
-               journal_.size());
+    tell(fmt::format("{}: going on after {} trials", arguments.hardware.journal, journal_.size()));
   }
 
   search::TunedFusion verify(search::FusionCost& plans, const search::FusionSearch& found) {
@@ -244,10 +243,9 @@ void add_output(CLI::App& verb, FusionArguments& arguments) {
                   "share of the hardware's budget for neighbours of the fastest that ran")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  verb.add_option("-o,--output", arguments.output, "decisions of the chosen program, for --fusion")
-      ->type_name("FILE");
-  verb.add_option("--hlo", arguments.hlo, "HLO text of the chosen program, fused")
-      ->type_name("FILE");
+  add_output_file(verb, "-o,--output", arguments.output,
+                  "decisions of the chosen program, for --fusion");
+  add_output_file(verb, "--hlo", arguments.hlo, "HLO text of the chosen program, fused");
   verb.add_option("-f,--format", arguments.report.format, "form of the answer")
       ->check(CLI::IsMember({"table", "json"}))
       ->default_val("table");

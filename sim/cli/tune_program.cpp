@@ -49,7 +49,7 @@ search::TunedTiles run_on_hardware(const ir::Module& fused, const std::string& p
   const HardwareArguments& given = arguments.hardware;
   search::TuningJournal journal(given.journal, program_hash);
   if (journal.size() > 0) {
-    fmt::print(stderr, "{}: going on after {} trials\n", given.journal, journal.size());
+    tell(fmt::format("{}: going on after {} trials", given.journal, journal.size()));
   }
   Progress progress("tune: kernels", kernels.size());
   return search::verify_tiles(fused, program_hash, kernels, hardware,
@@ -179,9 +179,8 @@ void add_tune_program(CLI::App& tune) {
   add_hardware_options(verb, arguments->hardware);
   add_load_options(verb, arguments->load);
   add_jobs_option(verb, arguments->jobs);
-  verb.add_option("-o,--output", arguments->output, "the chosen tiles, for simulate --tiles")
-      ->type_name("FILE");
-  verb.add_option("--hlo", arguments->hlo, "HLO text of the fused program")->type_name("FILE");
+  add_output_file(verb, "-o,--output", arguments->output, "the chosen tiles, for simulate --tiles");
+  add_output_file(verb, "--hlo", arguments->hlo, "HLO text of the fused program");
   verb.add_option("-f,--format", arguments->report.format, "form of the answer")
       ->check(CLI::IsMember({"table", "json"}))
       ->default_val("table");

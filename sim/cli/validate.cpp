@@ -166,11 +166,11 @@ std::optional<validation::LabelResult> run_labels(const ValidateArguments& argum
 
 void report(const ValidateArguments& arguments, const Run& done) {
   for (const views::SkippedExperiment& one : done.skipped) {
-    fmt::print(stderr, "skipped: {}: {}\n", one.name, one.why);
+    tell(fmt::format("skipped: {}: {}", one.name, one.why));
   }
   if (!done.results.empty()) write_results(arguments, done);
   for (const views::SkippedExperiment& one : done.failed) {
-    fmt::print(stderr, "failed: {}: {}\n", one.name, one.why);
+    tell(fmt::format("failed: {}: {}", one.name, one.why));
   }
 }
 

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <new>
@@ -19,6 +18,7 @@
 #include "sim/op_table.h"
 #include "sim/serve/folders.h"
 #include "sim/serve/kept.h"
+#include "sim/serve/request.h"
 #include "sim/views/explain.h"
 #include "sim/views/rows.h"
 #include "sim/views/simulation.h"
@@ -26,158 +26,10 @@
 namespace tilecast::sim::serve {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
-
-constexpr std::array<std::string_view, 6> kModels{"analytical", "roofline", "bottleneck",
-                                                  "hybrid",     "learned",  "default"};
 
 std::string text_of(const Json& document) {
   return document.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-// What a body may say, and no other keys.
-void check_keys(const Json& body, std::string_view where,
-                std::initializer_list<std::string_view> keys) {
-  if (!body.is_object()) throw Error(fmt::format("{}: expected an object", where));
-  for (const auto& item : body.items()) {
-    if (std::find(keys.begin(), keys.end(), item.key()) == keys.end()) {
-      throw Error(
-          fmt::format("{}: got key '{}', expected {}", where, item.key(), fmt::join(keys, ", ")));
-    }
-  }
-}
-
-std::string string_at(const Json& body, const char* key, std::optional<std::string> fallback = {}) {
-  const auto found = body.find(key);
-  if (found == body.end()) {
-    if (fallback) return *fallback;
-    throw Error(fmt::format("{}: missing; expected a string", key));
-  }
-  if (!found->is_string()) throw Error(fmt::format("{}: expected a string", key));
-  return found->get<std::string>();
-}
-
-std::string cell_of(const Json& value) {
-  if (value.is_null()) return "";
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_number() || value.is_boolean()) return value.dump();
-  throw Error("rows: expected numbers and strings");
-}
-
-// The device that a body names, with its changes.
-struct AskedDevice {
-  std::string name;
-  std::vector<std::string> set;
-
-  [[nodiscard]] std::string key() const {
-    std::string text = name;
-    for (const std::string& change : set) text += '\0' + change;
-    return text;
-  }
-};
-
-void check_preset(const std::string& name) {
-  const std::vector<std::string> names = hwdesc::preset_names();
-  if (std::ranges::find(names, name) == names.end()) {
-    throw Error(fmt::format("device: got '{}', expected a preset; GET /v1/devices lists them",
-                            base::printable(name)));
-  }
-}
-
-AskedDevice device_of(const Json& body) {
-  constexpr std::size_t kMostChanges = 256;
-  AskedDevice asked{string_at(body, "device"), {}};
-  check_preset(asked.name);
-  const auto set = body.find("set");
-  if (set == body.end()) return asked;
-  if (!set->is_object() || set->size() > kMostChanges) {
-    throw Error(fmt::format("set: expected an object of at most {} keys", kMostChanges));
-  }
-  for (const auto& item : set->items()) {
-    // A description may extend a file: never by what a body says.
-    if (item.key().starts_with("extends")) throw Error("set: extends is not to be changed");
-    asked.set.push_back(item.key() + "=" + cell_of(item.value()));
-  }
-  return asked;
-}
-
-std::string model_of(const Json& body) {
-  const std::string name = string_at(body, "model", "default");
-  if (std::ranges::find(kModels, name) == kModels.end()) {
-    throw Error(fmt::format("model: got '{}', expected {}", base::printable(name),
-                            fmt::join(kModels, ", ")));
-  }
-  return name;
-}
-
-ir::Dims dims_of(const Json& tile, const char* key) {
-  constexpr std::size_t kMostDimensions = 64;
-  ir::Dims dims;
-  const auto found = tile.find(key);
-  if (found == tile.end()) return dims;
-  if (!found->is_array() || found->size() > kMostDimensions) {
-    throw Error(fmt::format("tiles: {}: expected a list of whole numbers", key));
-  }
-  for (const Json& size : *found) {
-    if (!size.is_number_integer()) {
-      throw Error(fmt::format("tiles: {}: expected a list of whole numbers", key));
-    }
-    dims.push_back(size.get<std::int64_t>());
-  }
-  return dims;
-}
-
-int count_of(const Json& tile, const char* key) {
-  constexpr std::int64_t kMost = 1024;
-  const auto found = tile.find(key);
-  if (found == tile.end()) return 0;
-  const std::int64_t value = found->is_number_integer() ? found->get<std::int64_t>() : -1;
-  if (value < 0 || value > kMost) {
-    throw Error(fmt::format("tiles: {}: expected a whole number from 0 to {}", key, kMost));
-  }
-  return static_cast<int>(value);
-}
-
-std::vector<analytical::TileConfig> tiles_of(const Json& body, std::size_t most) {
-  const auto found = body.find("tiles");
-  if (found == body.end() || !found->is_array() || found->size() > most) {
-    throw Error(fmt::format("tiles: expected a list of at most {} tiles", most));
-  }
-  std::vector<analytical::TileConfig> tiles;
-  for (const Json& tile : *found) {
-    check_keys(tile, "tiles", {"output", "kernel", "stages", "warps"});
-    analytical::TileConfig config;
-    config.output = dims_of(tile, "output");
-    config.kernel = dims_of(tile, "kernel");
-    config.stages = count_of(tile, "stages");
-    config.warps = count_of(tile, "warps");
-    tiles.push_back(std::move(config));
-  }
-  return tiles;
-}
-
-measured::CsvTable table_of_rows(const Json& body, std::size_t most) {
-  const auto rows = body.find("rows");
-  if (rows == body.end() || !rows->is_array() || rows->size() > most) {
-    throw Error(fmt::format("rows: expected a list of at most {} objects", most));
-  }
-  measured::CsvTable table{"rows", {}, {}};
-  for (const Json& row : *rows) {
-    if (!row.is_object()) throw Error("rows: expected objects");
-    for (const auto& item : row.items()) {
-      if (!table.find(item.key())) table.columns.push_back(item.key());
-    }
-    if (table.columns.size() > most) throw Error("rows: too many columns");
-  }
-  for (std::size_t i = 0; i < rows->size(); ++i) {
-    table.rows.push_back({static_cast<int>(i) + 1, {}});
-    for (const std::string& column : table.columns) {
-      const auto cell = (*rows)[i].find(column);
-      table.rows.back().cells.push_back(cell == (*rows)[i].end() ? "" : cell_of(*cell));
-    }
-  }
-  return table;
 }
 
 }  // namespace
@@ -307,7 +159,7 @@ std::string Answerer::State::tiles_body(const Json& body) {
 
 std::string Answerer::State::ops_body(const Json& body) {
   check_keys(body, "ops", {"device", "set", "model", "rows", "repeated"});
-  const measured::CsvTable table = table_of_rows(body, limits.rows);
+  const measured::CsvTable table = table_of_rows(body, limits);
   const AskedDevice asked = device_of(body);
   const std::string model = model_of(body);
   const bool repeated = body.contains("repeated") && body["repeated"] == true;
@@ -330,6 +182,8 @@ std::string Answerer::State::batch_body(const Json& body) {
     Reply reply;
     if (std::chrono::duration<double>(Clock::now() - start).count() > limits.batch_seconds) {
       reply = refusal(503, "the batch took too long; ask for fewer at once");
+    } else if (answers.size() > limits.answer_bytes) {
+      reply = refusal(503, "the answers are too large; ask for fewer at once");
     } else if (!request.is_object() || !request.contains("path") || !request.contains("body") ||
                !request["path"].is_string()) {
       reply = refusal(400, "requests: expected objects with path and body");
@@ -366,6 +220,7 @@ Answerer::Answerer(const std::vector<std::string>& folders, const AnswerLimits& 
 Answerer::~Answerer() = default;
 
 Reply Answerer::post(const std::string& path, const std::string& body) const {
+  if (depth_of(body) > state_->limits.depth) return refusal(400, "the body is nested too deep");
   const Json parsed = Json::parse(body, nullptr, /*allow_exceptions=*/false);
   if (parsed.is_discarded()) return refusal(400, "the body is not JSON");
   return state_->answer(path, parsed, /*inside=*/false);

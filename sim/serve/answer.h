@@ -17,10 +17,12 @@
 namespace tilecast::sim::serve {
 
 struct AnswerLimits {
-  std::size_t batch = 64;     // requests in one
-  std::size_t rows = 10'000;  // operators or tiles in one
-  std::size_t kept = 64;      // programs on devices that are kept
-  double batch_seconds = 20;  // after which the rest of a batch is refused
+  std::size_t batch = 64;               // requests in one
+  std::size_t rows = 10'000;            // operators or tiles in one
+  std::size_t answer_bytes = 64 << 20;  // of a table, or a batch, about
+  std::size_t depth = 64;               // of objects and lists in each other
+  std::size_t kept = 64;                // programs on devices that are kept
+  double batch_seconds = 20;            // after which the rest of a batch is refused
   std::size_t file_bytes = 64 << 20;
 };
 

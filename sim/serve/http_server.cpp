@@ -1,22 +1,99 @@
 #include "sim/serve/http_server.h"
 
 #include <httplib.h>
+#include <poll.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <deque>
 #include <mutex>
+#include <semaphore>
 #include <thread>
 #include <utility>
 
 namespace tilecast::sim::serve {
 namespace {
 
-// Threads for connections, and a bounded queue of those that wait: with it full none is accepted,
-// and the kernel's backlog refuses what is beyond that.
+using Clock = std::chrono::steady_clock;
+
+constexpr int kBacklog = 1024;  // of the kernel: connections that nobody has accepted yet
+
+// A connection whose requests may be so large, and whose requests and answers may take so long
+// each, however slowly their bytes come.
+class TimedStream final : public httplib::Stream {
+ public:
+  TimedStream(socket_t socket, std::chrono::seconds patience, std::size_t most)
+      : socket_(socket), patience_(patience), most_(most) {}
+
+  // Whether another request begins in this time.
+  bool begin(std::chrono::milliseconds wait) {
+    if (at_ == read_.size() && !ready(POLLIN, Clock::now() + wait)) return false;
+    deadline_ = Clock::now() + patience_;
+    answers_ = false;
+    left_ = most_;
+    return true;
+  }
+  [[nodiscard]] bool is_readable() const override {
+    return at_ < read_.size() || ready(POLLIN, deadline_);
+  }
+  [[nodiscard]] bool is_writable() const override { return ready(POLLOUT, deadline_); }
+
+  ssize_t read(char* to, std::size_t size) override {
+    if (at_ == read_.size()) {
+      if (!ready(POLLIN, deadline_)) return -1;
+      read_.resize(kBlock);
+      const ssize_t got = ::recv(socket_, read_.data(), read_.size(), 0);
+      read_.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+      at_ = 0;
+      if (got <= 0) return got;
+    }
+    const std::size_t given = std::min({size, read_.size() - at_, left_});
+    if (given == 0) return -1;
+    std::memcpy(to, read_.data() + at_, given);
+    at_ += given;
+    left_ -= given;
+    return static_cast<ssize_t>(given);
+  }
+  ssize_t write(const char* from, std::size_t size) override {
+    if (!std::exchange(answers_, true)) deadline_ = Clock::now() + patience_;
+    if (!ready(POLLOUT, deadline_)) return -1;
+    return ::send(socket_, from, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+  void get_remote_ip_and_port(std::string& /*ip*/, int& /*port*/) const override {}
+  void get_local_ip_and_port(std::string& /*ip*/, int& /*port*/) const override {}
+  [[nodiscard]] socket_t socket() const override { return socket_; }
+
+ private:
+  static constexpr std::size_t kBlock = 1 << 14;
+
+  [[nodiscard]] bool ready(short event, Clock::time_point until) const {
+    for (;;) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+      if (left <= 0) return false;
+      pollfd waited{socket_, event, 0};
+      const int found = ::poll(&waited, 1, static_cast<int>(left));
+      if (found >= 0 || errno != EINTR) return found > 0;
+    }
+  }
+
+  socket_t socket_;
+  std::chrono::seconds patience_;
+  std::size_t most_, left_ = 0;
+  Clock::time_point deadline_;
+  bool answers_ = false;
+  std::string read_;
+  std::size_t at_ = 0;
+};
+
+// Threads for connections, and a bounded queue of those that wait: with it full none is accepted
+// until one has ended, and the kernel's backlog keeps those behind it.
 class BoundedQueue final : public httplib::TaskQueue {
  public:
-  BoundedQueue(int threads, int waiting) : most_(static_cast<std::size_t>(waiting)) {
-    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  explicit BoundedQueue(int connections) : most_(static_cast<std::size_t>(connections)) {
+    for (int i = 0; i < connections; ++i) threads_.emplace_back([this] { work(); });
   }
 
   void enqueue(std::function<void()> task) override {
@@ -65,10 +142,52 @@ void send(const Reply& reply, httplib::Response& response) {
   response.set_content(reply.body, "application/json");
 }
 
+// One of the requests that are answered at once.
+class Turn {
+ public:
+  explicit Turn(std::counting_semaphore<>& turns) : turns_(turns) { turns_.acquire(); }
+  ~Turn() { turns_.release(); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  std::counting_semaphore<>& turns_;
+};
+
+// httplib's, with a time for every request as a whole.
+class TimedHttp final : public httplib::Server {
+ public:
+  TimedHttp(int seconds, std::size_t body_bytes) : patience_(seconds), most_(body_bytes + kHead) {}
+
+  // httplib listens with a backlog of 5.
+  void lengthen_backlog() { ::listen(svr_sock_, kBacklog); }
+
+ private:
+  bool process_and_close_socket(socket_t socket) override {
+    TimedStream stream(socket, patience_, most_);
+    bool is_done = false;
+    for (std::size_t left = keep_alive_max_count_; left > 0 && !is_done; --left) {
+      if (svr_sock_ == INVALID_SOCKET) break;  // stopped
+      if (!stream.begin(std::chrono::seconds(keep_alive_timeout_sec_))) break;
+      if (!process_request(stream, left == 1, is_done, nullptr)) break;
+    }
+    ::shutdown(socket, SHUT_RDWR);
+    ::close(socket);
+    return true;
+  }
+
+  static constexpr std::size_t kHead = 1 << 18;  // the first line, headers, marks of chunks
+  std::chrono::seconds patience_;
+  std::size_t most_;
+};
+
 class HttplibServer final : public HttpServer {
  public:
   HttplibServer(const ServerOptions& options, HttpAnswers answers)
-      : options_(options), asked_(std::move(answers)) {
+      : options_(options),
+        asked_(std::move(answers)),
+        http_(options.seconds, options.body_bytes),
+        answering_(options.threads) {
     set_limits();
     set_routes();
     if (options_.port == 0) {
@@ -76,6 +195,7 @@ class HttplibServer final : public HttpServer {
     } else if (http_.bind_to_port(options_.host.c_str(), options_.port)) {
       port_ = options_.port;
     }
+    http_.lengthen_backlog();
   }
   [[nodiscard]] int port() const override { return port_; }
   void run() override { http_.listen_after_bind(); }
@@ -87,20 +207,19 @@ class HttplibServer final : public HttpServer {
 
   ServerOptions options_;
   HttpAnswers asked_;
-  httplib::Server http_;
+  TimedHttp http_;
+  std::counting_semaphore<> answering_;
   int port_ = 0;
 };
 
 void HttplibServer::set_limits() {
-  http_.new_task_queue = [this] { return new BoundedQueue(options_.threads, options_.waiting); };
+  http_.new_task_queue = [this] { return new BoundedQueue(options_.connections); };
   http_.set_socket_options([](socket_t socket) {  // httplib's own would share a port that is in use
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
   http_.set_tcp_nodelay(true);  // else each answer of a kept connection waits 40 ms
   http_.set_payload_max_length(options_.body_bytes);
-  http_.set_read_timeout(options_.seconds);
-  http_.set_write_timeout(options_.seconds);
   http_.set_keep_alive_timeout(2);
   http_.set_keep_alive_max_count(1000);
   http_.set_default_headers({{"X-Content-Type-Options", "nosniff"},
@@ -115,9 +234,11 @@ void HttplibServer::set_routes() {
                                        httplib::Response& response) {
     const Reply verdict = asked_.admit({.method = request.method,
                                         .path = request.path,
-                                        .host = request.get_header_value("Host"),
                                         .authorization = request.get_header_value("Authorization"),
-                                        .content_type = request.get_header_value("Content-Type")});
+                                        .content_type = request.get_header_value("Content-Type"),
+                                        .host = request.get_header_value_count("Host") == 1
+                                                    ? request.get_header_value("Host")
+                                                    : ""});
     if (verdict.status == 200) return httplib::Server::HandlerResponse::Unhandled;
     send(verdict, response);
     return httplib::Server::HandlerResponse::Handled;
@@ -136,9 +257,11 @@ void HttplibServer::set_routes() {
     response.set_content(asked_.openapi, "application/json");
   });
   http_.Get("/v1/.*", [this](const httplib::Request& request, httplib::Response& response) {
+    const Turn turn(answering_);
     send(asked_.get(request.path, request.get_param_value("name")), response);
   });
   http_.Post("/v1/.*", [this](const httplib::Request& request, httplib::Response& response) {
+    const Turn turn(answering_);
     send(asked_.post(request.path, request.body), response);
   });
 }

@@ -11,7 +11,8 @@ namespace tilecast::sim::serve {
 
 // What is known of a request before its body is read; headers that are not there are empty.
 struct HttpHead {
-  std::string method, path, host, authorization, content_type;
+  std::string method, path, authorization, content_type;
+  std::string host;  // empty where there is none, or several
 };
 
 // Called by several threads at once.

@@ -1,21 +1,41 @@
 #include "sim/serve/server.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "base/error.h"
+#include "base/text.h"
 #include "sim/serve/http_server.h"
 
 namespace tilecast::sim::serve {
 namespace {
 
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+// As an address, whole: 127.0.0.1.evil.example is a name.
+bool is_loopback(std::string host) {
+  std::ranges::transform(host, host.begin(), [](unsigned char c) { return std::tolower(c); });
+  in6_addr six{};
+  in_addr four{};
+  constexpr std::uint32_t kLoopbackNet = 127;
+  return host == "localhost" ||
+         (::inet_pton(AF_INET6, host.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six)) ||
+         (::inet_pton(AF_INET, host.c_str(), &four) == 1 &&
+          ntohl(four.s_addr) >> 24 == kLoopbackNet);
 }
 
-// The name in a Host header, without its port.
+// The host of a Host header, "localhost:8265" or "[::1]:8265"; empty: it is none.
 std::string host_name(const std::string& header) {
-  if (header.starts_with('[')) return header.substr(1, header.find(']') - 1);
-  return header.substr(0, header.find(':'));
+  const bool in_brackets = header.starts_with('[');
+  const std::size_t end = header.find(in_brackets ? ']' : ':');
+  const std::string name = header.substr(in_brackets ? 1 : 0, end - (in_brackets ? 1 : 0));
+  std::string_view port = end == std::string::npos
+                              ? std::string_view{}
+                              : std::string_view(header).substr(end + (in_brackets ? 1 : 0));
+  if (in_brackets && end == std::string::npos) return "";
+  if (port.starts_with(':')) port.remove_prefix(1);
+  return port.find_first_not_of("0123456789") == std::string_view::npos ? name : "";
 }
 
 // As long for every wrong token of one length, wherever it differs.
@@ -53,7 +73,8 @@ Reply Server::State::admit(const HttpHead& request) const {
       !is_same(request.authorization, "Bearer " + options.token)) {
     return refusal(401, "expected the header Authorization: Bearer TOKEN");
   }
-  if (request.method == "POST" && !request.content_type.starts_with("application/json")) {
+  const std::string type = request.content_type.substr(0, request.content_type.find(';'));
+  if (request.method == "POST" && base::trim(type) != "application/json") {
     return refusal(415, "expected Content-Type: application/json");
   }
   return {};

@@ -19,10 +19,10 @@ struct ServerOptions {
   std::string host = "127.0.0.1";
   int port = 8265;         // 0: any that is free
   std::string token = {};  // asked for as `Authorization: Bearer TOKEN`; empty: not asked for
-  int threads = 4;         // connections served at once; others wait
-  int waiting = 64;        // of those at most so many are accepted
+  int threads = 4;         // requests answered at once; others wait
+  int connections = 64;    // read from and written to at once, however slow; as many more wait
   std::size_t body_bytes = 4 << 20;
-  int seconds = 10;  // to send a request or take an answer
+  int seconds = 10;  // to send a whole request, and to take a whole answer
   AnswerLimits limits = {};
 };
 

@@ -6,12 +6,19 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace tilecast::sim::views {
 namespace {
 
-std::string cut(const std::string& cell, std::size_t width) {
-  return cell.size() <= width ? cell : cell.substr(0, width - 1) + "~";
+// What stands in a cell: of one line, no control characters, cut between characters of UTF-8.
+std::string shown(const std::string& cell, std::size_t width) {
+  std::string text = base::printable(cell);
+  std::ranges::replace(text, '\n', ' ');
+  if (text.size() <= width) return text;
+  std::size_t end = width - 1;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return text.substr(0, end) + "~";
 }
 
 void append_line(std::string& out, const std::vector<Column>& columns,
@@ -28,11 +35,13 @@ void append_line(std::string& out, const std::vector<Column>& columns,
 
 }  // namespace
 
-TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {
+  for (Column& column : columns_) column.title = shown(column.title, column.title.size() * 4 + 1);
+}
 
 void TextTable::add(std::vector<std::string> cells) {
   TC_CHECK(cells.size() == columns_.size(), "a row has one cell per column");
-  for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = cut(cells[i], columns_[i].max_width);
+  for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = shown(cells[i], columns_[i].max_width);
   rows_.push_back(std::move(cells));
 }
 

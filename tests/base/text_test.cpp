@@ -29,6 +29,8 @@ TEST(Today, IsADate) {
 TEST(Printable, KeepsTextAndLineBreaksAndSpellsOutTheRest) {
   EXPECT_EQ(printable("plain \\x01 \xc3\xa9 \xf0\x9f\x98\x80\n"),
             "plain \\x01 \xc3\xa9 \xf0\x9f\x98\x80\n");
+  EXPECT_EQ(printable_json("\"\x7f\xc2\x9b\xc2\xa0\xc3\xa9\""),
+            "\"\\u007f\\u009b\xc2\xa0\xc3\xa9\"");
   EXPECT_EQ(printable("a\tb"), "a b");
   EXPECT_EQ(printable(std::string_view("\0\x1b\x7f", 3)), "\\x00\\x1b\\x7f");
   EXPECT_EQ(printable("\xff\xc3 \xed\xa0\x80"), "\\xff\\xc3 \\xed\\xa0\\x80")

@@ -40,6 +40,14 @@ TEST_F(CalibrateCommand, CalibratesACalibratedDeviceFurther) {
   }
 }
 
+TEST_F(CalibrateCommand, DoesNotWriteOverTheDescriptionItExtends) {
+  write("mine.yaml", "extends: tpu_v3\nname: mine\n");
+  const Answer answer = run("calibrate --device ./mine.yaml " + kSet + " -o mine.yaml");
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_THAT(answer.err, HasSubstr("would be lost"));
+  EXPECT_EQ(read("mine.yaml"), "extends: tpu_v3\nname: mine\n");
+}
+
 TEST_F(CalibrateCommand, SaysWhatTheSelectionLeaves) {
   const Answer answer = run("calibrate --device tpu_v3 --class softmax " + kSet + " -o mine.yaml");
   EXPECT_EQ(answer.exit_code, 1);

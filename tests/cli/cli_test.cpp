@@ -140,10 +140,59 @@ TEST_F(CommandLine, WritesAFileWholeOrNotAtAll) {
   EXPECT_EQ(run("simulate -d tpu_v3 -f json -o out.json dot.hlo").out, "");
   EXPECT_EQ(nlohmann::json::parse(read("out.json"))["schema"], "tilecast.simulate/2");
   EXPECT_FALSE(exists("out.json.tmp"));
+  const auto files = std::distance(std::filesystem::directory_iterator(folder()), {});
+  EXPECT_EQ(files, 4);  // dot.hlo, out.json, and what it said
   write("kept.json", "before");
   expect_failure("simulate -d tpu_v3 -f json -o kept.json missing.hlo", 1, "missing.hlo");
   EXPECT_EQ(read("kept.json"), "before");
   expect_failure("simulate -d tpu_v3 -o no/such/folder.txt dot.hlo", 1, "no/such/folder.txt");
+}
+
+TEST_F(CommandLine, AnOutputIsNoInput) {
+  const std::string dot = read("dot.hlo");
+  write("dev.yaml", "extends: tpu_v3\nname: mine\n");
+  write("study.yaml",
+        "format: tilecast.study/1\nname: s\ndevices: [./dev.yaml]\nprograms: [./dot.hlo]\n"
+        "axes:\n  hbm.bandwidth: {values: [900 GB/s, 1 TB/s]}\n");
+  write("x.csv", "output_bounds\n4 8\n");
+  const std::string device = read("dev.yaml"), study = read("study.yaml");
+  std::filesystem::create_hard_link(folder() / "dot.hlo", folder() / "hard.hlo");
+  std::filesystem::create_symlink("dev.yaml", folder() / "soft.yaml");
+  for (const char* command :
+       {"simulate -d tpu_v3 dot.hlo -o ./dot.hlo", "convert dot.hlo -o hard.hlo",
+        "hw show ./soft.yaml -o dev.yaml", "simulate -d ./dev.yaml dot.hlo -o soft.yaml",
+        "sweep study.yaml -o study.yaml", "sweep study.yaml -o dev.yaml",
+        "tune fusion -d tpu_v3 dot.hlo --hlo dot.hlo", "tune program -d tpu_v3 dot.hlo -o dot.hlo",
+        "tune tiles -d tpu_v3 dot.hlo --measure 'echo 1 us' -o dot.hlo",
+        "tune tiles -d tpu_v3 dot.hlo --measure 'echo 1 us' -o x.csv --among x.csv",
+        "sweep study.yaml -o out.csv --journal out.csv"}) {
+    const Answer answer = run(command);
+    EXPECT_EQ(answer.exit_code, 1) << command;
+    EXPECT_THAT(answer.err, HasSubstr("would be lost")) << command;
+  }
+  EXPECT_EQ(read("dot.hlo"), dot);
+  EXPECT_EQ(read("dev.yaml"), device);
+  EXPECT_EQ(read("study.yaml"), study);
+}
+
+TEST_F(CommandLine, NothingOfAnInputIsObeyedByATerminal) {
+  const std::string evil = "\x1b[2J\xc2\x9b\x7f";
+  write("ops.csv", "op,dtype,elements,x_" + evil + "," + evil + "\nadd,f32,64," + evil + ",1\n");
+  write(evil + ".hlo", read("dot.hlo"));
+  write("evil.yaml", "extends: tpu_v3\nname: \"\\e[2J\"\n");
+  for (const std::string& command :
+       {std::string("ops -d tpu_v3 ops.csv"), std::string("ops -d tpu_v3 -f table ops.csv"),
+        std::string("ops -d tpu_v3 -f json ops.csv"), "simulate -d tpu_v3 '" + evil + ".hlo'",
+        "simulate -d tpu_v3 -f csv '" + evil + ".hlo'", "explain -d tpu_v3 '" + evil + ".hlo'",
+        std::string("simulate -d ./evil.yaml dot.hlo"), std::string("hw show ./evil.yaml"),
+        "simulate -d tpu_v3 '" + evil + "'", "simulate -d '" + evil + "' dot.hlo",
+        "simulate '--" + evil + "'", std::string("import operators -d tpu_v3 -o set ops.csv")}) {
+    const Answer answer = run(command);
+    for (const char* obeyed : {"\x1b", "\x7f", "\xc2\x9b"}) {
+      EXPECT_THAT(answer.out, Not(HasSubstr(obeyed))) << command;
+      EXPECT_THAT(answer.err, Not(HasSubstr(obeyed))) << command;
+    }
+  }
 }
 
 TEST_F(CommandLine, ZeroSizedArraysAreAnsweredWithoutNan) {

@@ -64,6 +64,9 @@ TEST_F(TuneCommand, RefusesTrialsOfAnotherSearch) {
   expect_failure("-d tpu_v3 --from set -o trials.csv", 1, "the trials are of another search");
   write("trials.csv", "name,value\na,1\n");
   expect_failure("-d tpu_v3 --from set -o trials.csv", 1, "expected the columns trial,index,tile");
+  write("trials.csv", "a text without an end of line");
+  expect_failure("-d tpu_v3 --from set -o trials.csv", 1, "expected the columns trial,index,tile");
+  EXPECT_EQ(read("trials.csv"), "a text without an end of line");
 }
 
 TEST_F(TuneCommand, MeasuresWithACommandAndCountsFailures) {

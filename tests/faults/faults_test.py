@@ -4,8 +4,10 @@ names the file, and leaves nothing half-written.
 
     faults_test.py TILECAST [unittest arguments]
 """
+import gzip
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +17,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "configs/programs/mlp_train.hlo"
+PRODUCT = ROOT / "configs/examples/product.hlo"
 MEASURED = ROOT / "configs/measurements/example_matmul"
 TILECAST = None
 
@@ -47,12 +50,108 @@ class Faults(unittest.TestCase):
         return disk
 
 
+# A short run of every verb that answers on standard output.
+ANSWERS = [["simulate", "-d", "tpu_v3", PROGRAM], ["explain", "-d", "tpu_v3", PRODUCT],
+           ["kernels", PROGRAM], ["convert", PROGRAM, "-o", "-"], ["hw", "list"],
+           ["hw", "show", "tpu_v3"], ["hw", "check", "tpu_v3"], ["hw", "diff", "tpu_v2", "tpu_v3"],
+           ["ops", "-d", "tpu_v3", ROOT / "configs/examples/operators.csv"],
+           ["sensitivity", "-d", "tpu_v3", PROGRAM], ["tiles", "-d", "tpu_v3", PRODUCT],
+           ["advise", "-d", "cpu_generic", "--unroll", "1,2", PRODUCT],
+           ["features", "-d", "tpu_v3", PRODUCT], ["evaluate", "-d", "tpu_v3", MEASURED],
+           ["calibrate", "-d", "tpu_v3", MEASURED],
+           ["tune", "tiles", "-d", "tpu_v3", "--measure", "echo 1 us", "--trials", "1", PRODUCT],
+           ["tune", "fusion", "-d", "tpu_v3", "--costs", "5", PROGRAM],
+           ["tune", "program", "-d", "tpu_v3", PRODUCT], ["--help"], ["--version"], ["--help-json"],
+           ["simulate", "--help"], ["tune", "tiles", "--help"]]
+
+
+class Streams(Faults):
+    def test_an_answer_that_cannot_be_written_is_an_error_of_every_verb(self):
+        for arguments in ANSWERS:
+            with self.subTest(arguments), open("/dev/full", "w") as full:
+                done = subprocess.run([TILECAST, *map(str, arguments)], text=True, stdout=full,
+                                      stderr=subprocess.PIPE, cwd=self.folder)
+                self.expect_error(done, "stdout", "No space left")
+
+    def test_streams_that_are_closed_end_nothing_by_a_signal(self):
+        product, gone = str(PRODUCT), "gone.hlo"
+        for closed in ("<&-", ">&-", "2>&-", ">&- 2>&-", "<&- 2>&-", "<&- >&- 2>&-"):
+            for file, code in ((product, 1 if ">&-" in closed.replace("2>&-", "") else 0), (gone, 1)):
+                shell = f'exec "$0" simulate -d tpu_v3 "$1" {closed}'
+                done = subprocess.run(["/bin/sh", "-c", shell, TILECAST, file], capture_output=True,
+                                      cwd=self.folder)
+                self.assertEqual(done.returncode, code, (closed, file))
+
+    def test_a_file_takes_no_closed_streams_place(self):
+        shell = 'exec "$0" simulate -d tpu_v3 "$1" -o out.txt <&- >&- 2>&-'
+        done = subprocess.run(["/bin/sh", "-c", shell, TILECAST, PRODUCT], cwd=self.folder)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual((self.folder / "out.txt").read_text(),
+                         self.run_it("simulate", "-d", "tpu_v3", PRODUCT).stdout)
+
+
+class Modules(Faults):
+    def test_are_looked_for_beside_the_program_and_where_they_are_said_to_be(self):
+        moved = self.folder / "bin/tilecast"
+        moved.parent.mkdir()
+        shutil.copy(TILECAST, moved)
+        beside = TILECAST.parent / "libtilecast_serve.so"
+        if not beside.exists():
+            self.skipTest("a build without serve")
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("TILECAST_")}
+
+        def has_serve(**more):
+            done = subprocess.run([moved, "serve", "--help"], capture_output=True, text=True,
+                                  env=environment | more)
+            return done.returncode == 0 and "--body-bytes" in done.stdout
+
+        self.assertFalse(has_serve())  # not where it was built
+        self.assertTrue(has_serve(TILECAST_MODULES=str(beside.parent)))
+        self.assertTrue(has_serve(TILECAST_SERVE_MODULE=str(beside)))
+        self.assertFalse(has_serve(TILECAST_MODULES=str(self.folder)))
+        for folder in ("bin", "lib/tilecast"):
+            (self.folder / folder).mkdir(parents=True, exist_ok=True)
+            there = self.folder / folder / beside.name
+            shutil.copy(beside, there)
+            self.assertTrue(has_serve(), folder)
+            there.unlink()
+
+
+class Bombs(Faults):
+    """What is larger than it looks is refused in bounded memory."""
+    MOST_KB = 1_500_000
+
+    def expect_small_refusal(self, *arguments):
+        err = self.folder / "err"
+        with open(err, "w") as to_err:
+            process = subprocess.Popen([TILECAST, *map(str, arguments)], stdout=subprocess.DEVNULL,
+                                       stderr=to_err)
+            _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 1, err.read_text())
+        self.assertIn("limit of", err.read_text())
+        self.assertLess(used.ru_maxrss, self.MOST_KB)
+
+    def test_packed_zeros(self):
+        bomb = self.folder / "bomb.hlo.gz"
+        with gzip.open(bomb, "wb") as out:
+            out.write(b"HloModule m\n\nENTRY e {\n  ROOT a = f32[8] parameter(0)\n}\n")
+            for _ in range(3000):
+                out.write(bytes(1 << 20))
+        self.expect_small_refusal("simulate", "-d", "tpu_v3", bomb)
+
+    def test_a_device_without_an_end(self):
+        self.expect_small_refusal("simulate", "-d", "tpu_v3", "/dev/zero")
+        self.expect_small_refusal("ops", "-d", "tpu_v3", "/dev/zero")
+
+    def test_a_hole_in_a_disk(self):
+        hole = self.folder / "hole.hlo"
+        with open(hole, "w") as out:
+            out.truncate(20 << 30)
+        self.expect_small_refusal("simulate", "-d", "tpu_v3", hole)
+
+
 class FullDisk(Faults):
-    def test_standard_output_that_takes_nothing_is_an_error(self):
-        with open("/dev/full", "w") as full:
-            done = subprocess.run([TILECAST, "simulate", "-d", "tpu_v3", PROGRAM], text=True,
-                                  stdout=full, stderr=subprocess.PIPE)
-        self.expect_error(done, "stdout", "No space left")
 
     def test_a_full_disk_leaves_no_part_of_a_table(self):
         disk = self.small_disk(8)
@@ -111,6 +210,12 @@ class Folders(Faults):
                                       locked / "mine.yaml"), "mine.yaml")
         self.expect_error(self.run_it("measure", "host", "--out", locked / "set", "-d",
                                       "cpu_generic", PROGRAM), "set")
+        (self.folder / "bad.hlo").write_text("no program")
+        for verb in (["measure", "host"], ["measure", "programs", "-d", "cpu_generic"]):
+            self.expect_error(self.run_it(*verb, "--out", locked / "set", "bad.hlo"),
+                              "set: cannot write it")  # before anything is read or probed
+        self.expect_error(self.run_it("ops", "-d", "tpu_v3", "gone.csv", "-o", locked / "a.csv"),
+                          "a.csv: cannot write it")
 
     def test_an_input_that_vanished_is_named(self):
         for arguments in (["simulate", "-d", "tpu_v3", "gone.hlo"],
@@ -153,6 +258,23 @@ class TwoProcesses(Faults):
             time.sleep(0.01)
         self.assertIsNone(first.poll(), "the first one ended before the second began")
         self.expect_error(self.run_it(*command, "--resume"), "another process")
+
+    def test_a_second_search_of_one_file_of_trials_is_refused(self):
+        command = ["tune", "tiles", "-d", "tpu_v3", "-o", "trials.csv", "--measure",
+                   "sleep 5; echo 1 us", PRODUCT]
+        first = subprocess.Popen([TILECAST, *map(str, command)], cwd=self.folder,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(first.wait)
+        self.addCleanup(first.kill)
+        trials = self.folder / "trials.csv"
+        for _ in range(1000):
+            if trials.exists() and trials.stat().st_size > 0:
+                break
+            time.sleep(0.01)
+        self.assertIsNone(first.poll(), "the first one ended before the second began")
+        before = trials.read_text()
+        self.expect_error(self.run_it(*command), "trials.csv: another process is writing it")
+        self.assertEqual(trials.read_text(), before)
 
     def test_a_second_session_of_one_set_is_refused(self):
         command = ["measure", "host", "--out", "set", "-d", "cpu_generic", "--limit", "3",

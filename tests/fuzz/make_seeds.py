@@ -41,6 +41,7 @@ def programs(out):
     for text in texts:
         add(out, "hlo_text", text)
         add(out, "hlo_print", text)
+        add(out, "advise", text)
     for path in sorted(ROOT.glob("configs/**/*.mlir")):
         add(out, "stablehlo", path.read_text())
     for text in raw_strings("tests/ir"):
@@ -137,11 +138,13 @@ def requests(out):
     program = {"text": (ROOT / "configs/examples/product.hlo").read_text()}
     asked = {"program": program, "device": "tpu_v3"}
     row = {"op": "matmul", "m": 64, "n": 64, "k": 64, "dtype": "bf16"}
-    bodies = {"/v1/simulate": asked, "/v1/explain": asked | {"kernel": "dot"},
-              "/v1/ops": {"device": "h100_sxm", "rows": [row]},
-              "/v1/tiles": asked | {"tiles": [{"bounds": [8, 128]}], "model": "analytical"},
-              "/v1/batch": {"requests": [{"path": "/v1/simulate", "body": asked}]}}
-    for path, body in bodies.items():
+    wide = [{f"column_{i}": i} for i in range(64)]
+    bodies = [("/v1/simulate", asked), ("/v1/explain", asked | {"kernel": "dot"}),
+              ("/v1/ops", {"device": "h100_sxm", "rows": [row]}),
+              ("/v1/ops", {"device": "tpu_v3", "rows": wide}),
+              ("/v1/tiles", asked | {"tiles": [{"bounds": [8, 128]}], "model": "analytical"}),
+              ("/v1/batch", {"requests": [{"path": "/v1/simulate", "body": asked}]})]
+    for path, body in bodies:
         add(out, "http_body", path + "\n" + json.dumps(body))
 
 

@@ -36,6 +36,7 @@ const std::map<std::string, void (*)(Bytes)>& targets() {
       {"model_folder", model_folder},
       {"experiment_yaml", experiment_yaml},
       {"study_yaml", study_yaml},
+      {"advise", advise},
       {"http_body", http_body},
 #endif
   };

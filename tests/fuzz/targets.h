@@ -33,6 +33,7 @@ void model_folder(Bytes bytes);  // the first byte says which file of a folder i
 void tokens(Bytes bytes);
 void experiment_yaml(Bytes bytes);
 void study_yaml(Bytes bytes);
+void advise(Bytes bytes);
 void http_body(Bytes bytes);  // first line: the path of the request
 
 // Runs `read`; Error is an answer.

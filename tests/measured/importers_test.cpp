@@ -366,6 +366,17 @@ TEST_F(Import, OnlyAMeasurementSetIsReplacedAndOnlyWithForce) {
   EXPECT_EQ(operators(kMatmul, "m,t_us\n9,1\n", force).rows, 1);
   EXPECT_THAT(rows(), HasSubstr("matmul,9,"));
   EXPECT_THAT(leftovers(), ElementsAre("out"));
+  for (const char* name : {"out/notes.txt", "out/kernels/mine.hlo"}) {
+    write(name, "mine");
+    try {
+      static_cast<void>(operators(kMatmul, "m,t_us\n7,1\n", force));
+      ADD_FAILURE() << name << " was deleted";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("which is no file of the set; it would be lost"));
+    }
+    EXPECT_TRUE(fs::remove(at(name)));
+  }
+  EXPECT_THAT(rows(), HasSubstr("matmul,9,"));
   fs::remove(at("out/manifest.yaml"));
   EXPECT_THROW(static_cast<void>(operators(kMatmul, "m,t_us\n9,1\n", force)), Error);
 }

@@ -153,12 +153,14 @@ TEST(TuningJournal, BelongsToOneProgram) {
     journal.add({"abc", {1.5e-3}, 2});
     journal.add({"def", {std::nullopt, "crash, twice"}, 0});
   }
-  const TuningJournal again(file, "one");
-  ASSERT_NE(again.find("abc"), nullptr);
-  EXPECT_DOUBLE_EQ(*again.find("abc")->time.seconds, 1.5e-3);
-  EXPECT_DOUBLE_EQ(again.find("abc")->spent_s, 2);
-  EXPECT_EQ(again.find("def")->time.failure, "crash, twice");
-  EXPECT_EQ(again.find("ghi"), nullptr);
+  {
+    const TuningJournal again(file, "one");
+    ASSERT_NE(again.find("abc"), nullptr);
+    EXPECT_DOUBLE_EQ(*again.find("abc")->time.seconds, 1.5e-3);
+    EXPECT_DOUBLE_EQ(again.find("abc")->spent_s, 2);
+    EXPECT_EQ(again.find("def")->time.failure, "crash, twice");
+    EXPECT_EQ(again.find("ghi"), nullptr);
+  }
   try {
     const TuningJournal other(file, "two");
     FAIL();

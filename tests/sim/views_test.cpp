@@ -39,6 +39,12 @@ TEST(TableView, ShowsTotalsBoundsNotesAndTheSlowestKernelFirst) {
   EXPECT_LT(text.find("big "), text.find("small "));
 }
 
+TEST(TextTable, ShowsForeignTextInOneLineThatATerminalDoesNotObey) {
+  views::TextTable table({{"na\x1b[2Jme"}, {"b", views::Align::kLeft, 4}});
+  table.add({"a\nb\x9b", "\xc3\xa9\xc3\xa9\xc3\xa9"});
+  EXPECT_EQ(table.render(), "na\\x1b[2Jme  b\n-----------  ---\na b\\x9b      \xc3\xa9~\n");
+}
+
 TEST(TableView, SumsUpTheKernelsItDoesNotShow) {
   const std::string text = views::table(example(), {.top = 1});
   EXPECT_THAT(text, Not(HasSubstr("small ")));

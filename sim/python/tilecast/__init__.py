@@ -13,14 +13,14 @@ with `file`, `line` and `column` where there is a place. pandas is imported by t
 import json as _json
 import os as _os
 
-_DATA = _os.path.join(_os.path.dirname(__file__), "data")
-if _os.path.isdir(_DATA):  # an installed package brings its presets, models and readers
+_HERE = _os.path.dirname(__file__)
+_DATA = _os.path.join(_HERE, "data")
+if _os.path.isdir(_DATA):  # an installed package brings its presets, models and modules
     _os.environ.setdefault("TILECAST_DEVICES", _os.path.join(_DATA, "devices"))
     _os.environ.setdefault("TILECAST_MODELS", _os.path.join(_DATA, "models"))
-    for _file in _os.listdir(_DATA):
-        if _file.startswith("libtilecast_") and _file.endswith(".so"):
-            _module = _file[len("libtilecast_"):-len(".so")]
-            _os.environ.setdefault(f"TILECAST_{_module.upper()}_MODULE", _os.path.join(_DATA, _file))
+    _os.environ.setdefault("TILECAST_MODULES", _DATA)
+else:  # a build tree
+    _os.environ.setdefault("TILECAST_MODULES", _os.path.join(_HERE, "modules"))
 
 from . import _tilecast as _core  # noqa: E402: reads the environment
 from ._tilecast import Error, devices  # noqa: E402

@@ -202,6 +202,20 @@ class Limits(unittest.TestCase):
         with Serving() as server:
             other = {**JSON, "Host": "evil.example"}
             self.assertEqual(server.ask("POST", "/v1/simulate", asked(), other)[0], 403)
+            port = server.port
+            for host in ("127.evil.example", "127.0.0.1.evil.example", "localhost.evil.example",
+                         "[::1].evil.example", "[::1", "127.", "127.1", "0.0.0.0", "", "localhost:x"):
+                said = answer_to_raw(port, f"GET /v1/devices HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+                self.assertIn(b" 403 ", said[:20], host)
+            for host in ("127.0.0.1", f"127.0.0.1:{port}", "127.9.9.9", "localhost", "LocalHost:1",
+                         "[::1]", f"[::1]:{port}"):
+                said = answer_to_raw(port, f"GET /v1/devices HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+                self.assertIn(b" 200 ", said[:20], host)
+            twice = b"GET /v1/devices HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n"
+            self.assertIn(b" 403 ", answer_to_raw(port, twice)[:20])
+            for form in ("application/jsonx", "text/plain, application/json"):
+                self.assertEqual(server.ask("POST", "/v1/simulate", asked(), {"Content-Type": form})[0],
+                                 415)
             form = {"Content-Type": "text/plain"}
             self.assertEqual(server.ask("POST", "/v1/simulate", asked(), form)[0], 415)
 
@@ -222,6 +236,66 @@ class Limits(unittest.TestCase):
             self.assertEqual(server.post("/v1/simulate", asked())[0], 200)
             for connection in slow:
                 connection.close()
+
+    def test_a_client_of_a_byte_now_and_then_is_cut_off(self):
+        heads = [b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ",
+                 b"POST /v1/simulate HTTP/1.1\r\nHost: localhost\r\n"
+                 b"Content-Type: application/json\r\nContent-Length: 4000\r\n\r\n"]
+        with Serving("--seconds", "2", "--threads", "1") as server:
+            slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(8)]
+            for connection, head in zip(slow, heads * 4):
+                connection.sendall(head)
+            ended = set()
+            for _ in range(100):  # each byte comes within the limit, the whole never does
+                for connection in set(slow) - ended:
+                    try:
+                        connection.sendall(b"a")
+                        connection.settimeout(0.01)
+                        connection.recv(1)
+                        ended.add(connection)  # an answer, or the end
+                    except TimeoutError:
+                        pass
+                    except OSError:
+                        ended.add(connection)
+                self.assertEqual(server.post("/v1/simulate", asked())[0], 200)  # nobody else waits
+                if len(ended) == len(slow):
+                    break
+                time.sleep(0.5)
+            self.assertEqual(len(ended), len(slow))
+            for connection in slow:
+                connection.close()
+
+    def test_many_clients_at_once_are_all_answered(self):
+        with Serving() as server:
+            with concurrent.futures.ThreadPoolExecutor(200) as pool:
+                said = list(pool.map(lambda _: server.post("/v1/simulate", asked())[0], range(400)))
+            self.assertEqual(said, [200] * 400)
+
+    def test_what_is_asked_bounds_what_is_held(self):
+        wide = [{f"c{i}": 1} for i in range(9999)]
+        long = [{"x_" + "long" * 250_000: 1}] + [{}] * 9000
+        add = {"op": "add", "dtype": "f32", "elements": 64}
+        large = {"device": "tpu_v3", "rows": [{**add, "x_" + "y" * 30_000: 1}] + [add] * 899}
+        batch = {"requests": [{"path": "/v1/ops", "body": large}] * 40}
+        with Serving() as server:
+            for rows in (wide, long):
+                status, said = server.post("/v1/ops", {"device": "tpu_v3", "rows": rows})
+                self.assertEqual(status, 400)
+                self.assertIn("ask for fewer at once", said["error"]["message"])
+            status, said = server.ask("POST", "/v1/simulate", "[" * 4_000_000)
+            self.assertEqual(status, 400)
+            self.assertIn("nested too deep", said)
+            statuses = [one["status"] for one in server.post("/v1/batch", batch)[1]["answers"]]
+            self.assertEqual((statuses[0], statuses[-1]), (200, 503))
+            self.assertLess(peak_MB(server.process.pid), 700)
+            endless = socket.create_connection(("127.0.0.1", server.port))
+            endless.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
+            with self.assertRaises(OSError):
+                for _ in range(4000):  # 40 MB of headers
+                    endless.sendall(b"X: y\r\n" * 2000)
+            endless.close()
+            self.assertEqual(server.post("/v1/simulate", asked())[0], 200)
+            self.assertLess(peak_MB(server.process.pid), 700)
 
     def test_it_ends_with_0_and_answers_what_runs(self):
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -412,6 +486,11 @@ def held_by(process):
     status = pathlib.Path(f"/proc/{process}/status").read_text()
     resident_kB = int(status.split("VmRSS:")[1].split()[0])
     return resident_kB / 1e3, len(os.listdir(f"/proc/{process}/fd"))
+
+
+def peak_MB(process):
+    status = pathlib.Path(f"/proc/{process}/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1e3
 
 
 class Speed(unittest.TestCase):

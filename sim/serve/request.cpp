@@ -1,0 +1,181 @@
+#include "sim/serve/request.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "hwdesc/device_yaml.h"
+
+namespace tilecast::sim::serve {
+namespace {
+
+constexpr std::array<std::string_view, 6> kModels{"analytical", "roofline", "bottleneck",
+                                                  "hybrid",     "learned",  "default"};
+
+std::string cell_of(const Json& value) {
+  if (value.is_null()) return "";
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number() || value.is_boolean()) return value.dump();
+  throw Error("rows: expected numbers and strings");
+}
+
+ir::Dims dims_of(const Json& tile, const char* key) {
+  constexpr std::size_t kMostDimensions = 64;
+  ir::Dims dims;
+  const auto found = tile.find(key);
+  if (found == tile.end()) return dims;
+  if (!found->is_array() || found->size() > kMostDimensions) {
+    throw Error(fmt::format("tiles: {}: expected a list of whole numbers", key));
+  }
+  for (const Json& size : *found) {
+    if (!size.is_number_integer()) {
+      throw Error(fmt::format("tiles: {}: expected a list of whole numbers", key));
+    }
+    dims.push_back(size.get<std::int64_t>());
+  }
+  return dims;
+}
+
+int count_of(const Json& tile, const char* key) {
+  constexpr std::int64_t kMost = 1024;
+  const auto found = tile.find(key);
+  if (found == tile.end()) return 0;
+  const std::int64_t value = found->is_number_integer() ? found->get<std::int64_t>() : -1;
+  if (value < 0 || value > kMost) {
+    throw Error(fmt::format("tiles: {}: expected a whole number from 0 to {}", key, kMost));
+  }
+  return static_cast<int>(value);
+}
+
+// What a cell of the answer takes, at least: its name stands in every row.
+constexpr std::size_t kCellBytes = 64;
+
+}  // namespace
+
+void check_keys(const Json& body, std::string_view where,
+                std::initializer_list<std::string_view> keys) {
+  if (!body.is_object()) throw Error(fmt::format("{}: expected an object", where));
+  for (const auto& item : body.items()) {
+    if (std::find(keys.begin(), keys.end(), item.key()) == keys.end()) {
+      throw Error(
+          fmt::format("{}: got key '{}', expected {}", where, item.key(), fmt::join(keys, ", ")));
+    }
+  }
+}
+
+std::string string_at(const Json& body, const char* key, std::optional<std::string> fallback) {
+  const auto found = body.find(key);
+  if (found == body.end()) {
+    if (fallback) return *fallback;
+    throw Error(fmt::format("{}: missing; expected a string", key));
+  }
+  if (!found->is_string()) throw Error(fmt::format("{}: expected a string", key));
+  return found->get<std::string>();
+}
+
+void check_preset(const std::string& name) {
+  const std::vector<std::string> names = hwdesc::preset_names();
+  if (std::ranges::find(names, name) == names.end()) {
+    throw Error(fmt::format("device: got '{}', expected a preset; GET /v1/devices lists them",
+                            base::printable(name)));
+  }
+}
+
+AskedDevice device_of(const Json& body) {
+  constexpr std::size_t kMostChanges = 256;
+  AskedDevice asked{string_at(body, "device"), {}};
+  check_preset(asked.name);
+  const auto set = body.find("set");
+  if (set == body.end()) return asked;
+  if (!set->is_object() || set->size() > kMostChanges) {
+    throw Error(fmt::format("set: expected an object of at most {} keys", kMostChanges));
+  }
+  for (const auto& item : set->items()) {
+    // A description may extend a file: never by what a body says.
+    if (item.key().starts_with("extends")) throw Error("set: extends is not to be changed");
+    asked.set.push_back(item.key() + "=" + cell_of(item.value()));
+  }
+  return asked;
+}
+
+std::string model_of(const Json& body) {
+  const std::string name = string_at(body, "model", "default");
+  if (std::ranges::find(kModels, name) == kModels.end()) {
+    throw Error(fmt::format("model: got '{}', expected {}", base::printable(name),
+                            fmt::join(kModels, ", ")));
+  }
+  return name;
+}
+
+std::vector<analytical::TileConfig> tiles_of(const Json& body, std::size_t most) {
+  const auto found = body.find("tiles");
+  if (found == body.end() || !found->is_array() || found->size() > most) {
+    throw Error(fmt::format("tiles: expected a list of at most {} tiles", most));
+  }
+  std::vector<analytical::TileConfig> tiles;
+  for (const Json& tile : *found) {
+    check_keys(tile, "tiles", {"output", "kernel", "stages", "warps"});
+    analytical::TileConfig config;
+    config.output = dims_of(tile, "output");
+    config.kernel = dims_of(tile, "kernel");
+    config.stages = count_of(tile, "stages");
+    config.warps = count_of(tile, "warps");
+    tiles.push_back(std::move(config));
+  }
+  return tiles;
+}
+
+measured::CsvTable table_of_rows(const Json& body, const AnswerLimits& limits) {
+  const auto rows = body.find("rows");
+  if (rows == body.end() || !rows->is_array() || rows->size() > limits.rows) {
+    throw Error(fmt::format("rows: expected a list of at most {} objects", limits.rows));
+  }
+  measured::CsvTable table{"rows", {}, {}};
+  std::map<std::string, std::size_t> places;
+  std::size_t row_bytes = 0;
+  for (const Json& row : *rows) {
+    if (!row.is_object()) throw Error("rows: expected objects");
+    for (const auto& item : row.items()) {
+      if (!places.emplace(item.key(), places.size()).second) continue;
+      table.columns.push_back(item.key());
+      row_bytes += item.key().size() + kCellBytes;
+    }
+    if (row_bytes > limits.answer_bytes / rows->size()) {
+      throw Error(
+          fmt::format("rows: {} rows of {} columns are more than {} bytes; ask for fewer at once",
+                      rows->size(), table.columns.size(), limits.answer_bytes));
+    }
+  }
+  for (std::size_t i = 0; i < rows->size(); ++i) {
+    table.rows.push_back({static_cast<int>(i) + 1, std::vector<std::string>(table.columns.size())});
+    for (const auto& item : (*rows)[i].items()) {
+      table.rows.back().cells[places.at(item.key())] = cell_of(item.value());
+    }
+  }
+  return table;
+}
+
+std::size_t depth_of(std::string_view json) {
+  std::size_t depth = 0, deepest = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (in_string && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      in_string = !in_string;
+    } else if (!in_string && (c == '[' || c == '{')) {
+      deepest = std::max(deepest, ++depth);
+    } else if (!in_string && (c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return deepest;
+}
+
+}  // namespace tilecast::sim::serve

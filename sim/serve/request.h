@@ -1,0 +1,47 @@
+// What the bodies of requests say. All but depth_of() throw Error for what is not as described in
+// openapi.json.
+#pragma once
+
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analytical/tile.h"
+#include "measured/csv.h"
+#include "sim/serve/answer.h"
+
+namespace tilecast::sim::serve {
+
+using Json = nlohmann::ordered_json;
+
+// Objects and lists in each other, of a text that need not be JSON: each would take a hundred times
+// its byte.
+[[nodiscard]] std::size_t depth_of(std::string_view json);
+
+// What an object may say, and no other keys.
+void check_keys(const Json& body, std::string_view where,
+                std::initializer_list<std::string_view> keys);
+[[nodiscard]] std::string string_at(const Json& body, const char* key,
+                                    std::optional<std::string> fallback = {});
+
+// The device that a body names, with its changes.
+struct AskedDevice {
+  std::string name;
+  std::vector<std::string> set;
+
+  [[nodiscard]] std::string key() const {
+    std::string text = name;
+    for (const std::string& change : set) text += '\0' + change;
+    return text;
+  }
+};
+[[nodiscard]] AskedDevice device_of(const Json& body);
+void check_preset(const std::string& name);
+[[nodiscard]] std::string model_of(const Json& body);
+[[nodiscard]] std::vector<analytical::TileConfig> tiles_of(const Json& body, std::size_t most);
+[[nodiscard]] measured::CsvTable table_of_rows(const Json& body, const AnswerLimits& limits);
+
+}  // namespace tilecast::sim::serve

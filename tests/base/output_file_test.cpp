@@ -1,0 +1,155 @@
+#include "base/output_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/source_text.h"
+
+namespace tilecast::base {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class OutputFile : public ::testing::Test {
+ protected:
+  OutputFile()
+      : folder_(fs::temp_directory_path() /
+                ("tilecast_output_" + std::to_string(getpid()) + "_" + std::to_string(made_++))) {
+    fs::create_directories(folder_);
+  }
+  ~OutputFile() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string at(const std::string& name) const { return (folder_ / name).string(); }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(at(name), std::ios::binary) << text;
+  }
+  [[nodiscard]] std::string read(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(at(name), std::ios::binary).rdbuf();
+    return text.str();
+  }
+  [[nodiscard]] std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {}));
+  }
+  // "" where nothing is thrown.
+  template <class Do>
+  static std::string refusal(const Do& what) {
+    try {
+      what();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+  [[nodiscard]] std::string refused_reading(const std::string& path) const {
+    return refusal([&] { static_cast<void>(SourceText::read_bytes(path)); });
+  }
+
+ private:
+  static inline int made_ = 0;
+  fs::path folder_;
+};
+
+TEST_F(OutputFile, KeepsTheModeTheSymbolicLinksAndTheNamesOfWhatItReplaces) {
+  write("file", "old");
+  fs::permissions(at("file"), fs::perms(0640));
+  fs::create_symlink("file", at("link"));
+  fs::create_symlink("link", at("link_to_link"));
+  replace_file(at("link_to_link"), "new");
+  EXPECT_EQ(read("file"), "new");
+  EXPECT_TRUE(fs::is_symlink(at("link_to_link")));
+  EXPECT_TRUE(fs::is_symlink(at("link")));
+  EXPECT_EQ(fs::status(at("file")).permissions(), fs::perms(0640));
+  fs::create_hard_link(at("file"), at("other_name"));
+  replace_file(at("file"), "newer");
+  EXPECT_EQ(read("other_name"), "newer");
+  fs::create_symlink("not_there_yet", at("dangling"));
+  replace_file(at("dangling"), "made");
+  EXPECT_EQ(read("not_there_yet"), "made");
+  EXPECT_TRUE(fs::is_symlink(at("dangling")));
+  EXPECT_EQ(files(), 6U);  // and no temporary one
+}
+
+TEST_F(OutputFile, LeavesWhatWasThereWhereItCannotWrite) {
+  EXPECT_THAT(refusal([&] { replace_file(at("no/such/file"), "text"); }),
+              HasSubstr("no/such/file: cannot write it: "));
+  fs::create_directory(at("folder"));
+  EXPECT_NE(refusal([&] { replace_file(at("folder"), "text"); }), "");
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(OutputFile, ThatIsClaimedIsReadUnderNoName) {
+  write("mine", "text");
+  write("apart", "text");
+  fs::create_hard_link(at("mine"), at("hard"));
+  fs::create_symlink("mine", at("soft"));
+  EXPECT_EQ(refused_reading(at("mine")), "");
+  std::optional<OutputClaim> claim(at("soft"));
+  for (const char* name : {"mine", "hard", "soft", "./mine"}) {
+    EXPECT_THAT(refused_reading(at(name)), HasSubstr("would be lost")) << name;
+  }
+  EXPECT_EQ(refused_reading(at("apart")), "");
+  EXPECT_THAT(refusal([&] { OutputClaim(at("hard")); }), HasSubstr("would be lost"));
+  const OutputClaim new_file(at("new"));  // not there yet
+  EXPECT_NE(refusal([&] { OutputClaim(at("./new")); }), "");
+  const OutputClaim one("/dev/null"), two("/dev/null");
+  claim.reset();
+  EXPECT_EQ(refused_reading(at("mine")), "");
+}
+
+TEST_F(OutputFile, OfAFolderCoversWhatIsInIt) {
+  fs::create_directories(at("set/kernels"));
+  fs::create_directory(at("set2"));
+  write("set/kernels/a", "text");
+  write("set2/a", "text");
+  const OutputClaim claim(at("set"), Output::kFolder);
+  EXPECT_THAT(refused_reading(at("set2/../set/kernels/a")), HasSubstr("would be lost"));
+  EXPECT_EQ(refused_reading(at("set2/a")), "");
+  EXPECT_THAT(refusal([&] { OutputClaim(at("set2")); }), HasSubstr("expected a file"));
+}
+
+TEST_F(OutputFile, AFolderTakesItsPlaceWholeOrGoesAway) {
+  fs::create_directory(at("set"));
+  write("set/old", "old");
+  {
+    FolderBeside unused(at("set"));
+    std::ofstream(unused.path() / "new") << "unused";
+  }
+  EXPECT_EQ(read("set/old"), "old");
+  {
+    FolderBeside fresh(at("set"));
+    std::ofstream(fresh.path() / "new") << "new";
+    fresh.take_place();
+  }
+  EXPECT_EQ(read("set/new"), "new");
+  EXPECT_FALSE(fs::exists(at("set/old")));
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(OutputFile, ThatGrowsHasOneWriter) {
+  using enum GrowingFile::Begin;
+  {
+    GrowingFile first(at("file"), kNewOrOn);
+    first.append("one\ntwo");
+    EXPECT_THAT(refusal([&] { GrowingFile(at("file"), kNewOrOn); }), HasSubstr("another process"));
+    EXPECT_EQ(first.contents(), "one\ntwo");
+    first.cut(4);
+    first.append("2\n");
+  }
+  EXPECT_EQ(read("file"), "one\n2\n");
+  EXPECT_THAT(refusal([&] { GrowingFile(at("file"), kNew, "is there"); }), HasSubstr("is there"));
+  GrowingFile(at("file"), kNewOrOn).append("3\n");
+  EXPECT_EQ(read("file"), "one\n2\n3\n");
+}
+
+}  // namespace
+}  // namespace tilecast::base

@@ -1,0 +1,48 @@
+#include "sim/op_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "hwdesc/device_yaml.h"
+
+namespace tilecast::sim {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Counts what it is asked; a kernel takes a second.
+class CountingModel final : public analytical::CostModel {
+ public:
+  std::vector<std::optional<analytical::Estimate>> estimate(
+      std::span<const analytical::KernelQuery> queries,
+      const hwdesc::Device& /*device*/) const override {
+    asked += queries.size();
+    analytical::Estimate estimate;
+    estimate.time = Seconds{1};
+    return {queries.size(), estimate};
+  }
+  mutable std::size_t asked = 0;
+};
+
+TEST(OpTable, IsReadToItsEndBeforeAnythingIsComputed) {
+  const hwdesc::Device device = hwdesc::load_device("tpu_v3");
+  const std::string good = "op,dtype,elements\nadd,f32,64\nadd,f32,128\n";
+  const auto table = [](const std::string& text) {
+    return measured::read_csv(base::SourceText("ops.csv", text));
+  };
+  const CountingModel model;
+  try {
+    static_cast<void>(
+        estimate_operators(table(good + "add,f32,none\n"), device, model, {.jobs = 1}));
+    FAIL() << "expected an Error";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("ops.csv:4"));
+  }
+  EXPECT_EQ(model.asked, 0U);
+  static_cast<void>(estimate_operators(table(good), device, model, {.jobs = 1}));
+  EXPECT_EQ(model.asked, 2U);
+}
+
+}  // namespace
+}  // namespace tilecast::sim

@@ -1,0 +1,8 @@
+// Says where the modules of this build are, before a test's main.
+#include <cstdlib>
+
+namespace {
+
+[[maybe_unused]] const int is_set = ::setenv("TILECAST_MODULES", TILECAST_MODULES, /*overwrite=*/0);
+
+}  // namespace
