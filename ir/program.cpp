@@ -148,10 +148,11 @@ ProgramBuilder::Trips ProgramBuilder::count_trips(const Frame& frame, const Inst
         loops_.evaluate(module_.at(frame.computation), op.operands.at(0), row);
     LoopRun run = loops_.run(op, state);
     every_step = every_step && run.is_stepwise && (!known || run.trips == known);
-    if (!known)
+    if (!known) {
       trips.total = run.trips && trips.total
                         ? std::optional(*trips.total + static_cast<double>(*run.trips))
                         : std::nullopt;
+    }
     for (ScalarValue& in_step : run.states) trips.scalars.push_back({std::move(in_step)});
   }
   if (trips.scalars.empty()) trips.scalars = {{ScalarValue{}}};

@@ -1,5 +1,6 @@
 #include "ir/schedule_order.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "base/error.h"

@@ -52,10 +52,11 @@ std::vector<TableMapping> tables_as_named(const std::vector<std::string>& files)
   std::vector<TableMapping> tables;
   for (const std::string& file : files) {
     if (is_kernel_tuner_cache(file)) {
-      throw Error(fmt::format(
-          "{}: of a cache of Kernel Tuner a mapping must say which operator was tuned and which "
-          "parameters make its tile: --mapping YAML, as kernel_tuner_gemm is",
-          file));
+      throw Error(
+          fmt::format("{}: JSON is read as a cache of Kernel Tuner, of which a mapping must say "
+                      "which operator was tuned and which "
+                      "parameters make its tile: --mapping YAML, as kernel_tuner_gemm is",
+                      file));
     }
     ByteSource bytes(file);
     const std::vector<std::string> columns = CsvReader(file, bytes.reader()).columns();
