@@ -46,17 +46,6 @@ std::int64_t elements_or_zero(const Shape& shape) {
   return shape.is_array() ? ir::element_count(shape) : 0;
 }
 
-// What a kernel makes of one of its outputs: the output, or the largest update in place of it.
-OpId made_of(const Kernel& kernel, OpId output) {
-  const auto updates = ir::in_place_updates(kernel, output);
-  if (updates.empty()) return output;
-  return std::ranges::max_element(updates, {},
-                                  [&](const ir::InPlaceUpdate& each) {
-                                    return elements_or_zero(kernel.op(each.update).shape);
-                                  })
-      ->update;
-}
-
 // The op whose region a tile cuts when there is no matrix work.
 OpId find_anchor(const Kernel& kernel) {
   OpId anchor;
@@ -64,7 +53,7 @@ OpId find_anchor(const Kernel& kernel) {
   const std::vector<OpId> passed_on = passed_through(kernel);
   for (const OpId id : kernel.outputs()) {
     if (std::ranges::find(passed_on, id) != passed_on.end()) continue;
-    const OpId made = made_of(kernel, id);
+    const OpId made = ir::made_of(kernel, id);
     if (elements_or_zero(kernel.op(made).shape) <= most) continue;
     most = elements_or_zero(kernel.op(made).shape);
     anchor = made;

@@ -28,8 +28,7 @@ bool takes_a_part(const Op& user, OpId operand) {
 
 // What an output's loops run over.
 const ir::Dims& dims_of(const Kernel& kernel, OpId output) {
-  const auto updates = ir::in_place_updates(kernel, output);
-  return kernel.op(updates.empty() ? output : updates.front().update).shape.dims;
+  return kernel.op(ir::made_of(kernel, output)).shape.dims;
 }
 
 }  // namespace

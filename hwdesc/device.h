@@ -14,6 +14,7 @@
 
 #include "hwdesc/device_energy.h"
 #include "hwdesc/device_parts.h"
+#include "hwdesc/host_link.h"
 #include "hwdesc/units.h"
 
 namespace tilecast::hwdesc {

@@ -123,12 +123,6 @@ struct Interconnect {
   Provenance provenance;
 };
 
-struct HostLink {
-  BytesPerSecond bandwidth;  // one way, of the chip
-  Seconds latency;           // of one transfer
-  Provenance provenance;
-};
-
 struct Dispatch {
   Seconds kernel_launch;  // on-device time between kernels
   Seconds host;           // host-side dispatch, reported apart

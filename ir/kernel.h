@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/compiler_notes.h"
 #include "ir/counts/work_counts.h"
 #include "ir/device_groups.h"
 #include "ir/hlo.h"
@@ -43,18 +44,6 @@ struct Op {
   [[nodiscard]] const T* get() const {
     return attrs.get<T>();
   }
-};
-
-// The compiler's own choices found in the dump (`backend_config.window_config`), bounds physical
-// major to minor; the two most minor ones count native tiles (8 sublanes, 128 lanes).
-struct CompilerTile {
-  Dims kernel_bounds, output_bounds, input_bounds, iteration_bounds;
-  std::optional<double> estimated_cycles;
-};
-
-struct CustomCallCost {  // from the dump's cost_estimate, or what a library call says of itself
-  double flops = 0, transcendentals = 0, bytes_accessed = 0;
-  bool full_precision = false;  // f32 is multiplied as it is
 };
 
 class Kernel {

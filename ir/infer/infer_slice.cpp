@@ -226,8 +226,8 @@ void check_broadcast(const Site& site) {
   const Dims& dimensions = site.instruction.dimensions;
   expect_array(operand, "operand of broadcast");
   expect_array(result, "result of broadcast");
-  fail_if(!same_type_ignoring_fp(operand.dtype, result.dtype), "Broadcast cannot change the element type: {} to {}",
-          human(operand), human(result));
+  fail_if(!same_type_ignoring_fp(operand.dtype, result.dtype),
+          "Broadcast cannot change the element type: {} to {}", human(operand), human(result));
   fail_if(dimensions.size() != operand.dims.size(),
           "Broadcast HLO ({}) has invalid number of dimensions: {} != {}", site.instruction.name,
           dimensions.size(), operand.rank());

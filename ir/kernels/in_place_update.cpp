@@ -1,5 +1,8 @@
 #include "ir/kernels/in_place_update.h"
 
+#include <algorithm>
+#include <optional>
+
 namespace tilecast::ir {
 namespace {
 
@@ -44,6 +47,17 @@ std::vector<InPlaceUpdate> in_place_updates(const Kernel& kernel, OpId id) {
       return {};
     }
   }
+}
+
+OpId made_of(const Kernel& kernel, OpId output) {
+  const std::vector<InPlaceUpdate> updates = in_place_updates(kernel, output);
+  if (updates.empty()) return output;
+  return std::ranges::max_element(updates, {},
+                                  [&](const InPlaceUpdate& each) {
+                                    const Shape& shape = kernel.op(each.update).shape;
+                                    return shape.is_array() ? element_count(shape) : 0;
+                                  })
+      ->update;
 }
 
 }  // namespace tilecast::ir

@@ -22,4 +22,7 @@ struct InPlaceUpdate {
 // Of the value `id`, the last update first; empty where it is made whole.
 [[nodiscard]] std::vector<InPlaceUpdate> in_place_updates(const Kernel& kernel, OpId id);
 
+// What the kernel makes of one of its outputs: all of it, or the largest update in place of it.
+[[nodiscard]] OpId made_of(const Kernel& kernel, OpId output);
+
 }  // namespace tilecast::ir

@@ -293,7 +293,8 @@ void add_tune_tiles(CLI::App& tune) {
   add_jobs_option(verb, arguments->jobs);
   verb.footer(
       "The command prints the time on its last line that is one: `12.3 us`, or seconds. {tile} is\n"
-      "as in `out=2x26x4x2 kernel=3x3x24x1`, one word for the shell. A command that fails or takes\n"
+      "as in `out=2x26x4x2 kernel=3x3x24x1`, one word for the shell. A command that fails or "
+      "takes\n"
       "too long is counted and not run again. Sets with parameters (p_*) are searched by them.\n"
       "Kernels of a set that have one name are NAME#1, NAME#2 ...\n"
       "Strategies: grid, random, model (by --model alone), xgboost (trees alone), hybrid\n"
