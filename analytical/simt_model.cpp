@@ -68,6 +68,7 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
   lane_rate_ = kMultiplyAdd * device.vector_peak().value * device.vector.efficiency / workers_;
   operand_bytes_ =
       ir::storage_bytes(kernel.op(kernel.op(space_.matrix->op).operands[0]).shape.dtype);
+  read_widened_operands(kernel);
   max_splits_ = kMaxSplits;
   if (device.execution == hwdesc::Execution::kSimt) {
     const LibraryTiles tiles = library_tiles(space_, type, device);
@@ -79,6 +80,31 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     set_broadcasts();
     setup_s_ = engine.setup.value;
     shared_rate_ = device.scratchpad().bandwidth.value / workers_;
+  }
+}
+
+// Where no kernel of a library takes the operands' types, they are converted before, and it reads
+// what that wrote. One operand that is narrow (weights) is widened on its way.
+void SimtModel::read_widened_operands(const ir::Kernel& kernel) {
+  const ProductType& type = compute_.product_type();
+  const ir::Op& product = kernel.op(space_.matrix->op);
+  const double wide = type.on_unit() ? ir::storage_bytes(type.dtype) : 0;
+  const bool both = std::ranges::all_of(std::span(product.operands).first(2), [&](ir::OpId id) {
+    return ir::storage_bytes(kernel.op(id).shape.dtype) < wide;
+  });
+  if (!both) return;
+  operand_bytes_ = wide;
+  input_bytes_ = 0;
+  for (Input& input : inputs_) {
+    const bool multiplied =
+        input.stream.op == product.operands[0] || input.stream.op == product.operands[1];
+    StoredArray& array = input.stream.array;
+    if (multiplied && array.element_bytes < wide) {
+      input.stream.once_bytes *= wide / array.element_bytes;
+      array.tile_bytes *= wide / array.element_bytes;
+      array.element_bytes = wide;
+    }
+    input_bytes_ += input.stream.once_bytes;
   }
 }
 

@@ -86,6 +86,7 @@ class SimtModel final : public TileModel {
   [[nodiscard]] ComputeTime compute_time(const Block& block, std::span<const Extents> groups,
                                          BoundMask removed) const;
   [[nodiscard]] double step_depth(double depth) const;
+  void read_widened_operands(const ir::Kernel& kernel);
   void set_broadcasts();
   void set_run_slowdowns(const ir::Kernel& kernel);
   [[nodiscard]] UnitCycles multiply(const LoopSizes& extents) const;

@@ -44,4 +44,10 @@ bool is_annotation(const Instruction& instruction) {
          std::find(kTargets.begin(), kTargets.end(), call->target) != kTargets.end();
 }
 
+bool only_names_memory(const Instruction& instruction) {
+  const auto* call = instruction.get<CustomCallAttrs>();
+  return instruction.opcode == Opcode::kCustomCall && call != nullptr &&
+         (call->target == "AllocateBuffer" || call->target == "ConcatBitcast");
+}
+
 }  // namespace tilecast::ir

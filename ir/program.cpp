@@ -109,7 +109,7 @@ ProgramBuilder::ValueId ProgramBuilder::visit(Frame& frame, InstrId id, int dept
       break;
   }
   if (op_class(op.opcode) == OpClass::kAsyncDone) return visit_done(frame, op);
-  if (is_zero_cost(op.opcode)) return visit_free(frame, op);
+  if (is_zero_cost(op.opcode) || only_names_memory(op)) return visit_free(frame, op);
   if (is_annotation(op)) {
     note("annotation custom-calls (sharding, placement) counted as free");
     return frame.values[op.operands[0].index()];

@@ -41,7 +41,7 @@ struct CompareRow {
   std::string name, op_class, tile;
   double launches = 1;
   int line = 0;           // of measurements.csv; 0: a program's kernel
-  bool overlaps = false;  // a transfer beside other rows: part of no total
+  bool overlaps = false;  // a transfer beside other rows, time between them: part of no total
   std::optional<ProfileCounts> profile = {};
   std::vector<std::optional<CompareCell>> cells = {};  // by side; nullopt: it says nothing
 };

@@ -193,6 +193,7 @@ void ProfileRows::add_idle(const XplaneModule& module, const Kernels& kernels) {
                    {.name = "(idle between kernels)",
                     .op_class = "idle",
                     .launches = runs,
+                    .overlaps = true,
                     .profile = ProfileCounts{.category = "idle", .median = idle / runs}});
   builder_.set(row, measured_, {idle / runs});
   for (std::size_t column = 0; column < setup_.columns.size(); ++column) {

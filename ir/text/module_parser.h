@@ -127,4 +127,6 @@ struct OperandCounts {
 // The empty attributes an opcode carries.
 [[nodiscard]] OpAttrs attributes_of(Opcode opcode);
 
+void start_where_operands_are(Module& module);  // parse_async.cpp
+
 }  // namespace tilecast::ir

@@ -104,4 +104,27 @@ void ModuleParser::finish_async(Scope& scope, Instruction& instruction, const Op
   instruction.attrs.edit<AsyncAttrs>().execution_thread.clear();
 }
 
+// SparseCores of TPUs are started before their operands are there: the update brings them. It is
+// the start then, and what stood before it an empty tuple.
+void start_where_operands_are(Module& module) {
+  for (Computation& computation : module.computations) {
+    for (Instruction& update : computation.instructions) {
+      if (update.opcode != Opcode::kAsyncUpdate || update.operands.size() < 2) continue;
+      Instruction& start = computation.instructions[update.operands[0].index()];
+      if (start.opcode != Opcode::kAsyncStart || !start.operands.empty()) continue;
+      update.opcode = Opcode::kAsyncStart;
+      update.operands.erase(update.operands.begin());
+      update.aliasing.reset();  // of the context, which nothing reads
+      update.called = std::move(start.called);
+      update.attrs = std::move(start.attrs);
+      update.backend_config = std::move(start.backend_config);
+      start.opcode = Opcode::kTuple;
+      start.shape = Shape::tuple({});
+      start.called.clear();
+      start.attrs = {};
+      start.backend_config = {};
+    }
+  }
+}
+
 }  // namespace tilecast::ir

@@ -204,6 +204,7 @@ Module ModuleParser::parse() {
     read_single_instruction();
   }
   finish_module();
+  start_where_operands_are(module_);
   return std::move(module_);
 }
 

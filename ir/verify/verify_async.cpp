@@ -49,8 +49,8 @@ void check_single_user(const Site& site, OpcodeList expected) {
 void check_single_operand(const Site& site, OpcodeList expected) {
   const bool open = site.instruction.opcode == Opcode::kAsyncUpdate;  // more: what it waits for
   fail_if(site.count() < 1 || (!open && site.count() != 1),
-          "The {} instruction requires one operand, found {}",
-          name(site.instruction.opcode), site.count());
+          "The {} instruction requires one operand, found {}", name(site.instruction.opcode),
+          site.count());
   const Opcode found = site.operand_instruction(0).opcode;
   if (!is_one_of(found, expected)) {
     fail("The operand of a {} instruction needs to be {}, found {}", name(site.instruction.opcode),

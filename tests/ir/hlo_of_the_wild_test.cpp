@@ -162,6 +162,32 @@ ENTRY %e (p: f32[4]) -> f32[4] {
               testing::Not(HasSubstr("FileNames")));
 }
 
+TEST(HloOfTheWild, AnUpdateThatBringsTheOperandsIsTheStart) {
+  const Module module = parse(R"(HloModule m, is_scheduled=true
+
+%work (a: f32[8], b: f32[8]) -> f32[8] {
+  %a = f32[8]{0} parameter(0)
+  %b = f32[8]{0} parameter(1)
+  ROOT %c = f32[8]{0} custom-call(%a, %b), custom_call_target="offloaded"
+}, execution_thread="sparsecore"
+
+ENTRY %e (p: f32[8], q: f32[8]) -> f32[8] {
+  %p = f32[8]{0} parameter(0)
+  %q = f32[8]{0} parameter(1)
+  %start = ((), (), (s32[4]{0}, s32[2]{0})) async-start(), async_execution_thread="sparsecore", calls=%work
+  %n = f32[8]{0} negate(%p)
+  %update = ((f32[8]{0}, f32[8]{0}), f32[8]{0}, (s32[4]{0})) async-update(%start, %n, %q), output_to_operand_aliasing={{2,0}: (0, {2,0})}
+  ROOT %done = f32[8]{0} async-done(%update)
+}
+)");
+  const Computation& entry = module.entry_computation();
+  const Instruction& start = entry.at(entry.root_instruction().operands[0]);
+  EXPECT_EQ(start.name, "update");
+  EXPECT_EQ(start.opcode, Opcode::kAsyncStart);
+  EXPECT_EQ(start.operands.size(), 2U);
+  EXPECT_EQ(module.at(start.called.at(0)).name, "work");
+}
+
 TEST(HloOfTheWild, SparseAndTiledLayoutsAreKept) {
   for (const char* layout :
        {"1,0:D(D,C+~)#(u32)*(u32)P((s32[3]{0}, f32[5]{0}))", "1,0:T(8,128)(2,1)L(1024)E(16)S(1)",

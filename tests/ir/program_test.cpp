@@ -255,6 +255,18 @@ ENTRY main { x = f32[8] parameter(0)
   EXPECT_EQ(program.notes().size(), 1U);
 }
 
+TEST(Program, CallsThatOnlyNameMemoryAreNoKernels) {
+  const Program program = program_of(R"(
+HloModule m
+ENTRY main { x = f32[8] parameter(0)
+  room = f32[16] custom-call(), custom_call_target="AllocateBuffer"
+  a = f32[8] negate(x)
+  both = f32[16] custom-call(a, a), custom_call_target="ConcatBitcast"
+  ROOT s = f32[16] add(room, both) })");
+  EXPECT_THAT(names(program), ElementsAre("a", "s"));
+  EXPECT_THAT(waited_for(program, "s"), ElementsAre("a"));
+}
+
 TEST(Program, SaysThatBoundsStandForDynamicDimensions) {
   const Program program = program_of(R"(
 HloModule m

@@ -117,8 +117,8 @@ TEST_F(CompareProfile, RowsAreInstructionsByMicrosecondsLost) {
   const Comparison c = comparison();
   std::vector<std::string> names;
   for (const CompareRow& row : c.rows) names.push_back(row.name);
-  EXPECT_THAT(names,
-              ElementsAre("copy-start (transfer)", "copy-done", "add.1", "tanh.2", "copy-start"));
+  EXPECT_THAT(names, ElementsAre("copy-start (transfer)", "(idle between kernels)", "copy-done",
+                                 "add.1", "tanh.2", "copy-start"));
   EXPECT_NEAR(lost(c, row_of(c, "add.1"), 0)->value, -20 * kUs, 1e-12);
   EXPECT_NEAR(lost(c, row_of(c, "copy-done"), 0)->value, -100 * kUs, 1e-12);
   EXPECT_EQ(row_of(c, "copy-start").cells[0]->time.value, 0);
@@ -183,7 +183,7 @@ TEST_F(CompareProfile, JsonAndCsvHoldTheSame) {
   EXPECT_NEAR(json["profile"]["joined_s"].get<double>(), 146 * kUs, 1e-12);
   EXPECT_EQ(json["profile"]["categories"].size(), 3U);
   EXPECT_EQ(json["rows"][0]["profile"]["overlaps"], true);
-  EXPECT_EQ(json["rows"][2]["profile"]["profile_bytes"], 1e6);
+  EXPECT_EQ(json["rows"][3]["profile"]["profile_bytes"], 1e6);
   EXPECT_THAT(views::compare_csv(c),
               AllOf(HasSubstr("category,overlaps,median_s,flops,profile_flops,bytes"),
                     HasSubstr("loop fusion,false,3e-06,1048576,1048576,12582912,1000000")));
