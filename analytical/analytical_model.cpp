@@ -1,5 +1,7 @@
 #include "analytical/analytical_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>

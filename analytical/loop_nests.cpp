@@ -14,7 +14,6 @@ namespace {
 
 using ir::Kernel;
 using ir::Op;
-using ir::OpClass;
 using ir::Opcode;
 using ir::OpId;
 

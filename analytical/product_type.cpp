@@ -133,11 +133,12 @@ ProductType f32_product(const Precision& asked, const hwdesc::Device& device) {
     }
     case hwdesc::Execution::kSimt: {
       const bool as_parts = asked.dtype != DType::kF32 && takes(device, asked.dtype);
-      if (as_parts)
+      if (as_parts) {
         return {.dtype = asked.dtype,
                 .products = std::max(asked.products, 1) * 1.0,
                 .note = fmt::format("f32 product as {} of {}", std::max(asked.products, 1),
                                     ir::name(asked.dtype))};
+      }
       if (!cuts_f32(device)) return {.dtype = of_unit};
       if (asked.full) return {.note = "f32 product in full: on the vector lanes"};
       return {.dtype = of_unit,
