@@ -70,7 +70,8 @@ Estimate as_passes(const Kernel& kernel, const TileModel& model, const hwdesc::D
 }
 
 // Windows of an update in place wait for each other, whatever the tile.
-bool only_updates(const Kernel& kernel) {
+bool waits_for_windows(const Estimate& estimate, const Kernel& kernel) {
+  if (estimate.bound != Bound::kLatency) return false;
   return std::ranges::all_of(kernel.outputs(), [&](ir::OpId output) {
     return !ir::in_place_updates(kernel, output).empty();
   });
@@ -80,7 +81,8 @@ Estimate estimate_at(const ChosenTile& chosen, const Kernel& kernel, const TileM
                      const hwdesc::Device& device) {
   Estimate estimate = model.estimate(chosen.tile);
   if (!chosen.fits) estimate.flags.push_back("no tile fits the scratchpad");
-  if (device.execution != hwdesc::Execution::kScratchpad || only_updates(kernel)) return estimate;
+  if (device.execution != hwdesc::Execution::kScratchpad) return estimate;
+  if (waits_for_windows(estimate, kernel)) return estimate;
   Estimate passes = as_passes(kernel, model, device);
   if (passes.time >= estimate.time) return estimate;
   passes.tile = chosen.tile;

@@ -88,10 +88,11 @@ ScalarValue converted(const ScalarValue& value, DType to) {
     return integer_value(to,
                          truth ? Unsigned{value.value != 0} : static_cast<Unsigned>(value.value));
   }
+  if (value.element < 0 || value.compare != nullptr) return {};
   const bool widens =
       fits(__int128{1} << (bits(value.type) - 1), to) ||
       (is_signed_integer(value.type) == is_signed_integer(to) && bits(to) >= bits(value.type));
-  if (value.element < 0 || value.compare != nullptr || !widens) return {};
+  if (!widens) return {};
   ScalarValue result = value;
   result.type = to;
   return result;
