@@ -70,8 +70,8 @@ struct Instruction {
 // Custom calls that only annotate their operand and take no time on the device: sharding and
 // placement marks of JAX and XLA that later passes remove. The result is operand 0.
 [[nodiscard]] bool is_annotation(const Instruction& instruction);
-// Custom calls of XLA:TPU that name memory and move nothing: buffers that later ops fill, arrays that
-// lie one behind the other already.
+// Custom calls of XLA:TPU that name memory and move nothing: buffers that later ops fill, arrays
+// that lie one behind the other already.
 [[nodiscard]] bool only_names_memory(const Instruction& instruction);
 // "main" where no thread is named.
 [[nodiscard]] inline std::string_view thread_name(std::string_view thread) {
