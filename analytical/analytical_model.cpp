@@ -71,7 +71,9 @@ Estimate as_passes(const Kernel& kernel, const TileModel& model, const hwdesc::D
 
 // Windows of an update in place wait for each other, whatever the tile.
 bool waits_for_windows(const Estimate& estimate, const Kernel& kernel) {
-  if (estimate.bound != Bound::kLatency) return false;
+  constexpr BoundMask kWaiting = mask_of(Bound::kLatency) | mask_of(Bound::kFillDrain) |
+                                 mask_of(Bound::kIssue) | mask_of(Bound::kOverhead);
+  if (!has(kWaiting, estimate.bound)) return false;
   return std::ranges::all_of(kernel.outputs(), [&](ir::OpId output) {
     return !ir::in_place_updates(kernel, output).empty();
   });
