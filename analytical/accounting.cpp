@@ -5,7 +5,7 @@
 namespace tilecast::analytical {
 namespace {
 
-constexpr double kAlike = 1e-9;  // relative: savings that differ less are equal
+constexpr double kAlike = 1e-9;  // relative: savings closer than this are equal
 
 constexpr Bound kUnitBounds[] = {Bound::kMatrix, Bound::kVector, Bound::kTranscendental,
                                  Bound::kCrossLane, Bound::kOnChip};
@@ -20,21 +20,20 @@ struct Freed {
   Accounting without;
 };
 
-// What removing each resource can save at most: what it is busy, a unit also no more than is waited
-// for units, of which bound_time gives the whole of a loop to one.
+// Upper bound on the time that removing each resource saves: its busy time. For a unit also at most
+// the time waited for all units, because bound_time assigns a whole iteration to one of them.
 PerBound most_saved(const Accounting& all) {
   double waited = 0;
   for (const Bound unit : kUnitBounds) waited += all.bound_time[index_of(unit)];
   PerBound most = all.busy;
   for (const Bound unit : kUnitBounds) {
-    if (unit == Bound::kOnChip) continue;  // moves data, too
+    if (unit == Bound::kOnChip) continue;  // also moves data
     most[index_of(unit)] = std::min(most[index_of(unit)], waited);
   }
   return most;
 }
 
-// The resource without which most time is saved; of those that save alike, what the kernel waits
-// for longest.
+// The resource whose removal saves most time; on a tie, the one the kernel waits for longest.
 Freed most_saving(const AccountingOf& account, const Accounting& all) {
   Freed best{.bound = binding(all)};
   best.without = account(mask_of(best.bound));

@@ -1,5 +1,6 @@
-// Where the time of a kernel goes, what binds it and what would bind next, for all machines alike.
-// A resource that is taken away takes no time. Pure functions; all times in seconds.
+// Splits the time of a kernel over the resources it waits for: which one binds it, and which would
+// bind next if that one were free. Shared by all machine models. A removed resource takes no time.
+// Pure functions; all times in seconds.
 #pragma once
 
 #include <functional>
@@ -14,7 +15,7 @@ constexpr std::size_t index_of(Bound bound) {
   return static_cast<std::size_t>(bound);
 }
 
-using BoundMask = std::uint32_t;  // bit per Bound: the resources taken away
+using BoundMask = std::uint32_t;  // one bit per Bound: the removed resources
 constexpr BoundMask mask_of(Bound bound) {
   return BoundMask{1} << index_of(bound);
 }
@@ -29,39 +30,41 @@ using PerBound = std::array<double, kBoundCount>;  // seconds
 
 struct Accounting {
   PerBound busy{};        // as Estimate::bounds
-  PerBound bound_time{};  // time for which the kernel waits for each resource: adds up to total_s
+  PerBound bound_time{};  // time the kernel waits for each resource; sums to total_s
   double total_s = 0;
-  double read_bytes = 0, write_bytes = 0;  // of main memory
-  // Between memory[i + 1] and what is inside of it; 0: as much as comes from outside.
+  double read_bytes = 0, write_bytes = 0;  // main memory
+  // Bytes between memory[i + 1] and the level inside it. 0: same as the bytes arriving from
+  // outside.
   std::array<double, kInnerLevels> inner_bytes{};
   double iterations = 1;
 
-  // `times` periods of a loop; `busy_once`: each resource in one of them, of which `paths` move the
-  // data. What the period is longer than its resources are busy is latency.
+  // Adds `times` iterations of a loop. `busy_once`: busy time per resource in one iteration;
+  // `paths`: the resources that move its data. The part of the period in which no resource is busy
+  // is latency.
   void add_periods(const PipelineLoop& loop, const PerBound& busy_once, double times,
                    std::span<const Bound> paths);
-  // The same without latency: iterations that wait for no load.
+  // As add_periods(), without latency: for iterations that wait for no load.
   void add_occupied(const PipelineLoop& loop, const PerBound& busy_once, double times,
                     std::span<const Bound> paths);
-  // Time in which nothing else happens: launches, filling, draining.
+  // Adds time that overlaps with nothing: launches, pipeline fill and drain.
   void add_alone(Bound bound, double seconds);
-  // A kernel that runs after this one, as part of the same operation.
+  // Appends a kernel that runs after this one as part of the same operation.
   Accounting& operator+=(const Accounting& next);
 };
 
-// The ways of data: main memory alone, and with a cache that all workers share.
+// Resources that move data: main memory alone, or with a cache that all workers share.
 inline constexpr Bound kMemoryPaths[] = {Bound::kHbmRead, Bound::kHbmWrite};
 inline constexpr Bound kCachedPaths[] = {Bound::kHbmRead, Bound::kHbmWrite, Bound::kOnChip};
 
-// Of a machine that does one thing after the other.
+// Accounting of a machine without overlap: the parts add up.
 [[nodiscard]] Accounting sum_of_parts(const PerBound& parts, BoundMask removed);
 
-// What a kernel waits for longest, of what is not removed.
+// The resource the kernel waits for longest, among those not removed.
 [[nodiscard]] Bound binding(const Accounting& accounting, BoundMask removed = 0);
-// Of one kernel, with what is removed.
+// Accounts for one kernel with the `removed` resources taking no time.
 using AccountingOf = std::function<Accounting(BoundMask removed)>;
-// Time, bounds, what binds (without which most time is saved) and what would next, bytes and
-// iterations.
+// Builds the estimate: time, busy times, bytes and iterations; `bound` is the resource whose
+// removal saves most time, `next_bound` what the kernel then waits for longest.
 [[nodiscard]] Estimate explained(const AccountingOf& account);
 
 }  // namespace tilecast::analytical

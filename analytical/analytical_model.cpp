@@ -29,7 +29,7 @@ using ir::Kernel;
 
 constexpr std::string_view kModelName = "analytical";
 
-// The numbers of the queries, those of kernels with one content together: it is analysed once.
+// Indices of the queries, grouped by kernel content, so that each content is analysed once.
 std::vector<std::size_t> by_content(std::span<const KernelQuery> queries) {
   std::unordered_map<const void*, std::size_t> first;
   std::vector<std::pair<std::size_t, std::size_t>> keyed;
@@ -51,8 +51,7 @@ Estimate estimate_of_nests(const std::vector<Kernel>& nests, const hwdesc::Devic
   return estimate;
 }
 
-// A compiler that finds no good tile goes over the arrays a few times, and computes everything
-// once.
+// Fallback for kernels without a good tile: a few passes over the arrays, everything computed once.
 Estimate as_passes(const Kernel& kernel, const TileModel& model, const hwdesc::Device& device) {
   constexpr double kPasses = 3;
   constexpr BoundMask kMemory = mask_of(Bound::kHbmRead) | mask_of(Bound::kHbmWrite) |
@@ -69,7 +68,7 @@ Estimate as_passes(const Kernel& kernel, const TileModel& model, const hwdesc::D
   });
 }
 
-// Windows of an update in place wait for each other, whatever the tile.
+// Whether the kernel is an in-place update whose windows wait for each other, whatever the tile.
 bool waits_for_windows(const Estimate& estimate, const Kernel& kernel) {
   constexpr BoundMask kWaiting = mask_of(Bound::kLatency) | mask_of(Bound::kFillDrain) |
                                  mask_of(Bound::kIssue) | mask_of(Bound::kOverhead);
@@ -95,7 +94,8 @@ Estimate estimate_at(const ChosenTile& chosen, const Kernel& kernel, const TileM
 
 using EstimateOn = std::function<Estimate(const hwdesc::Device&)>;
 
-// `estimate_on`: the same launch on the device at another clock.
+// Fills in speed of light, energy, power limit and utilisation. `estimate_on`: the same launch on
+// the device at another clock.
 void complete(Estimate& estimate, const Kernel& kernel, const hwdesc::Device& device,
               const EstimateOn& estimate_on) {
   estimate.model = kModelName;
@@ -115,7 +115,7 @@ struct KernelAnalysis::State {
   const Kernel* kernel;
   std::optional<hwdesc::Device> calibrated;  // absent: the device is as described
   const hwdesc::Device* device;
-  std::vector<Kernel> nests = {};               // where it has several
+  std::vector<Kernel> nests = {};               // empty unless there are several
   std::unique_ptr<const TileModel> tiled = {};  // null: no tiles, or several nests
   TileConfig full = {};                         // of `tiled`
 };
@@ -268,12 +268,14 @@ BoundVector KernelAnalysis::attributed_time(const Estimate& answer) const {
     sequence.emplace(state_->nests, device);
     account = [&](BoundMask removed) { return sequence->account(removed); };
   }
-  if (answer.tile != full_tile() && answer.tile == TileConfig{}) {  // no loop nest of ours
+  if (answer.tile != full_tile() &&
+      answer.tile == TileConfig{}) {  // a Winograd estimate has no tile
     if (const auto fewer = winograd(kernel, device)) account = fewer->account;
   }
   const PerBound seconds = analytical::attributed_time(account);
   const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  const double scale = sum > 0 ? answer.time.value / sum : 1;  // times are at least those of light
+  const double scale =
+      sum > 0 ? answer.time.value / sum : 1;  // the answer may be raised to the speed of light
   BoundVector result;
   std::ranges::transform(seconds, result.begin(), [&](double s) { return Seconds{scale * s}; });
   return result;

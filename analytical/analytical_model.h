@@ -1,5 +1,5 @@
-// The first-principles model of docs/model.md behind the CostModel contract, plus the per-kernel
-// analysis that ranking thousands of tiles reuses.
+// The first-principles model of docs/model.md as a CostModel, and the analysis of one kernel that
+// callers reuse to rank thousands of its tiles.
 //
 //   KernelAnalysis analysis(kernel, device);          // once per kernel
 //   for (const TileConfig& t : analysis.tiles()) ...  analysis.estimate(t)
@@ -25,11 +25,11 @@ struct Infeasible {
   std::string reason;
 };
 
-// Which tiles are listed (analytical/tile_space.h).
+// Which tiles KernelAnalysis::tiles() lists (analytical/tile_space.h).
 enum class TileSet : std::uint8_t {
-  kLadder,    // loops cut into powers of two; on GPUs the blocks of libraries
-  kAll,       // into every number of pieces
-  kSchedules  // of products on GPUs: blocks, stages and warps as code generators offer them
+  kLadder,    // loops cut into powers of two; on GPUs the block sizes of libraries
+  kAll,       // loops cut into every number of pieces
+  kSchedules  // matrix products on GPUs: blocks, stages and warps of code generators
 };
 
 class KernelAnalysis {
@@ -39,35 +39,36 @@ class KernelAnalysis {
   ~KernelAnalysis();
   KernelAnalysis(KernelAnalysis&&) noexcept;
 
-  // False for kernels that have no tiles (collectives, custom calls ...) or several loop nests: use
-  // estimate_best().
+  // False for kernels without tiles (collectives, custom calls ...) or with several loop nests:
+  // call estimate_best() for those.
   [[nodiscard]] bool tileable() const;
-  // The iteration space a tile cuts: physical sizes, most major first; the two minor ones in native
-  // tiles. Kernel part empty unless the kernel has a convolution or dot.
+  // The tile that covers the whole iteration space: sizes in memory order, most major first, the
+  // two most minor ones in native tiles. The kernel part is empty unless there is a convolution or
+  // dot.
   [[nodiscard]] TileConfig full_tile() const;
   // Valid tiles, at most `limit`, in a deterministic order.
   [[nodiscard]] std::vector<TileConfig> tiles(std::size_t limit = 4096,
                                               TileSet set = TileSet::kLadder) const;
-  // How many TileSet::kAll has without a limit, valid or not; 0 without tiles.
+  // Size of TileSet::kAll without a limit, feasible or not; 0 if the kernel has no tiles.
   [[nodiscard]] double count_all_tiles() const;
 
-  // What is wrong with how the tile is written, whatever its sizes; empty: nothing. A kernel
-  // without tiles has none.
+  // Why the tile is malformed for this kernel, whatever its sizes; empty if it is well formed.
+  // Never empty for a kernel without tiles.
   [[nodiscard]] std::string misfit(const TileConfig& tile) const;
-  // Why the tile cannot run, misfits included; empty when it can.
+  // Why the tile cannot run (malformed tiles included); empty if it can.
   [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const;
-  // Time alone; the hot path of ranking: no allocation, but where a power limit binds. Infinity
-  // when infeasible.
+  // Time only: the hot path of ranking. Allocates only where a power limit binds. Infinity if the
+  // tile cannot run.
   [[nodiscard]] Seconds time(const TileConfig& tile) const;
-  // Of each tile the same, in seconds; faster where neighbours differ in stages and warps alone.
+  // The same for many tiles, in seconds; faster when neighbours differ only in stages and warps.
   [[nodiscard]] std::vector<double> times_s(std::span<const TileConfig> tiles) const;
   [[nodiscard]] std::variant<Estimate, Infeasible> estimate(const TileConfig& tile) const;
-  // The tile a dump of a TPU states, whether it fits by our footprint or not: the compiler ran it.
+  // The tile stated in a TPU compiler dump, even if it exceeds our footprint estimate: it did run.
   [[nodiscard]] std::optional<TileConfig> compiler_tile() const;
-  // With the compiler's tile if there is one, else the best of tiles().
+  // Uses the compiler's tile if there is one, else the best of tiles().
   [[nodiscard]] Estimate estimate_best() const;
-  // What each resource adds to the time of an answer of this analysis (analytical/shapley.h): adds
-  // up to Estimate::time. Takes up to 4,096 times as long as the estimate.
+  // Contribution of each resource to the time of `answer` (analytical/shapley.h); sums to
+  // Estimate::time. Costs up to 4,096 times as much as the estimate.
   [[nodiscard]] BoundVector attributed_time(const Estimate& answer) const;
 
  private:

@@ -14,10 +14,10 @@ namespace tilecast::analytical {
 namespace {
 
 constexpr std::size_t kCandidates = 16384;
-constexpr std::size_t kTimedTogether = 16;  // of those
+constexpr std::size_t kTimedTogether = 16;  // tiles per batch
 
-// Candidates come with the fewest iterations first, and no iteration is faster than the model's
-// least: once that alone takes longer than the best, the rest cannot win.
+// Candidates are sorted by iterations, and no iteration is shorter than the model's minimum, so the
+// search stops when that minimum alone exceeds the best time.
 std::optional<TileConfig> fastest(const TileModel& model, std::span<const TileConfig> candidates) {
   const double least_s = model.least_iteration_s();
   double best = std::numeric_limits<double>::infinity();

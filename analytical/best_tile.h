@@ -1,4 +1,4 @@
-// Which tile a compiler is taken to choose for a kernel, and what it takes then.
+// Chooses the tile that a compiler is assumed to use for a kernel.
 #pragma once
 
 #include <memory>
@@ -7,16 +7,16 @@
 
 namespace tilecast::analytical {
 
-// The model of the way in which the device runs kernels that have tiles. Both must outlive it.
+// The tile model for the device's kind of execution. `kernel` and `device` must outlive it.
 [[nodiscard]] std::unique_ptr<const TileModel> tile_model(const ir::Kernel& kernel,
                                                           const hwdesc::Device& device);
 
 struct ChosenTile {
   TileConfig tile;
-  bool fits = true;  // false: no tile does, and this one spills least
+  bool fits = true;  // false: no candidate fits; this one needs the least memory
 };
 
-// The fastest of the candidates that fit.
+// The fastest candidate that fits.
 [[nodiscard]] ChosenTile best_tile(const TileModel& model);
 
 }  // namespace tilecast::analytical

@@ -7,12 +7,12 @@
 namespace tilecast::analytical {
 namespace {
 
-// What a step of the contraction costs, for one element type; cycles of the core's clock.
+// Throughputs of the core for one element type; cycles of the core's clock.
 struct Core {
-  double lanes = 1, pipes = 1;  // of a vector; multiply-adds of vectors per cycle
+  double lanes = 1, pipes = 1;  // per vector; vector multiply-adds per cycle
   double load_ports = 1, store_ports = 1, latency = 1;
   double vector_bytes = 4;
-  double far_bytes_per_cycle = 1, far_run_bytes = 0;  // of the cache behind the innermost
+  double far_bytes_per_cycle = 1, far_run_bytes = 0;  // the cache behind the innermost
   double outside = 0;
 
   [[nodiscard]] double block(double rows, double vectors, double depth) const {
@@ -42,8 +42,8 @@ Core core_of(const hwdesc::Device& device, double peak, double outside) {
   return core;
 }
 
-// Vectors along the depth: four columns share a load of the row; what is left over goes one by one,
-// or as a vector that is filled up.
+// Vectors along the depth: four columns share each load of the row; the remainder runs element by
+// element or as one padded vector.
 double skinny_cycles(const ProductSizes& sizes, const Core& core) {
   const double vectors = std::floor(sizes.depth / core.lanes);
   const double rest = sizes.depth - vectors * core.lanes;
@@ -54,8 +54,8 @@ double skinny_cycles(const ProductSizes& sizes, const Core& core) {
   return sizes.rows * sizes.columns * per_column;
 }
 
-// The blocks of one panel of `vectors` vectors; rows that fill no block go one by one, or as a
-// whole block where that is cheaper.
+// One panel of `vectors` vectors; leftover rows run one by one or as one padded block, whichever is
+// cheaper.
 double panel_cycles(double vectors, const ProductSizes& sizes, const Core& core) {
   const double together = vectors > 1 ? 4 : 8;
   const double blocks = std::floor(sizes.rows / together);
@@ -65,7 +65,7 @@ double panel_cycles(double vectors, const ProductSizes& sizes, const Core& core)
          (singles > 0 ? std::min(block, singles * core.block(1, vectors, sizes.depth)) : 0);
 }
 
-// Panels of four vectors; the rest as panels of two and one, or in one of four.
+// Panels of four vectors; the remainder as panels of two and one, or as one padded panel of four.
 double panels_cycles(const ProductSizes& sizes, const Core& core) {
   const double all = std::ceil(sizes.columns / core.lanes);
   const double fours = std::floor(all / 4);

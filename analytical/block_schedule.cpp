@@ -12,25 +12,25 @@
 namespace tilecast::analytical {
 namespace {
 
-constexpr double kLanes = 32;            // that read together; threads of most warps
-constexpr double kRegisterBytes = 4;     // of a thread
-constexpr double kInstructionRows = 16;  // of a matrix instruction (mma.m16n8k16)
-constexpr double kRegisterGranule = 8;   // registers are given out in eights
-constexpr double kCopyBytes = 16;        // of an asynchronous copy of a thread
-constexpr double kMostBlocks = 32;       // of a worker, whatever they need
+constexpr double kLanes = 32;            // that read together; threads per warp on most machines
+constexpr double kRegisterBytes = 4;     // per register
+constexpr double kInstructionRows = 16;  // per matrix instruction (mma.m16n8k16)
+constexpr double kRegisterGranule = 8;   // registers are allocated in eights
+constexpr double kCopyBytes = 16;        // per asynchronous copy of a thread
+constexpr double kMostBlocks = 32;       // per worker, whatever they need
 constexpr double kCopyInstructions = 3;  // the copy and its addresses
 constexpr double kRegisterStages = 2;
 constexpr double kLaneLatency = 4;  // cycles until a multiply-add's result can be used (Volta on)
 
-// What one warp computes and reads. A matrix unit takes whole instructions of a slice of the depth;
-// lanes take one multiply-add of each thread for each of its results and step of the depth.
+// What one warp computes and reads. A matrix unit takes whole instructions per slice of the depth;
+// lanes take one multiply-add per thread, result and depth step.
 struct WarpTile {
   WarpGrid grid;
-  double rows, columns;          // of the warp
-  double slice_depth, slices;    // of the depth
-  double instructions, fetches;  // of a slice
-  double operand_registers;      // of a thread: one slice of both operands
-  double reads;                  // of all its lanes in a slice: elements, what passes twice twice
+  double rows, columns;          // per warp
+  double slice_depth, slices;    // depth is cut into these
+  double instructions, fetches;  // per slice
+  double operand_registers;      // per thread: one slice of both operands
+  double reads;                  // elements per slice, all lanes; repeated passes counted
 
   WarpTile(const BlockSchedule& schedule, const hwdesc::Device& device)
       : grid(warp_grid(schedule)),
@@ -60,17 +60,18 @@ struct WarpTile {
   }
   void split_over_lanes() {
     slice_depth = 1;
-    const double results = std::max(1.0, rows * columns / kLanes);  // of a thread
+    const double results = std::max(1.0, rows * columns / kLanes);  // per thread
     const double side = std::min(std::sqrt(results), std::max(rows, 1.0));
     instructions = results;
     operand_registers = side + results / side;
     fetches = operand_registers * kRegisterBytes / kCopyBytes;
     reads = kLanes * operand_registers;
   }
-  // Each thread's results are a box of neighbours. Of `size` elements a side, in loads of `vector`:
-  // loads of 16 bytes pass eight lanes at a time, and lanes apart by `size` may meet in one bank.
+  // Each thread computes a box of neighbouring results. Elements that pass for loads of `vector`
+  // elements over `size` elements per thread: 16-byte loads pass eight lanes at a time, and lanes
+  // `size` apart may hit the same bank.
   static double passing(double size, double vector, double distinct_lanes) {
-    const double lanes = kLanes / vector;  // that pass together
+    const double lanes = kLanes / vector;  // passing together
     const double clash = std::min(distinct_lanes, lanes) * size / kLanes;
     return kLanes * size * std::max(1.0, clash);
   }
@@ -98,7 +99,7 @@ struct WarpTile {
   }
 };
 
-// What a step copies to the worker's memory.
+// Bytes copied to the worker's memory per step.
 double step_bytes(const BlockSchedule& schedule) {
   if (schedule.direct) return 0;
   if (schedule.windows.reads > 0) return schedule.windows.bytes;
@@ -126,7 +127,7 @@ BlockOccupancy occupancy_of(const BlockSchedule& schedule, const WarpTile& warp,
   const hwdesc::Multiplexing& worker = device.multiplexing;
   const double wanted = registers_wanted(schedule, warp);
   double most = kMostRegisters;
-  if (schedule.threads.rows > 0) {  // the compiler knows the block and lets one fit
+  if (schedule.threads.rows > 0) {  // the compiler limits registers so that one block fits
     const double threads = schedule.lanes * schedule.warps;
     const double fit = worker.registers_per_worker.value / kRegisterBytes / threads;
     most = std::min(most, std::floor(fit / kRegisterGranule) * kRegisterGranule);
@@ -148,7 +149,7 @@ BlockOccupancy occupancy_of(const BlockSchedule& schedule, const WarpTile& warp,
   return held;
 }
 
-// Bytes a second that the load unit of a worker brings from the core's cache.
+// Bytes per second that a worker's load unit brings from the core's cache.
 double load_rate(const hwdesc::Device& device) {
   return device.vector.load_ports * static_cast<double>(device.vector.lanes) * kRegisterBytes *
          device.clock.value;
@@ -159,7 +160,7 @@ double cache_latency_s(const hwdesc::Device& device) {
   return (cache != nullptr ? *cache : device.main_memory()).latency.value;
 }
 
-// Loads and stores of them that a thread does in a step.
+// Loads and stores of results kept in memory, per thread and step.
 double results_in_memory(const BlockSchedule& schedule, const WarpTile& warp) {
   return schedule.windows.results_in_memory ? 2 * warp.slices * warp.instructions : 0;
 }
@@ -180,7 +181,8 @@ BlockStep step_of(const BlockSchedule& schedule, const WarpTile& warp, double sp
     step.matrix_s *=
         schedule.lanes * schedule.warps / (schedule.threads.rows * schedule.threads.columns);
   }
-  // Lanes read 16 bytes each, eight lanes at a time: what several read alike passes again.
+  // Lanes read 16 bytes each, eight lanes at a time; data that several groups read passes
+  // repeatedly.
   const double lines = schedule.on_lanes
                            ? schedule.warps * schedule.lanes / kLanes * warp.reads
                            : padded_rows * warp.grid.columns + padded_columns * warp.grid.rows;

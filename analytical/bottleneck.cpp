@@ -8,7 +8,7 @@
 namespace tilecast::analytical {
 namespace {
 
-// What is busy beside main memory.
+// Resources other than main memory.
 constexpr Bound kResources[] = {Bound::kMatrix,    Bound::kVector, Bound::kTranscendental,
                                 Bound::kCrossLane, Bound::kOnChip, Bound::kNetwork};
 
@@ -29,7 +29,7 @@ std::vector<Busy> longest_first(const BoundVector& bounds, const hwdesc::Device&
   return busy;
 }
 
-// The same answer without what a pipeline adds to its resources.
+// The same answer without the latencies and overheads that a pipeline adds.
 Estimate bottleneck_of(Estimate e, const hwdesc::Device& device) {
   for (const Bound beside : {Bound::kIssue, Bound::kLatency, Bound::kFillDrain, Bound::kOverhead}) {
     e.bounds[index_of(beside)] = Seconds{0};
@@ -63,7 +63,7 @@ std::vector<std::optional<Estimate>> BottleneckModel::estimate(std::span<const K
                                                                const hwdesc::Device& device) const {
   std::vector<std::optional<Estimate>> answers;
   answers.reserve(queries.size());
-  const ir::Kernel* analysed = nullptr;  // queries about one kernel often come together
+  const ir::Kernel* analysed = nullptr;  // queries for one kernel are often adjacent
   std::optional<KernelAnalysis> analysis;
   for (const KernelQuery& query : queries) {
     if (analysed != &query.kernel) {

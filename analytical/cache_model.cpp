@@ -11,21 +11,21 @@
 namespace tilecast::analytical {
 namespace {
 
-// Share of a window that a prefetcher has fetched when the tile before is done: it stops at the end
-// of the page, which lies anywhere behind: the mean of min(1, u / window) for u in [0, page].
+// Share of a window already prefetched when the previous tile is done. The prefetcher stops at a
+// page end, which is uniformly distributed: the mean of min(1, u / window) for u in [0, page].
 double prefetched_share(double window_bytes, double page_bytes) {
   if (page_bytes <= 0) return 0;
   const double pages = window_bytes / page_bytes;
   return pages <= 1 ? 1 - pages / 2 : 1 / (2 * pages);
 }
 
-// The innermost cache's line: what a load of an array moves at least.
+// The innermost cache's line: the least a load of an array moves.
 double line_bytes(const hwdesc::Device& device) {
   return device.main_memory().granule.value;
 }
 
-// Arrays begin where pages do, so the windows of all streams meet in the same sets: each takes a
-// way of the innermost cache from what was packed.
+// Arrays begin at page boundaries, so the windows of all streams compete for the same sets: each
+// takes one way of the innermost cache from the packed data.
 double packed_capacity(const hwdesc::Device& device, std::size_t streams) {
   const hwdesc::MemoryLevel& cache = device.scratchpad();
   if (cache.ways == 0) return cache.capacity.value;
@@ -66,7 +66,7 @@ CacheModel::CacheModel(const ir::Kernel& kernel, const hwdesc::Device& device)
   page_bytes_ = device.engines.front().prefetch.value;
 }
 
-// Of a dot: which of its operands have a contracted dimension innermost in memory.
+// Records the operands of a dot and whether a contracted dimension is innermost in memory.
 void CacheModel::find_dot_operands(const ir::Kernel& kernel) {
   const ir::Op& op = kernel.op(space_.matrix->op);
   if (op.get<ir::DotAttrs>() == nullptr) return;
@@ -82,7 +82,7 @@ void CacheModel::find_dot_operands(const ir::Kernel& kernel) {
   }
 }
 
-// Groups have no loop of their own: their weights change with the rows.
+// Groups have no loop of their own: their weights change with the row loops.
 void CacheModel::step_groups_with_rows() {
   const std::uint32_t group = 1U << space_.matrix->group_loop;
   for (MemoryStream& stream : inputs_) {
@@ -116,8 +116,8 @@ CacheModel::Nest CacheModel::prepare(const TileConfig& tile, std::span<Extents> 
   footprints_.evaluate(nest.extents, groups);
   set_footprint(groups, nest);
   set_sweeps(groups, nest);
-  // Of a tile that states stages (host/c_loops.h): one load a line. The lines are those that the
-  // core's own prefetchers fetch, so that nothing is saved.
+  // A tile that states stages (host/c_loops.h) adds one prefetch instruction per line. The core's
+  // own prefetchers fetch these lines anyway, so nothing is saved.
   if (tile.stages > 1) {
     const double box = nest.packed_bytes / device_->engines.back().stages;
     nest.prefetch_s = nest.whole_tiles * box / line_bytes(*device_) * cycle_s_;
@@ -146,14 +146,14 @@ double CacheModel::outside(const Nest& nest) const {
   return repeated_miss_share(packed_capacity_, nest.packed_bytes);
 }
 
-// Multiply-adds of one iteration.
+// Seconds of the multiply-adds of one iteration.
 double CacheModel::product_s(const ProductSizes& sizes, const Nest& nest) const {
   const double cycles = product_cycles(sizes, *device_, compute_.product_type(), outside(nest));
   if (std::isfinite(cycles)) return cycles * cycle_s_;
   return compute_.vector_matrix_cycles(nest.extents) * cycle_s_;
 }
 
-// Operands that lie against the order of the product's loops are transposed while they are packed.
+// Elements that must be transposed during packing because their layout opposes the product's loops.
 double CacheModel::transposed_elements(const ProductSizes& sizes, std::span<const Extents> groups,
                                        std::span<const double> times) const {
   double elements = 0;
@@ -168,7 +168,7 @@ double CacheModel::transposed_elements(const ProductSizes& sizes, std::span<cons
   return elements;
 }
 
-// The way that takes least, what it transposes included.
+// The variant with the least time, transposing included.
 CacheModel::ProductCost CacheModel::cheapest_product(const Nest& nest,
                                                      std::span<const Extents> groups,
                                                      std::span<const double> times) const {
@@ -182,7 +182,8 @@ CacheModel::ProductCost CacheModel::cheapest_product(const Nest& nest,
   return best;
 }
 
-// How often each group's region is computed: once per step of the innermost loop that moves it.
+// How often each group's region is computed: once per step of the innermost loop that moves it and
+// of all loops outside that.
 void CacheModel::count_evaluations(const Nest& nest, std::span<double> times) const {
   for (std::size_t g = 0; g < times.size(); ++g) {
     const std::uint32_t loops = footprints_.groups()[g].loops;
@@ -195,8 +196,8 @@ void CacheModel::count_evaluations(const Nest& nest, std::span<double> times) co
   }
 }
 
-// Returns the seconds of the loops that end in stores, less what moves between lanes: that makes
-// the stores itself.
+// Returns the time of the loops that end in stores, without cross-lane moves, which store by
+// themselves.
 double CacheModel::add_compute(const Nest& nest, std::span<const Extents> groups,
                                PerBound& parts) const {
   const auto add = [&](UnitCycles cycles) {
@@ -229,7 +230,7 @@ PerBound CacheModel::parts(const Nest& nest, std::span<const Extents> groups,
   const double share = std::ceil(results / workers_) / results;  // of the busiest core
   for (double& part : parts) part *= share;
   parts[index_of(kHbmRead)] += moved.memory_s;
-  // The loop that makes a result stores it: of both only the longer shows.
+  // The loop that computes a result stores it: only the longer of the two counts.
   parts[index_of(kHbmWrite)] += std::max(0.0, moved.store_s - finish_s * share);
   parts[index_of(kOnChip)] += moved.caches_s;
   parts[index_of(kIssue)] += (moved.issue_s + nest.prefetch_s) * share;
@@ -240,8 +241,8 @@ PerBound CacheModel::parts(const Nest& nest, std::span<const Extents> groups,
   return parts;
 }
 
-// Prefetchers run on into the next tile while the core works, and its stores drain beside the next
-// loads: as far as that goes the longer of memory and core counts, not their sum.
+// Prefetchers run ahead into the next tile while the core works, and stores drain during the next
+// loads: for that share the longer of memory and core counts, not their sum.
 void CacheModel::hide_behind_prefetch(const Nest& nest, const Traffic& moved,
                                       PerBound& parts) const {
   using enum Bound;
@@ -252,7 +253,7 @@ void CacheModel::hide_behind_prefetch(const Nest& nest, const Traffic& moved,
   for (const std::size_t b : kMemory) in_turn += parts[b];
   core -= in_turn;
   const double together = moved.memory_s + moved.store_s - moved.beside_s;
-  // Nothing comes before the first tile of a core.
+  // The first tile of a core is not prefetched.
   const double results = std::ceil(nest.results);
   const double of_core = std::ceil(results / workers_) * std::max(1.0, nest.whole_tiles / results);
   const double ahead = (1 - 1 / of_core) * prefetched_share(moved.window_bytes, page_bytes_);
@@ -282,8 +283,7 @@ double CacheModel::time_s(const TileConfig& tile) const {
   return sum_of_parts(parts(nest, groups, traffic(nest, groups)), 0).total_s;
 }
 
-// A tile that does not fit costs no more than a slower level, which reuse.h counts: a cache keeps
-// what fits and loads the rest again.
+// A tile that does not fit only costs loads from a slower level, which reuse.h counts.
 Accounting CacheModel::account(const TileConfig& tile, BoundMask removed) const {
   if (tile.unroll > 0) {
     Accounting accounting = sum_of_parts(as_loops_->parts(tile), removed);

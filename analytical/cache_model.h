@@ -1,32 +1,33 @@
-// The model of processor cores with caches: one kernel, one tile. Every step is the core's own.
+// The model of processor cores with caches: one kernel, one tile. The core executes every step
+// itself.
 //
-// Tile by tile a core packs the operands that moved into a scratchpad its caches hold, computes
-// there, and stores what is finished. No engine moves data beside it, so there are no periods for
-// pipeline.h to bound: the parts add up, but for stores, which go on while the loop that makes them
-// computes, and for what prefetchers and the store queue do beside the core:
+// For each tile a core packs the moved operands into a scratchpad that its caches hold, computes
+// there and stores finished results. No engine moves data in parallel, so pipeline.h does not
+// apply: the parts add up. Two things overlap: stores with the loop that computes them, and
+// prefetchers and the store queue with the core:
 //
 //   memory = sum over operands loaded from there (loads * load_s) + stores
 //   core   = sum over operands and caches (loads * load_s) + iterations * (use_s + overhead)
-//   T = launch + (1 - a) * (memory + core - stores hidden by the loop that makes them)
-//              + a * max(memory side by side, core)
+//   T = launch + (1 - a) * (memory + core - stores hidden by the loop that computes them)
+//              + a * max(memory with reads and writes overlapped, core)
 //
 //   load_s(level) = setup + max over the levels it passes ((bytes + runs * run cost) / bandwidth)
 //                   + scratchpad
 //
-// a: share of a tile's window that a prefetcher has fetched when the tile before is done. It stops
-// at the end of a page (Intel 64 and IA-32 optimization manual, hardware prefetching), so that
-// windows of small tiles that continue each other in memory come early; none where tiles add to
-// each other's sums. Side by side: transfer.h. Loads by level: analytical/reuse.h. Memory
-// sees whole lines and long runs where neighbouring tiles continue each other while the core's
-// cache holds them; the copy sees the tile's own elements and runs. `run cost` is what starting
-// another contiguous run costs (hwdesc::TransferEngine::full_efficiency_run), at most what
-// streaming through the gap would. What is packed beyond the innermost cache is fetched to be
-// written, written back and fetched to be read; arrays, which begin where pages do, meet in the
-// same sets of that cache and take one of its ways each. Bandwidths are what a core sustains, so
-// that the prefetchers' work is in them. Tiles are shared by `multiplexing.workers` cores, which
-// together reach the bandwidth of a level. Edge tiles count as what exists of them. What a loop
-// does not move is neither loaded nor computed again. Rows that are reduced before their elements
-// are used are reduced whole, whatever the tile.
+// a: share of a tile's window already prefetched when the previous tile is done. A prefetcher stops
+// at the end of a page (Intel 64 and IA-32 optimization manual, hardware prefetching), so small
+// windows that are contiguous in memory come early; a = 0 where tiles accumulate into each other's
+// sums. Overlapped reads and writes: saved_beside_s() in transfer.h. Loads by level:
+// analytical/reuse.h. Memory sees whole lines, and long runs where neighbouring tiles are
+// contiguous while the core's cache holds them; the packing copy sees the tile's own elements and
+// runs. `run cost`: cost of starting another contiguous run
+// (hwdesc::TransferEngine::full_efficiency_run), at most that of streaming through the gap. Data
+// packed beyond the innermost cache is fetched before it is written, written back, and fetched to
+// be read. Arrays begin at page boundaries, so they compete for the same cache sets and take one
+// way each. Bandwidths are sustained ones and include the prefetchers' work. Tiles are spread over
+// `multiplexing.workers` cores, which together reach the bandwidth of a level. Edge tiles count
+// only their existing part. Values that a loop does not move are neither reloaded nor recomputed.
+// Rows that must be reduced before their elements are used are reduced whole.
 #pragma once
 
 #include "analytical/block_product.h"
@@ -55,34 +56,33 @@ class CacheModel final : public TileModel {
     double capacity = 0, run_cost_bytes = 0;
   };
   using PerLevel = std::array<double, kMaxLevels>;
-  struct Moved {          // by one load or store of a stream
+  struct Moved {          // per load or store of a stream
     double elements = 0;  // bytes
-    double vectors = 0;   // loads of the copy
-    // What a level gives or takes. Lines: shared by all tiles of a sweep that the next cache holds.
-    // Skipped: the cost of starting runs, which the tiles of a sweep that the cache after that
-    // holds continue.
+    double vectors = 0;   // vector loads of the copy
+    // Bytes per level. `lines`: shared by all tiles of a sweep that the next cache holds.
+    // `skipped`: cost of starting runs, shared by the tiles of a sweep that the cache after that
+    // holds.
     PerLevel lines{}, skipped{};
   };
-  struct Traffic {  // of the whole nest; bytes are main memory's
+  struct Traffic {  // whole nest; bytes of main memory
     double memory_s = 0, caches_s = 0, store_s = 0, issue_s = 0;
     double read_bytes = 0, write_bytes = 0;
     std::array<double, kInnerLevels> inner_bytes{};  // as Accounting::inner_bytes
-    double window_bytes = 0;                         // the largest that a tile reads
-    double beside_s = 0;  // what reads and writes save that share main memory
+    double window_bytes = 0;                         // largest window a tile reads
+    double beside_s = 0;                             // saved by overlapping reads and writes
   };
   struct Nest {  // one tile, prepared
     LoopSizes extents{};
     boost::container::small_vector<NestLoop, kMaxLoops> loops;  // innermost first
-    double tiles = 1, whole_tiles = 1;                          // all loops: edges as parts / whole
-    double results = 1;                                         // non-reduction loops only, parts
-    double row_pieces =
-        1;               // of rows whose reduction is needed before their elements: a second pass
-    bool split = false;  // a reduction is cut
+    double tiles = 1, whole_tiles = 1;  // all loops; edge tiles as fractions / as whole tiles
+    double results = 1;                 // non-reduction loops only, edge tiles as fractions
+    double row_pieces = 1;  // pieces of rows that are reduced before their elements are used
+    bool split = false;     // a reduction is cut
     double scratchpad_bytes = 0;
-    double packed_bytes = 0;  // of it what inputs are packed into
-    double prefetch_s = 0;    // instructions that fetch the boxes of later tiles
-    // By level: loops whose whole sweep it holds, from the innermost; the last one's neighbours
-    // still meet there.
+    double packed_bytes = 0;  // the part that holds packed inputs
+    double prefetch_s = 0;    // prefetch instructions for later tiles
+    // Per level: loops whose whole sweep the level holds, innermost first, and the first loop it
+    // does not hold, whose neighbouring tiles still share lines.
     std::array<std::uint32_t, kMaxLevels> swept{};
   };
   struct DotOperand {
@@ -117,19 +117,19 @@ class CacheModel final : public TileModel {
   void count_evaluations(const Nest& nest, std::span<double> times) const;
   double add_compute(const Nest& nest, std::span<const Extents> groups, PerBound& parts) const;
   void hide_behind_prefetch(const Nest& nest, const Traffic& moved, PerBound& parts) const;
-  // Seconds of each resource; they add up.
+  // Seconds per resource; they add up.
   [[nodiscard]] PerBound parts(const Nest& nest, std::span<const Extents> groups,
                                const Traffic& moved) const;
 
-  // The convolution's other form, of tiles that say how its loops are written.
+  // The convolution written as explicit loops, for tiles that set `unroll`.
   std::optional<LoopConvolution> as_loops_;
   ComputeModel compute_;
   Passes passes_;
   std::vector<MemoryStream> inputs_, outputs_;
   std::vector<DotOperand> dot_operands_;
-  std::array<bool, 2> depth_is_minor_{};  // of the operands of a dot
+  std::array<bool, 2> depth_is_minor_{};  // per operand of a dot
   std::vector<Level> levels_;             // as Device::memory
-  double packed_capacity_ = 0;            // of the innermost cache
+  double packed_capacity_ = 0;            // bytes of the innermost cache
   double overhead_s_ = 0, setup_s_ = 0, page_bytes_ = 0, workers_ = 1;
 };
 

@@ -1,4 +1,4 @@
-// CacheModel: what the loads and stores of a nest cost.
+// CacheModel: cost of the loads and stores of a nest.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,7 +14,7 @@ void CacheModel::set_sweeps(std::span<const Extents> groups, Nest& nest) const {
       touched.push_back(region_bytes(stream.array, groups[stream.group]));
     }
   }
-  std::uint32_t open = (1U << levels_.size()) - 1;  // levels that held everything so far
+  std::uint32_t open = (1U << levels_.size()) - 1;  // levels that have held everything so far
   for (const NestLoop& step : nest.loops) {
     double bytes = nest.scratchpad_bytes;
     std::size_t i = 0;
@@ -32,7 +32,8 @@ void CacheModel::set_sweeps(std::span<const Extents> groups, Nest& nest) const {
   }
 }
 
-// `sweeps`: extents of all groups by level, the loops it sweeps whole; at the end those of a tile.
+// `sweeps`: per level, extents of all groups over the loops it sweeps whole; the last entry is a
+// tile.
 CacheModel::Moved CacheModel::moved(const MemoryStream& stream, const Nest& nest,
                                     std::span<const GroupExtents> sweeps) const {
   const Extents& tile = sweeps.back()[stream.group];
@@ -62,13 +63,13 @@ CacheModel::Moved CacheModel::moved(const MemoryStream& stream, const Nest& nest
   return moved;
 }
 
-// Packing: a vector load and a vector store for each piece of a run.
+// Seconds to pack: one vector load and one vector store per piece of a run.
 double CacheModel::copy_s(const Moved& moved) const {
   const hwdesc::VectorUnit& vector = device_->vector;
   return moved.vectors / std::min(vector.load_ports, vector.store_ports) * cycle_s_ / workers_;
 }
 
-// Through all levels from `level` inwards, at their rates of reading or writing.
+// Seconds through all levels from `level` inwards, at their read or write rates.
 double CacheModel::through_s(const Moved& moved, std::size_t level, double Level::*rate) const {
   double longest = copy_s(moved);
   for (std::size_t l = level; l + 1 < levels_.size(); ++l) {
@@ -92,7 +93,7 @@ CacheModel::Traffic CacheModel::traffic(const Nest& nest, std::span<const Extent
   boost::container::small_vector<GroupExtents, kMaxLevels> sweeps(levels_.size() + 1);
   evaluate_sweeps(nest, groups.size(), {sweeps.data(), sweeps.size()});
   const Level& behind = levels_[levels_.size() - 2];
-  // Per byte: a line is fetched to be written, written back, and fetched to be read.
+  // Per byte: a line is fetched before it is written, written back, and fetched to be read.
   const double spilled_s = outside(nest) * (1 / behind.write + 2 / behind.read);
   Traffic sum;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -125,8 +126,8 @@ CacheModel::Traffic CacheModel::traffic(const Nest& nest, std::span<const Extent
   return sum;
 }
 
-// The largest window that a tile reads; without end where the next tile does not go on in memory
-// where one ends, or waits for the sums of this one.
+// The largest window that a tile reads. Infinite if the next tile is not contiguous in memory, or
+// waits for the sums of this one.
 double CacheModel::window_of_streams(const Nest& nest, std::span<const Extents> groups,
                                      std::span<const LoadsFrom> loads) const {
   constexpr double kEndless = std::numeric_limits<double>::infinity();
@@ -151,7 +152,7 @@ double CacheModel::window_of_streams(const Nest& nest, std::span<const Extents> 
   return window;
 }
 
-// By level the extents of all groups with the loops it sweeps whole; at the end those of a tile.
+// Fills `sweeps` as moved() takes them.
 void CacheModel::evaluate_sweeps(const Nest& nest, std::size_t groups,
                                  std::span<GroupExtents> sweeps) const {
   for (std::size_t l = 0; l < sweeps.size(); ++l) {
