@@ -50,9 +50,9 @@ Pattern require_pattern(Opcode opcode) {
   return *pattern;
 }
 
-// Devices of a group on their chips.
+// How the devices of a group fill chips.
 struct DeviceGroup {
-  double cores = 1;  // of the group on one chip
+  double cores = 1;  // of the group, per chip
   std::int64_t chips = 1;
 };
 
@@ -62,13 +62,13 @@ DeviceGroup locate(std::int64_t devices, const hwdesc::Device& device) {
   return {static_cast<double>(cores), devices < 1 ? 1 : (devices - 1) / cores + 1};
 }
 
-// Bytes that one chip sends or shares; see the header.
+// Bytes that one chip sends or shares, P in the header.
 double chip_payload(Pattern pattern, Bytes payload, const DeviceGroup& group) {
   const bool shared = pattern != Pattern::kAllToAll && pattern != Pattern::kPermute;
   return payload.value * (shared ? 1.0 : group.cores);
 }
 
-// Reading operands and writing results in main memory.
+// Seconds to read operands and write results in main memory.
 double local_s(Pattern pattern, double payload, std::int64_t devices, const MemoryPath& memory) {
   const double part = payload / static_cast<double>(std::max<std::int64_t>(1, devices));
   const double read = pattern == Pattern::kAllGather ? part : payload;
@@ -103,11 +103,11 @@ void require_links(Opcode opcode, std::int64_t group_size, const hwdesc::Device&
               " devices; add an interconnect block to the device file");
 }
 
-// Main memory's part, on the way of everything.
+// Time spent in main memory.
 struct MemoryPart {
   MemoryPath path;
   double local = 0;     // operands and results
-  double exchange = 0;  // between the cores of a chip, before
+  double exchange = 0;  // between the cores of a chip, beforehand
 };
 
 MemoryPart memory_part(Pattern pattern, Bytes payload, std::int64_t devices, double cores,
@@ -154,7 +154,7 @@ CollectiveTime time_at(Opcode opcode, Bytes payload, const Place& place,
   }
   require_links(opcode, place.devices, device);
   const Network network = network_of(device, place);
-  // The chip's other cores are in other groups, on the same links.
+  // The chip's other cores belong to other groups on the same links.
   const double groups = std::max(1.0, std::max(1, device.cores_per_chip) / place.cores);
   const double bytes =
       groups * chip_payload(pattern, payload, {place.cores, place.chips * place.slices});
@@ -193,7 +193,7 @@ CollectiveTime permute_time(Opcode opcode, Bytes payload, const PermutePlace& pl
                    std::move(algorithm));
 }
 
-// Send and receive name no devices: one neighbour.
+// Send and receive name no devices: assumed to reach a neighbour.
 bool is_to_neighbour(Opcode opcode) {
   return opcode == Opcode::kSend || opcode == Opcode::kRecv;
 }
@@ -239,7 +239,7 @@ CollectiveTime collective_time(const ir::Kernel& kernel, const hwdesc::Device& d
 
 namespace {
 
-// Of a chip's payload, what it must send.
+// The share of a chip's payload that must leave it.
 double sent_share(Pattern pattern, double chips) {
   const bool whole = pattern == Pattern::kBroadcast || pattern == Pattern::kPermute;
   return (pattern == Pattern::kAllReduce ? 2 : 1) * (whole ? 1 : 1 - 1 / chips);
@@ -249,7 +249,8 @@ double all_links(const hwdesc::Device& device) {
   return device.interconnect->link_bandwidth.value * device.interconnect->links;
 }
 
-// Of one group on a slice; the network's part of each chip counts where the group needs it.
+// Lower bound for one group on a slice; a chip's share of the network adds to its links if the
+// group crosses slices.
 Seconds bound_at(Pattern pattern, Bytes payload, const Place& place, const hwdesc::Device& device) {
   const std::int64_t chips = place.chips * place.slices;
   if (chips <= 1) return Seconds{0};

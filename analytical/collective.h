@@ -1,49 +1,48 @@
-// Time of operations that cross devices: alpha-beta models on the described links.
+// Time of collective operations: alpha-beta models on the described links.
 //
-// alpha = latency of one hop, and of reading main memory before it and writing it after; beta = 1 /
-// egress, egress = links in use x one-way link bandwidth. n devices (cores) of a group sit on c
-// chips, filling each chip: cores of a chip exchange through main memory first and share the chip's
-// links. V = payload of one device, P = what a chip sends of it (V where cores of a chip can share
-// the traffic, else V x cores).
+// alpha = latency of one hop, plus reading main memory before it and writing it after; beta = 1 /
+// egress, egress = links in use x one-way link bandwidth. A group of n devices (cores) fills c
+// chips one after the other; cores of a chip first exchange through main memory and share the
+// chip's links. V = payload per device, P = bytes a chip sends of it (V where cores of a chip can
+// share the traffic, else V x cores).
 //
 //   all-reduce          2 P (c-1)/c beta       2 s alpha    bandwidth-optimal ring [PY]; halving
 //   all-gather,                                             and doubling on a switch [TRG]
 //   reduce-scatter      P (c-1)/c beta         s alpha      [TRG]
-//   all-to-all          max_d P floor(d^2/4)/d beta_d       shortest ways on each ring of d chips
+//   all-to-all          max_d P floor(d^2/4)/d beta_d       shortest paths on each ring of d chips
 //                       (switch: P (c-1)/c beta)   s/2 alpha
 //   broadcast           P beta                 s/2 alpha    pipelined [PY]
 //   permute, send       P / link               alpha        neighbours; all links on a switch
 //
-// s, the steps: ring c-1; torus sum of (d-1) over its dimensions d; switch ceil(log2 c).
-// A torus is as square as c's divisors allow. Its dimensions of at least `wraps_from` chips are
-// rings, one per dimension in parallel on parts of the data, so that all their links are busy. A
-// shorter one is a line (in a ring of two both ways lead to the same chip): one of its two links is
-// in use, and lines run one after another, of r chips in rings and l in lines
+// Steps s: ring c-1; torus the sum of (d-1) over its dimensions d; switch ceil(log2 c). A torus is
+// as square as the divisors of c allow. Its dimensions of at least `wraps_from` chips are rings;
+// each works on its own part of the data in parallel, so all their links are busy. A shorter
+// dimension is a line (in a ring of two both directions lead to the same chip) and uses one of its
+// two links. Lines run one after another. With r chips in rings and l in lines:
 //
 //   all-gather          P (r-1)/r beta + P/r (l-1)/l beta_line    an all-reduce twice that
 //   all-to-all          at least P (c-1)/c beta_line              one message after another
 //
-// On a described slice (hwdesc/slice.h) the groups are placed by their devices' numbers
-// (analytical/slice_groups.h) and the slowest counts. A side with stride s passes s links a step,
-// at 1/s of the rate. A group on S slices of c chips of its own in each, N = a chip's share of its
-// host's network, does in turn what is described above within the slice (an all-reduce: the
-// reduce-scatter before, the all-gather after) and across slices, as on a switch [CDO]
+// On a described slice (hwdesc/slice.h) groups are placed by their device numbers
+// (analytical/slice_groups.h) and the slowest group counts. A side with stride s passes s links per
+// step at 1/s of the rate. A group on S slices, with c chips in each and N = a chip's share of its
+// host's network, first runs the algorithm above within each slice (for an all-reduce the
+// reduce-scatter before and the all-gather after), and across slices as on a switch:
 //
 //   all-reduce          2 P/c (S-1)/S / N      2 ceil(log2 S) alpha_N    all-gather half of it
 //   all-to-all          P (S-1)/S / N          alpha_N
 //   broadcast           P/c / N                ceil(log2 S) alpha_N      scatter, then gather
 //
-// A group that is no rectangle is a ring in one direction over links that carry k of its messages:
-// P (c-1)/c k / link, (c-1) steps (all-reduce twice that; all-to-all P (c-1)/2 k / link). A permute
-// takes shortest ways, one dimension after another: P k / link.
+// A group that is not a rectangle is a one-directional ring over links that carry k of its
+// messages: P (c-1)/c k / link, (c-1) steps (all-reduce twice that; all-to-all P (c-1)/2 k / link).
+// A permute takes shortest paths, one dimension after another: P k / link.
 //
-// Seen on the 2 x 2 slice of a TPU v5p: an all-gather at 100.0 GB/s and an all-to-all at 99.6 GB/s
-// of those P (c-1)/c, all-reduces of 4 KB and less in 6.6 us (n = 4).
-// Network traffic overlaps the reading of operands and writing of results in main memory; the
-// slower of the two is the bandwidth part. time = bandwidth part + latency part.
-// [TRG] Thakur, Rabenseifner, Gropp, Optimization of Collective Communication Operations in MPICH,
-// IJHPCA 19(1), 2005. [PY] Patarasuk, Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters
-// of Workstations, JPDC 69(2), 2009.
+// Checked on a 2 x 2 slice of TPU v5p: all-gather at 100.0 GB/s and all-to-all at 99.6 GB/s of P
+// (c-1)/c; all-reduces of up to 4 KB take 6.6 us (n = 4). Network traffic overlaps with reading
+// operands and writing results in main memory; the slower of the two is the bandwidth part. time =
+// bandwidth part + latency part. [TRG] Thakur, Rabenseifner, Gropp, Optimization of Collective
+// Communication Operations in MPICH, IJHPCA 19(1), 2005. [PY] Patarasuk, Yuan, Bandwidth Optimal
+// All-reduce Algorithms for Clusters of Workstations, JPDC 69(2), 2009.
 #pragma once
 
 #include <cstdint>
@@ -60,32 +59,33 @@ struct CollectiveTime {
   std::string algorithm;  // "all-reduce on torus2d 4x8", "local"
 };
 
-// `payload`: bytes on one device; of the result for all-gather and broadcast, else of the operands.
-// Throws Error when the group needs links and the device describes none, or an unknown topology,
-// and for an opcode that is no collective.
+// `payload`: bytes per device; of the result for all-gather and broadcast, else of the operands.
+// Throws Error if the group needs links and the device describes none or an unknown topology, or if
+// the opcode is not a collective.
 [[nodiscard]] CollectiveTime collective_time(ir::Opcode opcode, Bytes payload,
                                              std::int64_t group_size, const hwdesc::Device& device);
 [[nodiscard]] CollectiveTime collective_time(const ir::Kernel& kernel,
                                              const hwdesc::Device& device);
 
-// No algorithm is faster: what must leave a chip, over all its links at once, without latency.
-// 0 when the device describes no links.
+// Lower bound for any algorithm: what must leave a chip, over all its links at once, without
+// latency. 0 if the device describes no links.
 [[nodiscard]] Seconds collective_lower_bound(ir::Opcode opcode, Bytes payload,
                                              std::int64_t group_size, const hwdesc::Device& device);
 enum class PayloadSize { kPadded, kUnpadded };
 [[nodiscard]] Seconds collective_lower_bound(const ir::Kernel& kernel, PayloadSize size,
                                              const hwdesc::Device& device);
 
-// What is left of a collective that earlier kernels ran beside, in the kernel that is given its
-// sync flags S(2): a hop (1.48 to 1.54 us in five of six such kernels of a TPU v5p; the sixth had
-// to wait). nullopt for other kernels.
+// Remaining time of a collective that overlapped with earlier kernels, charged to the kernel that
+// receives its sync flags S(2): one hop (1.48 to 1.54 us in five of six such kernels of a TPU v5p;
+// the sixth had to wait). nullopt for other kernels.
 [[nodiscard]] std::optional<Seconds> running_collective_end(const ir::Kernel& kernel,
                                                             const hwdesc::Device& device);
 
-// The collective of a kernel (also inside an async-start or a fusion), or nullptr. Beside a product
-// the network works alongside: the time of the kernel is the product's.
+// The collective of a kernel (also inside an async-start or a fusion), or nullptr. Also nullptr
+// next to a product: the network then overlaps, and the kernel takes the product's time.
 [[nodiscard]] const ir::Op* collective_op(const ir::Kernel& kernel);
-// Its opcode, or the kernel's; an all-reduce of which the kernel keeps a slice is a reduce-scatter.
+// Opcode of the collective, else the kernel's; an all-reduce of which the kernel keeps a slice is a
+// reduce-scatter.
 [[nodiscard]] ir::Opcode crossing_opcode(const ir::Kernel& kernel);
 [[nodiscard]] Bytes collective_payload(const ir::Kernel& kernel, PayloadSize size);
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kMaxSide = 1 << 16;  // bounds the search for divisors
 
-// Sizes of the rings of a torus, as square as the divisors of `chips` allow, smallest first.
+// Sides of a torus as square as the divisors of `chips` allow, smallest first.
 std::vector<std::int64_t> torus_dims(std::int64_t chips, int dimensions) {
   std::vector<std::int64_t> dims;
   for (int left = dimensions; left > 1; --left) {
@@ -50,7 +50,7 @@ Network switch_network(const hwdesc::Interconnect& net, std::int64_t chips) {
   return n;
 }
 
-// Rings work at once, so the slowest sets their pace.
+// Rings work in parallel, so the slowest sets their pace.
 Network mesh_network(const hwdesc::Interconnect& net, std::vector<Side> sides) {
   Network n;
   n.link = net.link_bandwidth.value * net.efficiency;
@@ -73,7 +73,7 @@ Network mesh_network(const hwdesc::Interconnect& net, std::vector<Side> sides) {
   return n;
 }
 
-// Of an all-gather: rings at once, then the lines.
+// Seconds of an all-gather: all rings in parallel, then the lines.
 double gather_s(const Network& n, double bytes) {
   const double rings = n.in_rings > 1 ? bytes * (1 - 1 / n.in_rings) / n.egress : 0;
   const double left = bytes / n.in_rings;
@@ -99,7 +99,7 @@ double all_to_all_s(const Network& n, double bytes, double share) {
   return slowest;
 }
 
-// Messages between slices: [TRG] on a switch. Each chip holds 1 / chips of what its slice shares.
+// Cost between slices: [TRG] on a switch. Each chip holds 1 / chips of what its slice shares.
 AlphaBeta across_slices(Pattern pattern, double bytes, const Place& place, const Network& n) {
   const double share = 1 - 1 / static_cast<double>(place.slices);
   const double part = bytes / static_cast<double>(place.chips);
@@ -116,7 +116,7 @@ AlphaBeta across_slices(Pattern pattern, double bytes, const Place& place, const
   }
 }
 
-// A ring in one direction over the chips in order; see Place::odd.
+// A one-directional ring over the chips in order; see Place::odd.
 AlphaBeta odd_cost(Pattern pattern, double bytes, const Place& place, const Network& n) {
   const auto c = static_cast<double>(place.chips);
   const Routes& routes = *place.odd;

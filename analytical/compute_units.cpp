@@ -14,7 +14,7 @@ double ceil_ratio(double a, double b) {
   return base::ceil(a / b);
 }
 
-// Marks the ops whose results the anchor needs.
+// Marks the anchor and the ops it depends on.
 std::vector<bool> ancestors_of(const ir::Kernel& kernel, OpId anchor) {
   std::vector<bool> needed(kernel.ops().size(), false);
   if (!anchor.valid()) return needed;
@@ -26,7 +26,8 @@ std::vector<bool> ancestors_of(const ir::Kernel& kernel, OpId anchor) {
   return needed;
 }
 
-// Kernel positions that share one weight block because each fills only part of the array's rows.
+// Weight blocks for `positions` kernel positions, where several share a block because each fills
+// only part of the array's rows.
 double packed_positions(double positions, double contraction, double rows) {
   const double per_block = base::floor(rows / std::max(contraction, 1.0));
   return per_block > 1 && positions > 1 ? ceil_ratio(positions, per_block) : positions;
@@ -100,8 +101,8 @@ ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& devic
   if (space.matrix) set_matrix(kernel);
 }
 
-// Operands that the unit does not take as they are pass the vector unit, an operation an element;
-// those of a description with a `convert-` of their type are counted where they are loaded.
+// Operands that the unit cannot take as they are cost one vector operation per element; types with
+// a `convert-` entry are counted where they are loaded.
 void ComputeModel::add_widening(const ir::Kernel& kernel, const Footprints& footprints,
                                 std::vector<ElementWork>& work) const {
   if (!type_.on_unit()) return;
@@ -129,7 +130,7 @@ void ComputeModel::set_matrix(const ir::Kernel& kernel) {
   const ir::Op& pushed = kernel.op(operands[0]);
   double widening = 0;  // cycles to widen a row
   if (device_->native_tile.tiled && pushed.opcode == ir::Opcode::kParameter) {
-    const hwdesc::VectorUnit& vector = device_->vector;  // of one core: its registers
+    const hwdesc::VectorUnit& vector = device_->vector;  // of one core: the size of its registers
     widening = conversion_cost(pushed.shape, *device_) * static_cast<double>(unit.rows) /
                (static_cast<double>(vector.lanes * device_->native_tile.sublanes) * vector.alus *
                 vector.efficiency);
@@ -138,7 +139,7 @@ void ComputeModel::set_matrix(const ir::Kernel& kernel) {
   push_ = std::max(passes_, 1.0) / unit.rows_per_cycle + widening;
 }
 
-// From operands in the scratchpad, or the anchor's result, to what no other op needs.
+// Longest latency from operands in the scratchpad, or the anchor's result, to any op after it.
 void ComputeModel::find_chain(const ir::Kernel& kernel, const Footprints& footprints,
                               const std::vector<bool>& prologue) {
   const double vector = device_->vector.latency.value;
@@ -174,8 +175,8 @@ double ComputeModel::vector_matrix_cycles(const LoopSizes& tile) const {
          (static_cast<double>(vector.lanes * vector.sublanes) * vector.alus * vector.efficiency);
 }
 
-// Rows of the operand that moves (`loops` make them) arrive as vector registers whose sublanes are
-// its second-minor dimension; sublanes it does not fill are pushed all the same.
+// Rows pushed of the moving operand (over `loops`). They arrive as vector registers whose sublanes
+// are the second-minor dimension; unfilled sublanes are pushed as well.
 double ComputeModel::pushed(const LoopSizes& tile, const std::vector<int>& loops) const {
   const hwdesc::NativeTile& native = device_->native_tile;
   const double sublanes = native.tiled ? static_cast<double>(native.sublanes) : 1;
@@ -188,7 +189,7 @@ double ComputeModel::pushed(const LoopSizes& tile, const std::vector<int>& loops
   return round_up(rows, sublanes);
 }
 
-// Time of `blocks` loads and the pushes of as many rows through each, over all arrays.
+// Cycles of `blocks` loads with `pushed` rows through each, over all arrays.
 double ComputeModel::block_cycles(double blocks, double pushed, double load, double shift) const {
   const hwdesc::MatrixUnit& unit = device_->matrix;
   const double push = pushed * push_;
@@ -218,8 +219,8 @@ double ComputeModel::matrix_cycles(const LoopSizes& tile) const {
     matrices *= ceil_ratio(in_tile, share);
     columns = std::min(columns, per_group);
   }
-  // Every output meets only the kernel positions that fall on real input between the holes, on
-  // average: less than one where a window is smaller than a hole.
+  // An output meets only the kernel positions that fall on real input between the holes of a
+  // dilation; on average less than one if the window is smaller than a hole.
   const double met = product(tile, loops.positions) / loops.dilation;
   const double positions = packed_positions(met, contraction, array_rows_);
   const double products = matrices * positions * ceil_ratio(contraction, array_rows_);
@@ -228,8 +229,8 @@ double ComputeModel::matrix_cycles(const LoopSizes& tile) const {
   const double rows = pushed(tile, loops.rows);
   double cycles = block_cycles(products * wide, rows, load, shifting_[1]);
   if (loops.groups == 1 && positions <= 1) {
-    // With the left operand standing still the right one turns on its way: as long as a load.
-    // Its rows fill sublanes as they do when pushed.
+    // With the left operand stationary, the right one is transposed on its way, which takes as long
+    // as a load. Its rows fill sublanes as when pushed.
     const double tall = ceil_ratio(rows, array_columns);
     cycles = std::min(cycles, block_cycles(products * tall, pushed(tile, loops.columns),
                                            load * (tall + wide) / tall, shifting_[0]));

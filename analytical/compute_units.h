@@ -1,24 +1,23 @@
-// Cycles the compute units of a core are busy with one tile.
+// Cycles for which the compute units of a core are busy with one tile.
 //
-// Matrix unit: a weight-stationary systolic array of R x C. Every R x C block of weights is loaded
-// in `weight_load` cycles behind the pushes. Where both take one port, it takes as many cycles
-// before them, and moves into place one word per lane and cycle behind the pushes of the block
-// before (seen on TPU v3 tiles of at most 96 rows, n = 198). `rows` operand rows are pushed through
-// it; contraction and columns that do not fill a block waste it. Element types of half a pass or
-// less fill an array's row with two or more. Either operand may be the one that stands still: the
-// compiler takes the left one when its rows waste less of a block than the other's columns. A
-// product fills and empties the array once: the first block's load, and R + C - 2 of skew
-// (SCALE-Sim, Samajdar et al., ISPASS 2020, weight-stationary runtime 2R + C + rows - 2).
-// Vector, transcendental and cross-lane units: operations over their rate, elements padded to the
-// native tile. Element types that no unit computes in (`op_cycles` of the vector unit: convert-f16)
-// pass the vector unit on their way in and out, and once more in every push through the matrix
-// unit, which waits for them.
-// Critical path: a tile takes no less than its longest chain of dependent operations, each at the
-// latency of its unit, from a load of the scratchpad to the last result (Kaufman et al., MLSys
-// 2021, Appendix A: the computation cost needs the critical path of the instruction schedule):
-//   cycles = max(what the busiest unit takes, sum of the chain's latencies).
-// Registers of one tile and sums of several into one are independent chains: the compiler unrolls;
-// conversions of types that no unit computes in take the parts of an element apart side by side.
+// Matrix unit: a weight-stationary systolic array of R x C. Each R x C block of weights is loaded
+// in `weight_load` cycles, hidden behind the pushes. Where both use one port, loading takes as many
+// cycles before them, and the weights move into place one word per lane and cycle behind the pushes
+// of the previous block (observed on TPU v3 tiles of at most 96 rows, n = 198). `rows` operand rows
+// are pushed through each block; contraction and columns that do not fill a block waste it. Element
+// types that need half a pass or less put two or more elements in each array row. Either operand
+// may be stationary: the compiler picks the left one if its rows waste less of a block than the
+// columns of the other. A product fills and drains the array once: the first block's load, and R +
+// C - 2 of skew (SCALE-Sim, Samajdar et al., ISPASS 2020, weight-stationary runtime 2R + C + rows -
+// 2). Vector, transcendental and cross-lane units: operations / rate, elements padded to the native
+// tile. Element types that no unit computes in (`op_cycles` of the vector unit: convert-f16) pass
+// the vector unit when loaded and stored, and once more in every push through the matrix unit,
+// which waits for them. Critical path: a tile takes at least its longest chain of dependent
+// operations, each at the latency of its unit, from a scratchpad load to the last result (Kaufman
+// et al., MLSys 2021, Appendix A):
+//   cycles = max(busy cycles of the busiest unit, sum of the chain's latencies).
+// Registers of one tile, and several sums into one result, are independent chains because the
+// compiler unrolls; conversions of unsupported types process the parts of an element in parallel.
 // Rates come from hwdesc::Device; nothing here is fitted.
 #pragma once
 
@@ -32,8 +31,8 @@
 
 namespace tilecast::analytical {
 
-// Cycles per unit; `on_chip` is vector loads and stores. `conversion` is the part of `vector` that
-// the matrix unit waits for.
+// Cycles per unit. `on_chip`: vector loads and stores; `conversion`: the part of `vector` that the
+// matrix unit waits for.
 struct UnitCycles {
   double matrix = 0, vector = 0, transcendental = 0, cross_lane = 0, on_chip = 0;
   double conversion = 0;
@@ -57,23 +56,24 @@ inline constexpr Unit kUnits[] = {{Bound::kMatrix, &UnitCycles::matrix},
 
 class ComputeModel {
  public:
-  // `times`: by op, how often it is computed; empty: every op once.
+  // `times`: per op, how often it is computed; empty: every op once.
   ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& device, const IterationSpace& space,
                const Footprints& footprints, std::span<const int> times = {});
 
-  // Of the matrix work of the space.
+  // Element type of the matrix work.
   [[nodiscard]] const ProductType& product_type() const { return type_; }
-  // False without any, or where the unit does not take its type: the vector unit does it then.
+  // False without matrix work, or if the unit does not take its type: the vector unit does it then.
   [[nodiscard]] bool has_matrix_work() const { return space_->matrix && passes_ > 0; }
   [[nodiscard]] double vector_matrix_cycles(const LoopSizes& tile) const;
-  // Matrix work of one iteration of the anchor, fill included; 0 without matrix work.
+  // Cycles of the matrix work of one anchor iteration, fill included; 0 without matrix work.
   [[nodiscard]] double matrix_cycles(const LoopSizes& tile) const;
-  // The part of it that fills and empties the array: hidden by a next iteration that needs none.
+  // The part of matrix_cycles() that fills and drains the array; hidden if the next iteration needs
+  // no fill.
   [[nodiscard]] double matrix_fill_cycles() const {
     return has_matrix_work() ? device_->matrix.weight_load.value + device_->matrix.fill.value : 0;
   }
-  // Everything before the anchor consumes a tile / after it has made one (all, without a matrix
-  // op). `times`: by group, how often (edge tiles as parts); empty: once.
+  // Work before the anchor consumes a tile / after it has produced one (all work, without a matrix
+  // op). `times`: repetitions per group (edge tiles as fractions); empty: once.
   [[nodiscard]] UnitCycles prologue(std::span<const Extents> extents,
                                     std::span<const double> times = {}) const {
     return sum(before_, extents, times);
@@ -82,14 +82,14 @@ class ComputeModel {
                                     std::span<const double> times = {}) const {
     return sum(after_, extents, times);
   }
-  struct Loops {  // that these depend on, a bit each; `anchor`: the two below
+  struct Loops {  // loops that the results depend on, one bit each; `anchor`: the two below
     std::uint32_t prologue = 0, epilogue = 0, anchor = 0;
   };
   [[nodiscard]] const Loops& loops() const { return loops_; }
-  // Adding one partial result to the accumulator.
+  // Cycles to add one partial result to the accumulator.
   [[nodiscard]] UnitCycles accumulate(std::span<const Extents> extents) const;
   [[nodiscard]] double accumulator_bytes(std::span<const Extents> extents) const;
-  // The longest chain of dependent operations behind the anchor: no tile takes less.
+  // Latency of the longest dependence chain behind the anchor: no tile takes less.
   [[nodiscard]] double chain_cycles() const { return chain_; }
   // Units that issue together overlap, others add up (Device::co_issue).
   [[nodiscard]] double overlapped(const UnitCycles& cycles) const;
@@ -116,14 +116,14 @@ class ComputeModel {
   struct Padding {
     int rank = 0, minor = -1, second = -1;
   };
-  std::vector<Padding> padding_;     // by group
+  std::vector<Padding> padding_;     // per group
   std::vector<BoundMask> co_issue_;  // units that issue together, one mask each
   int anchor_group_ = -1;
   double chain_ = 0;
-  double passes_ = 0;                 // of the base rate for one product of `type_`
-  std::array<double, 2> shifting_{};  // by operand: cycles until a block of it stands in place
-  double push_ = 0;                   // cycles of a row, widened where it has to be
-  double array_rows_ = 1;             // with narrow elements packed
+  double passes_ = 0;                 // passes at the base rate per product of `type_`
+  std::array<double, 2> shifting_{};  // per operand: cycles until a block of it is in place
+  double push_ = 0;                   // cycles per row, conversion included
+  double array_rows_ = 1;             // narrow elements packed
 };
 
 }  // namespace tilecast::analytical

@@ -1,12 +1,12 @@
-// THE contract: what predicts kernel times. Analytical, learned, hybrid and cached models are all
-// this, and compose; there are no mode flags.
+// The interface of every model that predicts kernel times: analytical, baseline, learned and hybrid
+// models implement it, and models that wrap others do too.
 //
 //   AnalyticalModel model;
 //   auto answers = model.estimate(queries, device);   // one per query, same order
 //
-// Batched (learned models want batches), thread-safe, deterministic.
-// nullopt = outside this model's domain (an op it has no model for; a tile that cannot run).
-// An exception = something is broken or the request is impossible.
+// Batched (learned models need batches), thread-safe, deterministic. nullopt: outside the model's
+// domain (an op it does not model; a tile that cannot run). Throws Error if the request is
+// impossible or something is broken.
 #pragma once
 
 #include <optional>
@@ -24,18 +24,19 @@ namespace tilecast::analytical {
 struct KernelQuery {
   const ir::Kernel& kernel;
   const TileConfig* tile = nullptr;  // null: the model chooses
-  // How the kernel was written beyond its tile (block shape, unrolling ...), in the order of the
-  // names its measurement set gives; models of physics know none.
+  // Parameters of the kernel beyond its tile (block shape, unrolling ...), in the order of the
+  // names in its measurement set; analytical models ignore them.
   std::span<const float> parameters = {};
-  // What wrote the code where it is not the device's usual compiler and libraries ("tilecast":
-  // Tilecast's own writers), and how its time is taken where that is known ("graph": replayed back
-  // to back; "cold": alone after the caches were flushed): corrections learned of one writer or
-  // timing are not believed of another. Models of physics do not ask. Outlive the query.
+  // `writer`: what generated the code, if not the device's usual compiler and libraries
+  // ("tilecast": Tilecast's own code generators). `timed`: how its time was taken, if known
+  // ("graph": replayed back to back; "cold": alone after a cache flush). A learned correction
+  // applies only to the writer and timing it was learned from; analytical models ignore both. The
+  // texts must outlive the query.
   std::string_view writer = {}, timed = {};
 };
 
-// The same question with the tile that an answer to it has, where it states none: what a model sees
-// of a kernel must not depend on who chose the tile. The answer must outlive it.
+// `query`, with the tile of `answer` if it states none, so that a learned model sees the same
+// kernel whoever chose the tile. Keeps a pointer into `answer`, which must outlive the result.
 [[nodiscard]] inline KernelQuery with_tile_of(const std::optional<Estimate>& answer,
                                               const KernelQuery& query) {
   KernelQuery stated = query;

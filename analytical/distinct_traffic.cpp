@@ -32,8 +32,8 @@ OpId behind_renames(const ir::Kernel& kernel, OpId id) {
   return id;
 }
 
-// Ops whose value leaves the kernel and is not read inside it: an update of such a value in place
-// need not read what it replaces nor what it keeps.
+// Ops whose value leaves the kernel and is not read inside it: an in-place update of such a value
+// reads neither the elements it replaces nor those it keeps.
 std::vector<bool> values_only_written(const ir::Kernel& kernel) {
   std::vector<bool> is_output(kernel.ops().size());
   for (const OpId id : kernel.outputs()) is_output[id.index()] = true;
@@ -48,7 +48,7 @@ std::vector<bool> values_only_written(const ir::Kernel& kernel) {
   return only;
 }
 
-// Share of one input dimension that windows over all outputs touch, at least.
+// Lower bound on the share of one input dimension that the windows of all outputs touch.
 double touched_share(std::int64_t input, std::int64_t output, const ir::WindowDim& window) {
   if (input <= 0) return 0;
   double touched = static_cast<double>(ir::valid_positions(input, output, window));
@@ -80,19 +80,19 @@ double windowed_share(const ir::Kernel& kernel, const Op& op) {
   return share;
 }
 
-// How one op needs one operand: as a piece of its own, or as data other uses may share.
+// How an op needs an operand: as a piece of its own, or as data that other uses may share.
 struct Need {
   double share = 0;
   bool piece = false;
 };
 
-// Of an op that picks its results out of its first operand: the share of it that is read when
-// `share` of the results is needed.
+// Share of the first operand that a picking op reads when `share` of its results is needed.
 double picked_share(const ir::Kernel& kernel, const Op& op, double share) {
   return ratio(share * array_elements(op.shape), array_elements(kernel.op(op.operands[0]).shape));
 }
 
-// Of the target of an update: what it keeps where that is read, and what a scatter combines with.
+// Share needed of an operand of an update. A target is needed for the elements it keeps, if those
+// are read, and for those a scatter combines with.
 Need update_need(const ir::Kernel& kernel, const Op& op, std::size_t operand, double share,
                  bool only_written) {
   const bool scatters = op.opcode == Opcode::kScatter;
@@ -127,7 +127,7 @@ Need need_of(const ir::Kernel& kernel, const Op& op, std::size_t operand, double
   }
 }
 
-// What must be written of an output: an update in place writes only the update.
+// Share of an output that must be written: an in-place update writes only the update.
 double written_share(const ir::Kernel& kernel, OpId id) {
   const OpId source = behind_renames(kernel, id);
   if (kernel.op(source).opcode == Opcode::kParameter) return 0;
@@ -186,7 +186,7 @@ std::vector<double> needed_shares(const ir::Kernel& kernel) {
 }
 
 bool is_resident(const ir::Shape& shape, const hwdesc::Device& device) {
-  constexpr int kScalars = 6;  // like the flags a small memory of the core, beside its levels
+  constexpr int kScalars = 6;  // like the flags, in a small memory beside the levels
   const int space = shape.memory_space();
   if (space == kHostMemory && device.execution != hwdesc::Execution::kCache) return true;
   const auto level = std::ranges::find(device.memory, space, &hwdesc::MemoryLevel::memory_space);

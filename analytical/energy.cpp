@@ -12,7 +12,7 @@
 namespace tilecast::analytical {
 namespace {
 
-// Of kernels that no HLO module counted: one operation per element that is computed or summed.
+// For kernels without counts from an HLO module: one operation per element computed or reduced.
 void count_elements(const ir::Kernel& kernel, const ir::Op& op, OperationCounts& counts) {
   const auto elements = [](const ir::Shape& shape) {
     return shape.is_array() ? static_cast<double>(ir::element_count(shape)) : 0.0;
@@ -46,7 +46,7 @@ Joules compute_energy(const OperationCounts& counts, const hwdesc::Device& devic
   return sum;
 }
 
-// Arrays that stay in a level inside main memory do not pass it.
+// Bytes of arrays that stay in a level inside main memory.
 Bytes bytes_kept_inside(const ir::Kernel& kernel, const hwdesc::Device& device) {
   Bytes sum;
   const auto add = [&](std::span<const ir::OpId> ids) {
@@ -98,7 +98,7 @@ Sent sent_by(const ir::Kernel& kernel, const hwdesc::Device& device) {
 OperationCounts operation_counts(const ir::Kernel& kernel, const hwdesc::Device& device) {
   OperationCounts counts;
   if (kernel.on_host()) return counts;
-  if (const auto& cost = kernel.custom_call_cost()) {  // products, as the model takes them to be
+  if (const auto& cost = kernel.custom_call_cost()) {  // assumed to be products, as in the model
     const ProductType type = call_product_type(kernel, device);
     counts.transcendental = cost->transcendentals;
     counts.products.push_back({type.dtype, Flops{cost->flops * type.products}});
@@ -115,7 +115,8 @@ OperationCounts operation_counts(const ir::Kernel& kernel, const hwdesc::Device&
     products += flops;
   }
   const bool windows = std::ranges::any_of(kernel.ops(), [](const ir::Op& op) {
-    return op.opcode == ir::Opcode::kReduceWindow;  // counted as if every window were summed anew
+    return op.opcode ==
+           ir::Opcode::kReduceWindow;  // XLA counts every window as if summed from scratch
   });
   const ir::WorkCounts& work = kernel.work();
   if (!windows && (work.flops > 0 || work.transcendentals > 0)) {

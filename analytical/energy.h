@@ -1,17 +1,17 @@
-// Dynamic energy of one launch: what it does times what each of it takes (hwdesc::Energy).
+// Dynamic energy of one launch: operation and byte counts x the energy of each (hwdesc::Energy).
 //
-//   compute   FLOPs of products x energy per operation of their operands' type on the unit that
-//             does them, all other FLOPs x the vector unit's, transcendentals x theirs; counts as
-//             XLA counts useful work (ir/counts), padding to native tiles not included; of
-//             kernels without such counts every element computed or summed
+//   compute   FLOPs of products x energy per operation of their operand type on the unit that runs
+//             them, all other FLOPs x the vector unit's, transcendentals x theirs. Counts are XLA's
+//             useful work (ir/counts), without padding to native tiles; kernels without such counts
+//             count every element computed or reduced
 //   memory    bytes read and written x energy per byte of main memory
-//   on chip   of each level inside it: bytes that come from outside and bytes that go inside, both
-//             x its energy per byte. Units are fed by the innermost level; what they read of it
-//             again belongs to their energy per operation.
+//   on chip   per level inside main memory: bytes from outside and bytes passed inside, both x its
+//             energy per byte. Repeated reads of the innermost level by the units are part of their
+//             energy per operation
 //   network   bytes that a chip must send (collective_lower_bound), one hop each, a core's share
 //
-// Energy per operation: Horowitz, ISSCC 2014, figure 1.1.9; Jouppi et al., ISCA 2021, table 2. The
-// other part of a program's energy, idle power x time, is not in here. Pure functions.
+// Energy per operation: Horowitz, ISSCC 2014, figure 1.1.9; Jouppi et al., ISCA 2021, table 2. Idle
+// power x time, the other part of a program's energy, is not included. Pure functions.
 #pragma once
 
 #include <optional>
@@ -25,8 +25,8 @@ namespace tilecast::analytical {
 
 struct OperationCounts {
   struct Product {
-    ir::DType dtype;  // in which the machine multiplies; kInvalid: on the lanes
-    Flops flops;      // of it: products in parts count each
+    ir::DType dtype;  // type the machine multiplies in; kInvalid: on the lanes
+    Flops flops;      // a product computed in parts counts each part
   };
   std::vector<Product> products;
   Flops vector;               // all other FLOPs
@@ -35,14 +35,14 @@ struct OperationCounts {
 [[nodiscard]] OperationCounts operation_counts(const ir::Kernel& kernel,
                                                const hwdesc::Device& device);
 
-// `estimate`: of a launch of this kernel on this device; its traffic is what is counted. nullopt
-// where the device describes no energy.
+// `estimate`: this kernel on this device; supplies the traffic. nullopt if the device describes no
+// energy.
 [[nodiscard]] std::optional<LaunchEnergy> launch_energy(const ir::Kernel& kernel,
                                                         const hwdesc::Device& device,
                                                         const Estimate& estimate);
 
-// Average over the launch of one core: dynamic energy over time, and idle power.
-// Of an estimate with energy and a time above zero.
+// Average power of one core over the launch: dynamic energy / time + idle power. Requires an
+// estimate with energy and a time above zero.
 [[nodiscard]] Watts average_power(const Estimate& estimate, const hwdesc::Device& device);
 
 }  // namespace tilecast::analytical

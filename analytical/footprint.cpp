@@ -120,7 +120,7 @@ class Builder {
     }
   }
 
-  // The loops whose position the result of `step` depends on.
+  // Loops that the result of `step` depends on.
   std::uint32_t loops_behind(const Step& step) const {
     const std::uint32_t used = source_dims(step);
     if (step.source_group < 0) {
@@ -145,7 +145,7 @@ class Builder {
     add_group(space_.anchor, {step});
   }
 
-  // Descendants of what is known.
+  // Assigns the descendants of ops with a group.
   void forward() {
     for (std::size_t i = 0; i < kernel_.ops().size(); ++i) {
       if (group_of_[i] >= 0) continue;
@@ -161,7 +161,7 @@ class Builder {
     }
   }
 
-  // Ancestors: all users of an op come after it, so walk from the end.
+  // Assigns the ancestors. All users of an op come after it, so this walks from the end.
   void backward() {
     for (std::size_t i = kernel_.ops().size(); i-- > 0;) {
       if (group_of_[i] >= 0) continue;
@@ -189,8 +189,8 @@ class Builder {
     }
   }
 
-  // Slices of one array are united: they add up in the first dimension in which `slice` starts
-  // apart from all before it.
+  // Slices of one array add up, in the first dimension in which `slice` starts apart from all
+  // before it.
   static void add_to_pieces(std::vector<const Op*>& before, const Op& slice, Step& step) {
     const auto start = [](const Op& op, int d) { return op.as<ir::SliceAttrs>().dims[d].start; };
     for (int d = 0; d < step.rank && !before.empty(); ++d) {
@@ -226,7 +226,8 @@ class Builder {
   const IterationSpace& space_;
   std::vector<Group>& groups_;
   std::vector<int>& group_of_;
-  std::vector<std::array<std::uint32_t, kMaxRank>> dims_;  // loops behind each dimension
+  std::vector<std::array<std::uint32_t, kMaxRank>>
+      dims_;  // per group and dimension: the loops it depends on
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
-// What region of every op one tile needs: extents propagated through the kernel's graph.
+// The region of every op that one tile needs: extents propagated through the kernel's graph.
 //
 // Ops whose extents are always equal form a group (an elementwise chain is one group). A group's
-// extents follow from another's by a Step: per dimension an affine map of up to two sources
-// (windows: stride * output + dilation * kernel position), or "as many elements" (reshape, gather).
-// The groups are computed once per kernel; evaluating them for a tile is a short loop.
+// extents follow from those of other groups by Steps: per dimension an affine map of up to two
+// sources (windows: stride * output + dilation * kernel position), or "same number of elements"
+// (reshape, gather). Groups are built once per kernel; evaluating them for a tile is a short loop.
 // Rules per op: docs/model.md; XLA operation semantics for windows, pads, slices, gathers.
 #pragma once
 
@@ -20,15 +20,15 @@ struct DimMap {
   int second_source = -1;
   std::int64_t second_scale = 0;
   std::int64_t offset = 0;
-  std::int64_t divisor = 1;  // rounded up
+  std::int64_t divisor = 1;  // the quotient is rounded up
   std::int64_t limit = 1;    // size of the dimension: extents never exceed it
-  std::int64_t gap = 0;      // > 0: a piece that starts so far from another, which it adds to
-  bool plain = false;        // the source's extent up to the limit: nothing else to do
+  std::int64_t gap = 0;      // > 0: a piece this far from another, whose extent it adds to
+  bool plain = false;        // just the source's extent, up to the limit
 };
 
 struct Step {
   int source_group = -1;     // -1: the loops themselves
-  bool same_volume = false;  // as many elements as the source, minor dimensions first
+  bool same_volume = false;  // same number of elements as the source, filled minor first
   int source_rank = 0;
   int rank = 0;
   std::array<DimMap, kMaxRank> dims;                // by dimension number of the group's ops
@@ -36,7 +36,7 @@ struct Step {
 };
 
 struct Group {
-  std::vector<Step> steps;  // extents are the largest that any step asks for
+  std::vector<Step> steps;  // extents are the largest of all steps
   ir::OpId representative;
   std::uint32_t loops = 0;  // bit i: the extents depend on loop i's position or size
   bool plain = false;       // one step of plain and whole dimensions
@@ -50,17 +50,18 @@ class Footprints {
   [[nodiscard]] int group_of(ir::OpId op) const { return group_of_[op.index()]; }
   static constexpr std::uint32_t kEveryLoop = ~std::uint32_t{0};
 
-  // Extents of every group for one tile; `out` has groups().size() entries. `changed`: the loops
-  // whose extents are others than those that `out` was made for, a bit each.
+  // Extents of every group for one tile; `out` has groups().size() entries. `changed`: one bit per
+  // loop whose extent differs from the tile `out` was last filled for.
   void evaluate(const LoopSizes& tile, std::span<Extents> out,
                 std::uint32_t changed = kEveryLoop) const;
 
  private:
   std::vector<Group> groups_;
-  std::vector<int> group_of_;  // by op
+  std::vector<int> group_of_;  // per op
 };
 
-// Does what depends on `loops` change where `changed` do? A bit each; with kEveryLoop all does.
+// Whether a value that depends on `loops` changes when the loops `changed` do (one bit each);
+// always true for kEveryLoop.
 [[nodiscard]] inline bool depends(std::uint32_t loops, std::uint32_t changed) {
   return changed == Footprints::kEveryLoop || (loops & changed) != 0;
 }

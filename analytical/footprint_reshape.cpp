@@ -9,7 +9,7 @@ namespace {
 using ir::Dims;
 using ir::Shape;
 
-// Dimensions larger than 1, most major first: as they lie in memory, or as they are numbered.
+// Dimensions larger than 1, most major first, in memory order or by number.
 Dims real_dims(const Shape& shape, bool in_memory) {
   Dims order = physical_order(shape);
   if (!in_memory) std::sort(order.begin(), order.end());
@@ -18,11 +18,11 @@ Dims real_dims(const Shape& shape, bool in_memory) {
   return order;
 }
 
-// Maps the shortest runs of dimensions that hold equally many elements: false unless one side is a
-// single dimension and the other at most two where they merge into it.
+// Maps two runs of dimensions with the same number of elements. False unless one of them is a
+// single dimension and, where they merge into it, the other has at most two.
 bool map_run(const Dims& from, const Dims& to, const Shape& shape, const Shape& source,
              Step& step) {
-  if (from.size() == 2 && to.size() == 1) {  // the span of rows of the minor dimension
+  if (from.size() == 2 && to.size() == 1) {  // spans whole rows of the minor dimension
     DimMap& map = step.dims[to[0]];
     map.source = static_cast<int>(from[0]);
     map.scale = source.dims[from[1]];

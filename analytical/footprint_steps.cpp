@@ -37,7 +37,8 @@ void map_window(Step& step, int dim, int source, const ir::WindowDim& window) {
   map.divisor = at_least_one(window.base_dilation);
 }
 
-// Dimension dimensions[d] of the array is dimension d of the source, or the other way round.
+// to_listed: dimension dimensions[d] of the array is dimension d of the source; from_listed: the
+// inverse.
 Step to_listed(const Dims& dimensions, const Shape& shape) {
   Step step = whole_step(shape);
   for (std::size_t d = 0; d < dimensions.size(); ++d) {
@@ -52,7 +53,7 @@ Step from_listed(const Dims& dimensions, const Shape& shape) {
   return step;
 }
 
-// Positions of a window from the region it slides over.
+// Window positions from the region the window slides over.
 Step strided_step(const ir::Window& window, const Shape& shape) {
   Step step = whole_step(shape);
   for (int d = 0; d < shape.rank() && d < static_cast<int>(window.size()); ++d) {
@@ -66,7 +67,7 @@ bool contains(const Dims& dims, std::int64_t d) {
   return std::find(dims.begin(), dims.end(), d) != dims.end();
 }
 
-// Dimensions left after a reduction, in order: kept(i) of the operand is dimension i of the result.
+// The i-th dimension that a reduction keeps is dimension i of the result.
 Step reduce_backward(const Op& op, const Shape& shape) {
   Step step = whole_step(shape);
   int kept = 0;
@@ -123,7 +124,7 @@ Step concatenate_backward(const Op& op, const Shape& shape) {
   return step;
 }
 
-// Normalisations: the big operand point by point, per-channel vectors by the feature dimension.
+// Normalisations: the large operand elementwise, per-channel vectors by the feature dimension.
 Step feature_backward(const Op& op, const Shape& source, const Shape& shape) {
   if (shape.rank() == source.rank()) return identity_step(source, shape);
   Step step = whole_step(shape);
@@ -132,7 +133,7 @@ Step feature_backward(const Op& op, const Shape& source, const Shape& shape) {
   return step;
 }
 
-// All of these dimensions is needed of the others' tile.
+// `dimensions` are needed whole, the others as the result's tile.
 Step whole_in(const Dims& dimensions, const Shape& result, const Shape& shape) {
   Step step = identity_step(result, shape);
   for (const std::int64_t d : dimensions) {
@@ -141,7 +142,7 @@ Step whole_in(const Dims& dimensions, const Shape& result, const Shape& shape) {
   return step;
 }
 
-// Matrices of a batch are worked on by themselves, and so are the columns of a right-hand side.
+// Each matrix of a batch is independent, and so is each column of a right-hand side.
 Step linear_algebra_backward(const Op& op, std::size_t operand, const Shape& result,
                              const Shape& shape) {
   const int rank = shape.rank();

@@ -1,9 +1,8 @@
-// The per-op rules behind footprint.h: how a region of a result maps to the region of an operand
-// that it needs (backward), and how a region of an operand maps to the region of the result that
-// can be made from it (forward).
+// The per-op rules of footprint.h: the region of an operand that a region of the result needs
+// (backward), and the region of the result that a region of an operand determines (forward).
 //
 // Convolution, pooling: input = (output - 1) * stride + (window - 1) * dilation + 1 (XLA operation
-// semantics). Reshape, gather, bitcast and other irregular maps keep the number of elements.
+// semantics). Reshape, gather, bitcast and other irregular maps preserve the number of elements.
 // Pure functions; the caller sets Step::source_group.
 #pragma once
 
@@ -11,21 +10,21 @@
 
 namespace tilecast::analytical {
 
-// The array whose extents stand for an op's: its shape, or the first array of a tuple.
+// The array that represents an op: its shape, or the first array of a tuple.
 [[nodiscard]] const ir::Shape& region_shape(const ir::Shape& shape);
 // The whole array, whatever the tile.
 [[nodiscard]] Step whole_step(const ir::Shape& shape);
-// As many elements as the source has (rank `source_rank`), filled from the minor dimension.
+// Same number of elements as the source (rank `source_rank`), filled from the minor dimension.
 [[nodiscard]] Step volume_step(int source_rank, const ir::Shape& shape);
-// Same extents, dimension by dimension?
+// Whether the step keeps every extent.
 [[nodiscard]] bool is_identity(const Step& step, const ir::Shape& source_shape);
 
-// Reshape: runs of dimensions that hold equally many elements map to each other, those of a bitcast
-// in the order in which they lie in memory; what is neither split nor merged keeps the volume.
+// Reshape: runs of dimensions with the same number of elements map to each other; a bitcast goes by
+// the order in memory. A run that neither splits nor merges preserves the volume instead.
 [[nodiscard]] Step reshape_step(const ir::Op& op, const ir::Shape& source, const ir::Shape& shape);
 [[nodiscard]] Step backward_step(const ir::Kernel& kernel, const ir::Op& op, std::size_t operand);
 [[nodiscard]] Step forward_step(const ir::Kernel& kernel, const ir::Op& op, std::size_t operand);
-// Operand `operand` of the anchoring dot or convolution, from the loops themselves.
+// Region of operand `operand` of the anchoring dot or convolution, from the loops.
 [[nodiscard]] Step matrix_step(const ir::Kernel& kernel, const IterationSpace& space,
                                std::size_t operand);
 // False for operands that only parameterise an op: indices, initial values, pad values.

@@ -15,7 +15,7 @@ using ir::Opcode;
 using ir::OpId;
 using ir::Shape;
 
-// A ragged-dot of groups of rows; one that is cut along its contraction or batch has no groups.
+// A ragged-dot over groups of rows; one split along its contraction or batch has no groups.
 bool multiplies_groups(const Op& op) {
   return op.opcode == Opcode::kRaggedDot && !op.as<ir::DotAttrs>().dims.rhs_group.empty();
 }
@@ -79,7 +79,7 @@ std::int64_t granule_of(const hwdesc::NativeTile& native, int physical, int rank
   return physical == rank - 2 ? native.sublanes : 1;
 }
 
-// The layout a tile's output bounds refer to: that of an output with the anchor's dimensions.
+// The layout that a tile's output bounds refer to: that of an output with the anchor's dimensions.
 const Shape& tiled_shape(const Kernel& kernel, OpId anchor) {
   const Shape& own = kernel.op(anchor).shape;
   for (const OpId id : kernel.outputs()) {
@@ -122,10 +122,11 @@ void push_loop(std::vector<int>& loops, int loop) {
   if (loop >= 0) loops.push_back(loop);
 }
 
-// Does every output meet one position of the window, each its own? Dots of matrices in a batch are
-// written like that: window of the batch's size, padded or dilated so that only pairs meet.
+// Whether every output meets exactly one window position, each a different one. Batched dots are
+// written like that: a window of the batch's size, padded or dilated so that only pairs meet.
 bool pairs_positions(std::int64_t input, std::int64_t output, const ir::WindowDim& window) {
-  constexpr std::int64_t kLargestBatch = 4096;  // looked at, position by position
+  constexpr std::int64_t kLargestBatch =
+      4096;  // larger windows are not checked position by position
   if (window.size <= 1 || window.size > kLargestBatch || window.size != output ||
       ir::valid_positions(input, output, window) != output) {
     return false;
@@ -145,7 +146,7 @@ bool pairs_positions(std::int64_t input, std::int64_t output, const ir::WindowDi
   return std::ranges::count(met, true) == output;
 }
 
-// Positions of a window for each that one output meets: it meets no more than there is input.
+// Window positions per position that meets input; no more can meet than there is input.
 double positions_per_met(std::int64_t input, const ir::WindowDim& window) {
   const double size = static_cast<double>(window.size);
   const double met = std::min(size / static_cast<double>(window.base_dilation),
@@ -179,8 +180,8 @@ void add_conv_loops(const Kernel& kernel, const Op& op, const hwdesc::NativeTile
   matrix.groups = std::max(attrs.feature_group_count, attrs.batch_group_count);
 }
 
-// Groups lie one after the other along the ragged rows: ceil(rows / tile) tiles, and one more for
-// every group that ends within a tile (as the grouped kernels of Pallas visit them).
+// Groups are consecutive along the ragged rows: ceil(rows / tile) tiles, plus one for every group
+// that ends within a tile (as the grouped kernels of Pallas visit them).
 void add_group_loop(const ir::DotDims& dims, const Shape& lhs, const Shape& rhs,
                     IterationSpace& space, MatrixLoops& matrix) {
   if (space.loops.size() >= kMaxLoops) return;
@@ -233,8 +234,8 @@ void add_matrix_loops(const Kernel& kernel, const hwdesc::NativeTile& native,
   space.matrix = std::move(matrix);
 }
 
-// Matrix units hold weights still, so loops that change the weights run outermost (and reductions
-// innermost, for their accumulator); other kernels run in physical order.
+// Matrix units keep weights stationary, so loops that change the weights run outermost, and
+// reductions innermost for their accumulator; other kernels run in memory order.
 std::vector<int> loop_order(const IterationSpace& space) {
   std::vector<int> order;
   const auto append = [&order](const std::vector<int>& loops) {

@@ -1,10 +1,9 @@
-// The loop nest of a kernel on a tiled machine: which dimensions a tile cuts, in which order they
-// run, and what region of every operand one tile needs.
+// The loop nest of a kernel on a tiled machine: which dimensions a tile cuts, and in which order
+// they run.
 //
 // One op anchors the space: a convolution, dot or ragged-dot (its output dimensions plus the
-// dimensions it contracts), else the input of the largest reduction, else the largest output. From
-// the extents of the anchor's tile the extents of every other op follow by walking the graph
-// (footprint.h).
+// contracted ones), else the input of the largest reduction, else the largest output. The extents
+// of the anchor's tile determine those of every other op by walking the graph (footprint.h).
 #pragma once
 
 #include <array>
@@ -33,25 +32,25 @@ struct Loop {
   bool reduction = false;    // contracted: splitting it needs an accumulator
   TileList list = TileList::kOutput;
   int slot = 0;  // position in that list of a TileConfig
-  // Of rows in groups that have a right-hand side each (ragged-dot): tiles computed again, for a
-  // group ends within them. At most every group but the last does.
+  // For rows in groups with a right-hand side each (ragged-dot): tiles computed again because a
+  // group ends within them. At most one per group, except the last.
   std::int64_t revisits = 0;
-  bool grouped = false;  // the groups: one at a time, stepped to at the revisits of their rows
+  bool grouped = false;  // loop over groups: one at a time, advanced at revisits of the rows
   [[nodiscard]] std::int64_t units() const { return base::ceil_div(size, granule); }
 };
 
-// Matrix work of the anchor: which loops make its rows (M), columns (N), contraction (K) and batch.
+// Matrix work of the anchor: the loops of its rows (M), columns (N), contraction (K) and batch.
 struct MatrixLoops {
   std::vector<int> rows, columns, contraction, batch;
-  std::vector<int> positions;  // kernel window positions: each its own weight matrix
-  // By window dimension: the loop over its positions, -1 where it is whole. It is a batch loop
-  // where every output has a position of its own: a dot written as a convolution.
+  std::vector<int> positions;  // kernel window positions, each with its own weight matrix
+  // Per window dimension: the loop over its positions, -1 if it is whole. It is a batch loop if
+  // every output has a position of its own: a dot written as a convolution.
   std::vector<int> window_loops;
   std::vector<int>
-      window_rows;          // of `positions`, by theirs: the row loop that the window moves along
+      window_rows;          // per entry of `positions`: the row loop that the window moves along
   int group_loop = -1;      // the groups of a ragged-dot
   std::int64_t groups = 1;  // feature groups
-  double dilation = 1;      // one of so many positions meets input: the rest are holes or padding
+  double dilation = 1;      // one in this many positions meets input; the rest are holes or padding
   ir::OpId op;
 };
 
@@ -62,34 +61,34 @@ struct IterationSpace {
   std::vector<int> anchor_loops;  // loop of each anchor dimension
   std::optional<MatrixLoops> matrix;
   std::size_t output_slots = 0, kernel_slots = 0;
-  std::vector<std::string> flags;  // what was approximated
+  std::vector<std::string> flags;  // approximations
 };
 
 [[nodiscard]] IterationSpace make_iteration_space(const ir::Kernel& kernel,
                                                   const hwdesc::NativeTile& native);
 
-// Results that are a parameter in its own buffer, which cost nothing: aliased results, buffers of a
-// collective that runs beside the kernel.
+// Results that are a parameter in its own buffer and cost nothing: aliased results, buffers of a
+// collective that overlaps with the kernel.
 [[nodiscard]] std::vector<ir::OpId> passed_through(const ir::Kernel& kernel);
 // Tile extent of every loop, in elements, clamped to the loop.
 [[nodiscard]] LoopSizes tile_extents(const IterationSpace& space, const TileConfig& tile);
-// Tiles of these extents that cover the loops: iterations of the whole nest.
+// Number of tiles of these extents: iterations of the whole nest.
 [[nodiscard]] double tile_count(const IterationSpace& space, const LoopSizes& extents);
-// Product of the sizes of these loops: of a tile, and of the whole loops.
+// Product of the sizes of these loops: per tile, and of the whole loops.
 [[nodiscard]] double product(const LoopSizes& sizes, const std::vector<int>& loops);
 [[nodiscard]] double whole_product(const IterationSpace& space, const std::vector<int>& loops);
-// Columns of the matrix work that belong to one feature group.
+// Columns of the matrix work per feature group.
 [[nodiscard]] double columns_per_group(const IterationSpace& space);
 // Multiply-adds per element of the result of a dot or convolution.
 [[nodiscard]] double contraction_size(const ir::Kernel& kernel, const ir::Op& op);
 [[nodiscard]] TileConfig full_tile(const IterationSpace& space);
-// The tile of these extents.
+// The tile with these extents.
 [[nodiscard]] TileConfig tile_of_extents(const IterationSpace& space, const LoopSizes& extents);
 // The tile that cuts loop i into `trips[i]` pieces (of whole units).
 [[nodiscard]] TileConfig tile_of_trips(const IterationSpace& space, const LoopSizes& trips);
 // Dimension numbers of `shape`, most major first.
 [[nodiscard]] ir::Dims physical_order(const ir::Shape& shape);
-// Has this operand of a dot a contracted dimension innermost in memory?
+// Whether a contracted dimension of this dot operand is innermost in memory.
 [[nodiscard]] bool depth_is_minor(const ir::Kernel& kernel, const ir::Op& dot, std::size_t operand);
 
 }  // namespace tilecast::analytical
