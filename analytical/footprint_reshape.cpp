@@ -18,8 +18,8 @@ Dims real_dims(const Shape& shape, bool in_memory) {
   return order;
 }
 
-// Maps two runs of dimensions with the same number of elements. False unless one of them is a
-// single dimension and, where they merge into it, the other has at most two.
+// Maps two runs of dimensions with the same number of elements: a split of one dimension into any
+// number, or a merge of two into one. False for other runs.
 bool map_run(const Dims& from, const Dims& to, const Shape& shape, const Shape& source,
              Step& step) {
   if (from.size() == 2 && to.size() == 1) {  // spans whole rows of the minor dimension

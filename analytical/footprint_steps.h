@@ -20,7 +20,7 @@ namespace tilecast::analytical {
 [[nodiscard]] bool is_identity(const Step& step, const ir::Shape& source_shape);
 
 // Reshape: runs of dimensions with the same number of elements map to each other; a bitcast goes by
-// the order in memory. A run that neither splits nor merges preserves the volume instead.
+// the order in memory. If a run neither splits nor merges, only the volume is preserved.
 [[nodiscard]] Step reshape_step(const ir::Op& op, const ir::Shape& source, const ir::Shape& shape);
 [[nodiscard]] Step backward_step(const ir::Kernel& kernel, const ir::Op& op, std::size_t operand);
 [[nodiscard]] Step forward_step(const ir::Kernel& kernel, const ir::Op& op, std::size_t operand);

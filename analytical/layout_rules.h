@@ -1,4 +1,4 @@
-// How a described device stores arrays, in the terms of ir/ (which knows no machine).
+// Translates a device's storage rules into those of ir/, which does not know devices.
 #pragma once
 
 #include <algorithm>

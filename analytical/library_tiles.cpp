@@ -17,10 +17,10 @@ bool has_tensor_cores(const hwdesc::Device& device) {
   return device.matrix.rows > 1;  // not the lanes themselves
 }
 
-// Batches on vector lanes are not split, and each generation of kernels has its own blocks for
-// them: 128 x 128 where loads are asynchronous (ampere_sgemm), 64 x 128 where there are no tensor
-// cores (maxwell_sgemm), from 64 x 64 up between them (volta_sgemm). So say names and grids of more
-// than 99 % of 87,623 batches.
+// Batched products on vector lanes are not split, and each kernel generation has its own blocks for
+// them: 128 x 128 with asynchronous loads (ampere_sgemm), 64 x 128 without tensor cores
+// (maxwell_sgemm), from 64 x 64 up in between (volta_sgemm). Matches the names and grids of more
+// than 99 % of 87,623 batched products.
 LibraryTiles tiles_of_batches_on_lanes(const hwdesc::Device& device) {
   constexpr int kDoubleBuffering = 2;
   LibraryTiles tiles{
@@ -41,23 +41,23 @@ LibraryTiles library_tiles(const IterationSpace& space, const ProductType& type,
   const double bytes = ir::storage_bytes(dtype);
   const bool convolves = !space.matrix->positions.empty();
   if (space.matrix->groups > 1) return {};
-  // Two warp groups of 64 rows by 128 columns (CUTLASS's scaled_mm, DeepGEMM); taken not to split
-  // the contraction, as products measured on two GPUs suggest, though some do.
+  // Two warp groups of 64 rows by 128 columns (CUTLASS's scaled_mm, DeepGEMM). Assumed not to split
+  // the contraction, as measured products on two GPUs suggest, though some kernels do.
   if (bytes < 2 && ir::is_floating(dtype) && !convolves)
     return {.sides = at_least(128, 128), .splits = 1};
   if (whole_product(space, space.matrix->rows) == 1 ||
       whole_product(space, space.matrix->columns) == 1)
     return {};
   const bool on_lanes = !type.on_unit() || multiplies_on_lanes(device, ir::name(type.dtype));
-  // Of convolutions as products over window positions, cuDNN has blocks of 128 results by 32, 64 or
-  // 128 features, not split.
+  // For convolutions as products over window positions, cuDNN has blocks of 128 results by 32, 64
+  // or 128 features, not split.
   if (convolves && !on_lanes) return {};
   if (convolves) return {.sides = at_least(32), .flat_rows = 128, .splits = 1};
   if (!on_lanes) return {.sides = at_least(bytes < 4 ? 64.0 : 32.0)};
   if (whole_product(space, space.matrix->batch) > 1) return tiles_of_batches_on_lanes(device);
   LibraryTiles tiles{.sides = at_least(bytes < 4 ? 64.0 : 32.0, kLargestLaneSide),
                      .depth_step = kLaneDepthStep};
-  // 64x64, 32x128 and 128x32: all 12,847 single products of two GPUs without tensor cores.
+  // 64x64, 32x128 and 128x32 cover all 12,847 single products of two GPUs without tensor cores.
   if (!has_tensor_cores(device)) tiles.sides.most_results = 64.0 * 64;
   return tiles;
 }

@@ -12,10 +12,10 @@ namespace {
 
 enum Role : std::uint8_t { kBatch, kRows, kColumns, kFeatures, kInputs, kSteps };
 
-constexpr double kBytes = 4;          // of an element: f32
-constexpr double kGenerated = 16;     // lanes of the widest vector in the text (host/c_loops.h)
-constexpr double kMostWritten = 256;  // statements that are written out (host/c_loops.h)
-constexpr double kOperands = 2;       // registers that are left to operands
+constexpr double kBytes = 4;       // per element: f32
+constexpr double kGenerated = 16;  // lanes of the widest vector in generated code (host/c_loops.h)
+constexpr double kMostWritten = 256;  // statements that are unrolled (host/c_loops.h)
+constexpr double kOperands = 2;       // registers left for operands
 
 // Vector registers of x86-64: 32 with AVX-512, 16 before (Intel 64 and IA-32 manual, volume 1).
 double registers_of(double lanes) {
@@ -25,8 +25,8 @@ double registers_of(double lanes) {
 }  // namespace
 
 struct LoopConvolution::Cut {
-  double pixels = 1, rows = 1, columns = 1, features = 1, inputs = 1;  // of a tile
-  double in_text = 1;  // taps of the window that are written out
+  double pixels = 1, rows = 1, columns = 1, features = 1, inputs = 1;  // per tile
+  double in_text = 1;  // taps of the window that are unrolled
   double steps = 1, tiles = 1;
   std::vector<NestLoop> nest;  // innermost first
 };
@@ -138,15 +138,15 @@ LoopConvolution::Cut LoopConvolution::cut(const TileConfig& tile) const {
   return made;
 }
 
-// Per cycle, of vectors of so many lanes. Vectors of 64 bytes are two of 32 where a core has one
-// pipe or port for them (AMD software optimization guide, family 19h, model 11h, section 2.11; on
-// Intel's ports 0 and 1 join): narrower ones find up to `ports`.
+// Vectors of `lanes` lanes per cycle. 64-byte vectors run as two of 32 bytes where a core has a
+// single pipe or port for them (AMD software optimization guide, family 19h, model 11h, section
+// 2.11; on Intel ports 0 and 1 join): narrower vectors use up to `ports`.
 double LoopConvolution::rate(double of_widest, double lanes, double ports) const {
   return std::max(of_widest, std::min(ports, of_widest * lanes_ / lanes));
 }
 
 double LoopConvolution::step_cycles(const Cut& cut) const {
-  // The widest power of two in the features, at most what the text has; the machine cuts it.
+  // The widest power of two in the features, at most that of generated code; the machine splits it.
   double lanes = 1;
   while (lanes < kGenerated && std::fmod(cut.features, 2 * lanes) == 0) lanes *= 2;
   const double chunks = cut.features / lanes, sums_in_text = cut.pixels * chunks;
@@ -155,26 +155,26 @@ double LoopConvolution::step_cycles(const Cut& cut) const {
                             wide <= registers_ - kOperands &&
                             sums_in_text <= registers_of(kGenerated) - kOperands;
   lanes = std::min(lanes, lanes_);
-  // x86 multiplies no vectors of two floats: each is computed alone.
+  // x86 does not multiply vectors of two floats: each is computed alone.
   if (lanes == 2 && in_registers) lanes = 1;
   const double vectors = cut.features / lanes, sums = cut.pixels * vectors;
   const hwdesc::VectorUnit& vector = device_->vector;
   const double loads = cut.pixels + vectors + (in_registers ? 0 : sums);
   const double busy =
       std::max(sums / rate(pipes_, lanes, 2), loads / rate(vector.load_ports, lanes, 2));
-  // A sum waits for its last step; in memory there are too many of them to wait.
+  // A sum waits for its previous step; in memory there are too many sums for that to matter.
   if (in_registers) return std::max(busy, latency_);
   return std::max(busy, sums / rate(vector.store_ports, lanes, 1));
 }
 
-// Copies of `elements` in runs of as many; each run starts a loop.
+// Cycles to copy `runs` runs of `elements` elements; each run starts a loop.
 double LoopConvolution::copy_cycles(double runs, double elements) const {
   const double vectors = elements >= lanes_ ? std::ceil(elements / lanes_) : elements;
   const hwdesc::VectorUnit& vector = device_->vector;
   return runs * (latency_ + vectors / std::min(vector.load_ports, vector.store_ports));
 }
 
-// Seconds in which the caches behind the first bring the parts of the packed arrays.
+// Seconds in which the caches behind the first deliver the parts of the packed arrays.
 double LoopConvolution::brought_s(const Cut& cut) const {
   const auto bit = [](Role role) { return 1U << role; };
   const double window = (stride_ * (cut.columns - 1) + dilated_columns_ + 1) *
@@ -187,7 +187,7 @@ double LoopConvolution::brought_s(const Cut& cut) const {
   for (const Level& level : levels_) capacities.push_back(level.capacity);
   std::array<LoadsFrom, 2> loads{};
   count_loads(cut.nest, operands, capacities, kBytes * cut.pixels * cut.features, loads);
-  // They were packed just now: what fits a cache is there.
+  // The arrays were just packed, so those that fit in a cache are there.
   std::size_t packed_in = 0;
   while (packed_in + 1 < levels_.size() &&
          kBytes * (padded_ + weights_) <= levels_[packed_in + 1].capacity) {
@@ -210,7 +210,7 @@ PerBound LoopConvolution::parts(const TileConfig& tile) const {
   PerBound parts{};
   const double compute_s = cut.steps * step_cycles(cut) * cycle_s_;
   parts[index_of(kMatrix)] = compute_s;
-  parts[index_of(kOnChip)] = std::max(0.0, brought_s(cut) - compute_s);  // beside the sums
+  parts[index_of(kOnChip)] = std::max(0.0, brought_s(cut) - compute_s);  // overlaps with the sums
   double copies = copy_cycles(results_ / cut.features, cut.features);
   if (!tile.direct) {
     copies += copy_cycles(padded_ / cut.inputs, cut.inputs);

@@ -1,18 +1,18 @@
-// What a convolution takes on a processor core that runs the loops of schedule/convolution.h.
+// Time of a convolution on a processor core that runs the loops of schedule/convolution.h.
 //
-// The arrays are packed first. Then each step of the sum, one tap and input feature, multiplies the
+// Arrays are packed first. Then each step of the sum (one tap and input feature) multiplies the
 // pixels of a tile with a row of its output features:
 //
-//   F = pixels * vectors                  multiply-adds: vectors of a row of output features
+//   F = pixels * vectors                  multiply-adds: vectors per row of output features
 //   step = max(F / pipes, (pixels + vectors) / load ports, latency)       sums in registers
 //   step = max(F / pipes, (pixels + vectors + F) / load ports, F / store ports)   else
-//   T = packing + max(steps * step, what the caches behind the first bring) + storing
+//   T = packing + max(steps * step, loads from the caches behind the first) + storing
 //
-// Sums are in registers where all of a tile fit beside two operands, and the text of a step is
-// short enough to be written out (host/c_loops.h). The port model of Fog, and the register-tile
-// analysis of BLIS (Low et al., ACM TOMS 2016, section 4.2.1: enough independent sums to cover the
-// latency). The parts of the packed arrays that a step needs come from the level that held them
-// last (reuse.h). Immutable, thread-safe.
+// Sums are in registers if all sums of a tile fit beside two operands and the code of a step is
+// short enough to be unrolled (host/c_loops.h). Port model: Fog; register tiles: BLIS (Low et al.,
+// ACM TOMS 2016, section 4.2.1: enough independent sums to cover the latency). The parts of the
+// packed arrays that a step needs come from the level that last held them (reuse.h). Immutable,
+// thread-safe.
 #pragma once
 
 #include <array>
@@ -28,17 +28,17 @@ namespace tilecast::analytical {
 
 class LoopConvolution {
  public:
-  // Nothing for kernels that schedule/convolution.h has no loops for.
+  // nullopt for kernels that schedule/convolution.h has no loops for.
   static std::optional<LoopConvolution> of(const ir::Kernel& kernel, const IterationSpace& space,
                                            const hwdesc::Device& device);
-  // Seconds of each resource; they add up. Of a tile without a refusal.
+  // Seconds per resource; they add up. Requires a tile without a refusal.
   [[nodiscard]] PerBound parts(const TileConfig& tile) const;
   [[nodiscard]] std::string refusal(const TileConfig& tile) const;
   [[nodiscard]] double read_bytes() const { return 4 * (image_ + weights_); }
   [[nodiscard]] double write_bytes() const { return 4 * results_; }
 
  private:
-  struct Cut;  // extents of a tile, and how often each loop runs
+  struct Cut;  // extents of a tile, and trip counts of the loops
   struct Level {
     double read = 1, write = 1, capacity = 0;  // bytes per second, bytes
   };

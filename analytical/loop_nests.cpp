@@ -17,7 +17,7 @@ using ir::Op;
 using ir::Opcode;
 using ir::OpId;
 
-// Does `user` take no more than a part of `operand`, wherever that lies?
+// Whether `user` takes only a part of `operand`, wherever it lies.
 bool takes_a_part(const Op& user, OpId operand) {
   using enum Opcode;
   const bool picks =
@@ -25,7 +25,7 @@ bool takes_a_part(const Op& user, OpId operand) {
   return picks && user.operands[0] == operand && std::ranges::count(user.operands, operand) == 1;
 }
 
-// What an output's loops run over.
+// Dimensions that an output's loops run over.
 const ir::Dims& dims_of(const Kernel& kernel, OpId output) {
   return kernel.op(ir::made_of(kernel, output)).shape.dims;
 }

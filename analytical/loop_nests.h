@@ -1,9 +1,9 @@
-// A kernel that does several things side by side: its loop nests.
+// Splits a kernel that does several independent things into its loop nests.
 //
-// Outputs belong to one nest where they share what is computed or an array that both read whole,
-// and where they have the same dimensions (a compiler writes one loop over those). What else a
-// fusion puts together (updates of several caches, slices of several arrays, a copy into another
-// layout) are nests of their own that run one after the other in one launch.
+// Outputs share a nest if they share a computation or an array that both read whole, or if they
+// have the same dimensions (a compiler writes one loop over those). Other parts of a fusion
+// (updates of several caches, slices of several arrays, a copy into another layout) are nests of
+// their own, which run one after the other in one launch.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,8 @@
 
 namespace tilecast::analytical {
 
-// The nests as kernels, in the order of their first outputs; empty where there is one. Thread-safe.
+// The nests as kernels, in the order of their first outputs; empty if there is only one.
+// Thread-safe.
 [[nodiscard]] std::vector<ir::Kernel> loop_nests(const ir::Kernel& kernel);
 
 // Nests at their best tiles, one after the other in one launch.
@@ -23,7 +24,8 @@ class NestSequence {
   [[nodiscard]] Accounting account(BoundMask removed) const;
 
  private:
-  std::unique_ptr<const hwdesc::Device> launched_, further_;  // of the first nest, and the others
+  std::unique_ptr<const hwdesc::Device> launched_,
+      further_;  // with the launch cost, for the first nest; without it
   struct Nest {
     std::unique_ptr<const TileModel> model;
     TileConfig tile;

@@ -30,7 +30,7 @@ double cost_of(const std::map<std::string, double>& table, Opcode opcode, double
   return cost_of(table, std::string(ir::name(opcode)), otherwise);
 }
 
-// What only moves keeps its element type.
+// Whether a kernel computes anything: pure data movement needs no type conversion.
 bool computes(const Kernel& kernel) {
   return std::ranges::any_of(kernel.ops(), [](const Op& op) {
     const OpClass kind = ir::op_class(op.opcode);
@@ -44,8 +44,8 @@ bool minor_is_reduced(const Op& op, const Shape& input) {
          std::find(op.dimensions.begin(), op.dimensions.end(), order.back()) != op.dimensions.end();
 }
 
-// Do lanes keep their elements when `from` becomes `to`? (`minor` = the operand's minor dimension
-// in the numbering of the result, -1 when it is not one dimension any more.)
+// Whether elements change lanes when `from` becomes `to`: the minor dimension is another one, or a
+// reshape changes its size.
 bool lanes_move(const Shape& from, const Shape& to, const Op& op) {
   if (from.rank() == 0 || to.rank() == 0) return false;
   const auto from_minor = physical_order(from).back();
@@ -101,8 +101,8 @@ void add_movement(const Kernel& kernel, const Op& op, int group, const hwdesc::D
   if (op.opcode == Opcode::kPad || op.opcode == Opcode::kConcatenate) work[group].vector += 1;
 }
 
-// What a gather picks or a scatter puts: whole rows of lanes move like a relayout, anything less
-// element by element.
+// Work of the elements that a gather picks or a scatter stores: whole rows of lanes move like a
+// relayout, smaller pieces element by element.
 void add_indexed(const Kernel& kernel, OpId id, const Footprints& footprints,
                  const hwdesc::Device& device, std::vector<ElementWork>& work) {
   const Op& op = kernel.op(id);
@@ -132,15 +132,15 @@ void add_multiplications(double flops, const ProductType& type, const hwdesc::De
   }
 }
 
-// Of a product besides the anchor: the unit's time without fill, or the lanes'.
+// A product other than the anchor: the unit's time without fill, or the lanes'.
 void add_product(const Kernel& kernel, const Op& op, const hwdesc::Device& device,
                  ElementWork& work) {
   add_multiplications(2 * contraction_size(kernel, op), product_type(kernel, op, device), device,
                       work);
 }
 
-// A discrete Fourier transform as products with matrices of a block of the array, in stages:
-// XLA:TPU has no butterflies. Real multiply-adds of a complex number, 4, in each.
+// FLOPs per element of a discrete Fourier transform as products with matrices of a block of the
+// array, in stages: XLA:TPU has no butterflies. 4 real multiply-adds per complex number and stage.
 double transform_flops(const ir::FftAttrs& fft, double block) {
   constexpr double kFlops = 2 * 4;
   double flops = 0;
@@ -152,7 +152,7 @@ double transform_flops(const ir::FftAttrs& fft, double block) {
   return flops;
 }
 
-// Solvers are mostly products in full precision (XLA's and LAPACK's are blocked); an FFT is
+// Solvers are mostly products in full precision (XLA's and LAPACK's are blocked). An FFT is
 // multiply-adds on the lanes, on TPUs products.
 void add_linear_algebra(const Kernel& kernel, const Op& op, const hwdesc::Device& device,
                         ElementWork& work) {
@@ -174,7 +174,7 @@ void add_linear_algebra(const Kernel& kernel, const Op& op, const hwdesc::Device
                       as_products ? real : ProductType{}, device, work);
 }
 
-// XLA expands these into elementwise code and reductions; counted as passes over the big operand.
+// XLA expands these into elementwise code and reductions; counted as passes over the large operand.
 constexpr double kNormalizationOpsPerElement = 6;
 constexpr double kRandomOpsPerElement = 60;  // Threefry-2x32: 20 rounds x 6 ops per 2 words
 

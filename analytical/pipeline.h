@@ -1,23 +1,23 @@
-// The one bound of all machines that move data beside the core: the steady-state period of a
-// load-use pipeline. Scratchpads, thread blocks, opaque kernels and collectives call it, and so do
-// their explanations (accounting.h). Only a core with caches (cache_model.h) does not: it moves its
-// data itself, one step after the other, so its times add up.
+// The time bound of all machines that move data in parallel with the core: the steady-state period
+// of a load-use pipeline. Scratchpads, thread blocks, opaque kernels and collectives use it, and so
+// do their explanations (accounting.h). Only a core with caches (cache_model.h) does not: it moves
+// its data itself, step by step, so its times add up.
 //
-// A loop runs n times: load a tile, use it, store the result. With `busy_r` the time per iteration
-// for which resource r is occupied, `round_trip` the time from the start of a tile's load to the
-// end of its use (latency included), N pipeline stages (buffers) and M workers that hide each
-// other's latency, one iteration of any worker completes every
+// A loop runs n times: load a tile, use it, store the result. Let `busy_r` be the time per
+// iteration for which resource r is occupied, `round_trip` the time from the start of a tile's load
+// to the end of its use (latency included), N the pipeline stages (buffers) and M the workers that
+// hide each other's latency. Then one iteration of any worker completes every
 //
 //     period = max( max_r busy_r, round_trip / (N * M), in_order / M )
 //
 // Derivation: resource r completes at most one iteration per busy_r (resource bound). A buffer is
-// free again only when its tile was used, so N * M iterations start per round_trip at most; a
+// free again only after its tile was used, so at most N * M iterations start per round_trip; a
 // worker's own steps, `in_order`, follow each other, so M complete in that time (recurrence
-// bounds). It is the initiation-interval bound of software pipelining (Rau, MICRO 1994, section 2).
-// The bound is linear: n like iterations together may stand for one.
-// Special cases, pinned by tests/analytical/pipeline_test.cpp:
+// bounds). This is the initiation-interval bound of software pipelining (Rau, MICRO 1994, section
+// 2). The bound is linear: n equal iterations may be combined into one. Special cases, tested in
+// tests/analytical/pipeline_test.cpp:
 //   - Kaufman et al., MLSys 2021, Appendix A: max(transfer, compute) is the resource bound, N = 2;
-//   - ALCOP (Huang et al., MLSys 2023), Table I: with T_load its load time, latency included, the
+//   - ALCOP (Huang et al., MLSys 2023), Table I: with T_load the load time, latency included, the
 //     load-bound branch (T_load + T_use) / N_pipe is the recurrence bound, and its threshold
 //     T_load <= (N_pipe * N_mplx - 1) * T_use is where the bounds meet. ALCOP's times are those of
 //     one resident block: the unit is occupied for T_use, so M blocks take M * T_use per round.
@@ -29,10 +29,10 @@
 namespace tilecast::analytical {
 
 struct PipelineLoop {
-  double path_s = 0;        // the most occupied way that data takes
-  double core_s = 0;        // the core: compute units, and what it does besides
-  double round_trip_s = 0;  // load start to use end of one tile
-  double in_order_s = 0;    // what a worker does for one tile before it turns to the next
+  double path_s = 0;        // busy time of the most occupied data path
+  double core_s = 0;        // busy time of the core: compute units and its other work
+  double round_trip_s = 0;  // start of load to end of use of one tile
+  double in_order_s = 0;    // what a worker does for one tile before the next
   double stages = 2;        // N
   double workers = 1;       // M
 };

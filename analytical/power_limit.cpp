@@ -10,9 +10,9 @@
 namespace tilecast::analytical {
 namespace {
 
-constexpr int kHalvings = 24;  // of the interval of clocks: to 6e-8 of it
+constexpr int kHalvings = 24;  // of the clock interval: down to 6e-8 of it
 
-// Energy at `factor` x the clock of what takes `at_full_clock` at the described one.
+// Energy at `factor` x the clock, given that at the described clock.
 LaunchEnergy scaled_energy(LaunchEnergy at_full_clock, double exponent, double factor) {
   const double core = std::pow(factor, exponent - 1);
   at_full_clock.compute = core * at_full_clock.compute;

@@ -21,7 +21,7 @@ bool takes(const hwdesc::Device& device, DType dtype) {
   return device.matrix_peak(ir::name(dtype)).value > 0;
 }
 
-// What a type is widened to where a unit does not take it, in the order that is tried.
+// Types to widen to if a unit does not take `dtype`, in the order they are tried.
 Widening wider(DType dtype, const hwdesc::Device& device) {
   using enum DType;
   static constexpr DType kLongFloats[] = {kBF16, kF16, kF32};
@@ -54,7 +54,7 @@ DType on_unit_of(DType dtype, const hwdesc::Device& device) {
   return found == types.end() ? DType::kInvalid : *found;
 }
 
-// The type that holds both.
+// The type that contains both.
 DType common(DType a, DType b) {
   if (a == b) return a;
   if (ir::is_floating(a) != ir::is_floating(b)) return ir::is_floating(a) ? a : b;
@@ -66,7 +66,7 @@ bool is_e5m2(DType dtype) {
   return dtype == DType::kF8E5M2 || dtype == DType::kF8E5M2FNUZ;
 }
 
-// Does the unit of a GPU cut f32 operands short? TF32 has half the rate of 16-bit operands.
+// Whether a GPU's unit truncates f32 operands: TF32 has half the rate of 16-bit operands.
 bool cuts_f32(const hwdesc::Device& device) {
   const double half =
       std::max(device.matrix_peak("f16").value, device.matrix_peak("bf16").value) / 2;
@@ -81,7 +81,7 @@ struct Precision {
   bool full = false;  // f32 as it is
 };
 
-// `dot_bf16_bf16_f32_x3`: type of the operands and how many products.
+// Parses `dot_bf16_bf16_f32_x3`: operand type and number of products.
 std::optional<Precision> precision_of_algorithm(std::string_view algorithm) {
   constexpr std::string_view kDot = "dot_";
   if (!algorithm.starts_with(kDot)) return std::nullopt;
@@ -94,7 +94,7 @@ std::optional<Precision> precision_of_algorithm(std::string_view algorithm) {
     std::from_chars(algorithm.data() + at + 2, algorithm.data() + algorithm.size(),
                     precision.products);
   } else if (word == "tf32") {
-    precision.products = 0;  // the machine's own
+    precision.products = 0;  // as many as the machine needs
   }
   return precision;
 }
@@ -183,7 +183,7 @@ ProductType product_type(const ir::Kernel& kernel, const ir::Op& op, const hwdes
     if (type.note.empty()) type.note = fmt::format("{} product as one of f16", ir::name(lhs));
     return type;
   }
-  const bool scales = takes(device, DType::kF4E2M1FN);  // of blocks, in the same units
+  const bool scales = takes(device, DType::kF4E2M1FN);  // units with f4 apply block scales
   if (op.opcode == ir::Opcode::kScaledDot && !scales) both = DType::kBF16;
   return product_of(both, precision_of(op), device);
 }

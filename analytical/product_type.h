@@ -1,13 +1,14 @@
-// In which element type, and in how many products of it, a machine computes a dot or convolution.
+// The element type, and the number of products in it, with which a machine computes a dot or
+// convolution.
 //
-// A matrix unit takes the types in its `passes`. Others are widened to the next type that holds
-// them, as XLA does before it calls the unit (float normalisation, its GEMM rewriter): f4 -> f8 ->
+// A matrix unit takes the types in its `passes`. Others are widened to the next type that contains
+// them, as XLA does before it uses the unit (float normalisation, its GEMM rewriter): f4 -> f8 ->
 // f16 or bf16 -> f32 (processors and GPUs try f16 first, TPUs bf16), s2 -> s4 -> s8 -> bf16 or f16
-// -> f32. Operands of two types meet in one that holds both. GPU libraries have no product of two
-// f8e5m2 (cuBLASLt): f16. A complex product is four real ones. f32 products of a unit of short
-// operands are sums of products of their parts: HIGH 3, HIGHEST 6, `dot_..._x3` as many as it says
+// -> f32. Operands of two types use one that contains both. GPU libraries have no product of two
+// f8e5m2 (cuBLASLt): f16. A complex product is four real ones. f32 products on a unit for short
+// operands are sums of products of their parts: HIGH 3, HIGHEST 6, `dot_..._x3` the stated number
 // (Henry, Tang, Heinecke, ARITH 2019: bf16x3 has 6 significant products). On GPUs DEFAULT and HIGH
-// are the unit's f32 (TF32), HIGHEST plain lanes. Processors multiply f32 in full at any precision.
+// use the unit's f32 (TF32), HIGHEST plain lanes. Processors multiply f32 in full at any precision.
 #pragma once
 
 #include <string>
@@ -18,9 +19,9 @@
 namespace tilecast::analytical {
 
 struct ProductType {
-  ir::DType dtype = ir::DType::kInvalid;  // what the unit takes; kInvalid: nothing, lanes multiply
-  double products = 1;                    // of `dtype`, for each product of the program
-  std::string note;                       // where it is not what the program says; else empty
+  ir::DType dtype = ir::DType::kInvalid;  // type given to the unit; kInvalid: the lanes multiply
+  double products = 1;                    // products of `dtype` per product of the program
+  std::string note;                       // explains a type other than the program's; else empty
 
   [[nodiscard]] bool on_unit() const { return dtype != ir::DType::kInvalid; }
 };
@@ -29,17 +30,18 @@ struct ProductType {
 [[nodiscard]] ProductType product_type(const ir::Kernel& kernel, const ir::Op& op,
                                        const hwdesc::Device& device);
 
-// Of products in full precision: f32 as HIGHEST says, c64 as four of them.
+// Type for products in full precision: f32 as with HIGHEST, c64 as four of them.
 [[nodiscard]] ProductType full_product_type(ir::DType dtype, const hwdesc::Device& device);
 
-// Of a call with costs of its own: the fastest of the types of its operands; bf16 where none says.
+// Type for a custom call that states its cost: the fastest among its operands' types; bf16 if none
+// applies.
 [[nodiscard]] ProductType call_product_type(const ir::Kernel& kernel, const hwdesc::Device& device);
 
-// Operations that one lane does at a time in a multiply-add: 2 on GPUs and processors.
+// Operations of a multiply-add that a lane does at once: 2 on GPUs and processors, else 1.
 [[nodiscard]] double multiply_add_operations(const hwdesc::Device& device);
 
-// FLOP/s of such products on the whole device: the unit's, or, where it takes none, those of the
-// lanes. 0: there are none.
+// FLOP/s of such products on the whole device: the unit's, or the lanes' if the unit takes none. 0
+// if there are neither.
 [[nodiscard]] FlopsPerSecond product_peak(const ProductType& type, const hwdesc::Device& device);
 
 }  // namespace tilecast::analytical

@@ -1,9 +1,9 @@
-// The waves of a product whose blocks were written with stages and warps (block_schedule.h): what
-// the blocks of one block tile have in common, and how long a step of all that run together takes.
+// Waves of a product whose blocks state stages and warps (block_schedule.h): what all blocks of one
+// block tile have in common, and how long one step of all concurrent blocks takes.
 //
-// Blocks of a wave drift apart and steps of several get in each other's way where two resources are
-// nearly busy: fourth powers are added. pipeline.h's bound is the limit of ever higher powers. Of
-// those the fourth orders Triton's products on an A100 best, the third to the tenth hardly worse.
+// Blocks of a wave drift apart, and steps get in each other's way when two resources are nearly
+// equally busy, so the period is the 4-norm of the busy times; pipeline.h's bound is the limit of
+// ever higher powers. The power 4 ranks Triton's products on an A100 best, 3 to 10 almost as well.
 // Seconds and bytes. Pure functions, thread-safe.
 #pragma once
 
@@ -17,37 +17,37 @@
 
 namespace tilecast::analytical {
 
-struct ProductBlock {  // of a block tile; but for `schedule` whatever its stages and warps
+struct ProductBlock {  // a block tile; only `schedule` depends on stages and warps
   struct Load {
-    double bytes = 0;                        // of a step, in the worker's memory
-    bool by_row = false, by_column = false;  // do the block's rows, columns choose what it is?
-    double broadcast = 1;  // matrices of the batch, one after the other, that share it
+    double bytes = 0;                        // per step, in the worker's memory
+    bool by_row = false, by_column = false;  // does the data depend on the block's rows, columns?
+    double broadcast = 1;                    // consecutive matrices of the batch that share it
   };
   LoopSizes extents{};
   BlockSchedule schedule;
   boost::container::small_vector<Load, 4> loads;
   double blocks = 1, steps = 1;
   WaveShape grid;            // all blocks of one product
-  double cache_bytes = 0;    // of a step from the shared cache, with what short runs cost
-  double outside_bytes = 0;  // of a block, beside its steps: results, what is loaded once
-  double prologue_s = 0;     // of what is computed of operands in a step, beside the product
+  double cache_bytes = 0;    // per step from the shared cache, cost of short runs included
+  double outside_bytes = 0;  // per block, outside its steps: results, data loaded once
+  double prologue_s = 0;     // computation on operands per step, other than the product
   double finish_s = 0;       // after the last step
 };
 
-struct Waves {  // alike
+struct Waves {  // equal waves
   double count = 0;
-  double resident = 1, in_flight = 1;  // blocks of a worker, of all
+  double resident = 1, in_flight = 1;  // blocks per worker, and on all workers
 };
-// Whole ones, and what is left.
+// The full waves, and the partial last one.
 [[nodiscard]] std::array<Waves, 2> waves_of(double blocks, double resident, double workers);
 
-// What the blocks of a wave load from main memory in one step, behind a cache of `capacity` bytes
-// that all share, of a product that reads `input_bytes` in all.
+// Bytes the blocks of a wave load from main memory in one step, behind a shared cache of `capacity`
+// bytes, for a product that reads `input_bytes` in all.
 [[nodiscard]] double wave_step_bytes(const ProductBlock& product, double in_flight, double capacity,
                                      double input_bytes);
 
-// What is busy in a step of a wave, in this order: the unit; shared memory; the shared cache;
-// vector units; main memory; issue; a block's own use; its round trip over its stages.
+// Resources of a step of a wave, in this order: the unit; shared memory; the shared cache; vector
+// units; main memory; issue; a block's own use; its round trip over its stages.
 inline constexpr std::array<Bound, 8> kWaveResources{
     Bound::kMatrix,  Bound::kOnChip, Bound::kOnChip,  Bound::kVector,
     Bound::kHbmRead, Bound::kIssue,  Bound::kLatency, Bound::kLatency};
@@ -55,16 +55,16 @@ using WaveTimes = std::array<double, kWaveResources.size()>;
 
 struct WavePeriod {  // one step of all blocks of a wave
   WaveTimes busy_s{};
-  double times = 0;       // of the waves alike
-  double ends_s = 0;      // before the first, after the last, all waves
-  double read_bytes = 0;  // of main memory, in one
+  double times = 0;       // steps of all equal waves
+  double ends_s = 0;      // before the first and after the last step, all waves
+  double read_bytes = 0;  // of main memory, per step
 };
 
 class ContendedPeriod {
  public:
   explicit ContendedPeriod(const WaveTimes& busy_s);
   [[nodiscard]] double seconds() const { return seconds_; }
-  // Of it, what the period waits for resource `i`; all add up to it.
+  // The part of the period spent waiting for resource `i`; all parts sum to seconds().
   [[nodiscard]] double waited_s(std::size_t i) const;
 
  private:

@@ -15,7 +15,7 @@ bool has_class(const ir::Kernel& kernel, OpClass wanted) {
                              [&](const Op& op) { return ir::op_class(op.opcode) == wanted; });
 }
 
-// As Device::matrix_peak and conversion_cost let one entry stand for variants of a type.
+// One entry covers variants of a type, as in Device::matrix_peak and conversion_cost.
 bool stands_for(std::string_view entry, std::string_view dtype) {
   return entry == dtype || (entry == "f8" && dtype.starts_with("f8")) ||
          (entry == "s8" && dtype == "u8") || (entry == "s4" && dtype == "u4");
@@ -36,9 +36,9 @@ bool reads_cost(const ir::Kernel& kernel, std::string_view entry) {
 }
 
 bool reads_passes(const ir::Kernel& kernel, const hwdesc::Device& device, std::string_view entry) {
-  // What a custom call computes is not known: the fastest of all types.
+  // A custom call may compute in any type; its rate is the fastest of them.
   if (kernel.custom_call_cost() || has_class(kernel, OpClass::kCustomCall)) return true;
-  // Filters in the Winograd domain and loops of a core are computed in f32.
+  // Winograd convolutions and the loops of a processor core compute in f32.
   const bool f32 = entry == "f32" && device.execution != hwdesc::Execution::kScratchpad;
   return has_class(kernel, OpClass::kMatrix) && (f32 || has_type(kernel, entry));
 }

@@ -7,7 +7,7 @@
 namespace tilecast::analytical {
 namespace {
 
-// `times` loads at `distance` bytes, spread over the levels that hold that much.
+// Adds `times` loads at reuse distance `distance` to the levels that hold them.
 void add_repeats(double times, double distance, std::span<const double> capacities,
                  LoadsFrom& loads) {
   double missed = 1;
@@ -19,10 +19,10 @@ void add_repeats(double times, double distance, std::span<const double> capaciti
   loads[0] += times * missed;
 }
 
-struct Reused {         // an operand, the loops inside the next one seen
-  double distinct = 1;  // tiles: each is loaded once for the first time
-  double swept = 0;     // bytes of it that the loops touch
-  double distance = 0;  // bytes touched between two uses of a tile, since a loop moved it last
+struct Reused {         // an operand, over the loops seen so far
+  double distinct = 1;  // distinct tiles: each has one first load
+  double swept = 0;     // its bytes that the loops touch
+  double distance = 0;  // bytes between two uses of a tile, since a loop last moved it
   bool moved = false;   // by a loop
   bool moved_last = false;
 };
@@ -52,7 +52,7 @@ void count_loads(std::span<const NestLoop> nest, std::span<const Operand> operan
         operand.moved = true;
       } else if (operand.moved) {
         if (operand.moved_last) operand.distance = distance;
-        loads[i][0] -= operand.distinct;  // what follows in `loads` are repeats
+        loads[i][0] -= operand.distinct;  // only repeated loads are scaled
         for (double& count : loads[i]) count *= step.tiles;
         loads[i][0] += operand.distinct;
         add_repeats(operand.distinct * (step.tiles - 1), operand.distance, capacities, loads[i]);

@@ -1,10 +1,10 @@
-// From which memory level a nest of tile loops loads its operands.
+// The memory level from which a nest of tile loops loads its operands.
 //
-// An operand's tile is loaded when a loop that moves it advances, or a loop outside those. The
-// first load of a tile comes from main memory. When a loop that does not move the operand comes
-// round again, the tile was last touched one sweep ago of the loop inside that moves it: it comes
-// from the nearest cache that holds what such a sweep touches (the stack distance of Mattson et
-// al., IBM Systems Journal 1970, counted in tiles as in Wolf and Lam, PLDI 1991). Thread-safe.
+// An operand's tile is loaded when a loop that moves it, or a loop outside those, advances. The
+// first load of a tile comes from main memory. When a loop that does not move the operand advances,
+// the tile was last used one sweep ago of the inner loop that moves it: it comes from the nearest
+// cache that holds all data such a sweep touches (the stack distance of Mattson et al., IBM Systems
+// Journal 1970, counted in tiles as in Wolf and Lam, PLDI 1991). Thread-safe.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ inline constexpr std::size_t kMaxLevels = 8;
 
 struct NestLoop {    // of a nest given innermost first
   int loop = 0;      // bit in Operand::loops
-  double tiles = 1;  // size / extent: an edge tile counts as what exists of it
+  double tiles = 1;  // size / extent: an edge tile counts as a fraction
 };
 
 struct Operand {
@@ -25,11 +25,11 @@ struct Operand {
   double tile_bytes = 0;
 };
 
-// Number of loads by the level they come from; index as hwdesc::Device::memory, 0 main memory.
+// Number of loads per level they come from, indexed as hwdesc::Device::memory; 0 is main memory.
 using LoadsFrom = std::array<double, kMaxLevels>;
 
-// `capacities[i]`: bytes of level i; entry 0 is not looked at. `always_bytes` are touched in every
-// iteration besides the operands. `loads` has operands.size() entries.
+// `capacities[i]`: bytes of level i; entry 0 is ignored. `always_bytes`: touched in every iteration
+// in addition to the operands. `loads` has operands.size() entries.
 void count_loads(std::span<const NestLoop> nest, std::span<const Operand> operands,
                  std::span<const double> capacities, double always_bytes,
                  std::span<LoadsFrom> loads);

@@ -29,7 +29,7 @@ struct Products {
   ProductType type;
 };
 
-// Of a dot, convolution, solver or transform; none of other ops.
+// Products of a dot, convolution, solver or transform; nullopt for other ops.
 std::optional<Products> products_of(const ir::Kernel& kernel, const Op& op,
                                     const hwdesc::Device& device) {
   const OpClass kind = ir::op_class(op.opcode);
@@ -43,7 +43,7 @@ std::optional<Products> products_of(const ir::Kernel& kernel, const Op& op,
                     product_type(kernel, op, device)};
   }
   ProductType type = full_product_type(a.dtype, device);
-  if (op.opcode == ir::Opcode::kFft) {  // counted in real operations; butterflies are on the lanes
+  if (op.opcode == ir::Opcode::kFft) {  // counted in real operations; butterflies run on the lanes
     const ProductType real = full_product_type(ir::DType::kF32, device);
     type = product_peak(real, device) > product_peak({}, device) ? real : ProductType{};
   }
@@ -64,7 +64,7 @@ Work matrix_work(const ir::Kernel& kernel, const std::vector<double>& needed,
   return work;
 }
 
-// Conversions ride along with loads and stores on some machines; they make no roof.
+// Conversions are part of loads and stores on some machines, so they do not count towards a roof.
 bool makes_vector_roof(const Op& op) {
   return ir::op_class(op.opcode) == OpClass::kElementwise && op.opcode != ir::Opcode::kConvert &&
          op.opcode != ir::Opcode::kBitcastConvert && op.opcode != ir::Opcode::kMap &&
@@ -122,7 +122,7 @@ void set_memory_roof(const hwdesc::Device& device, Roofs& roofs) {
   }
 }
 
-// A custom call with its own cost estimate: those FLOPs, and half the bytes each way.
+// A custom call that states its cost: those FLOPs, and half the bytes each way.
 void set_custom_call_roofs(const ir::Kernel& kernel, const hwdesc::Device& device, Roofs& roofs) {
   const ir::CustomCallCost& cost = *kernel.custom_call_cost();
   const Bytes half{std::max(0.0, cost.bytes_accessed) / 2};

@@ -1,4 +1,4 @@
-// The baseline every report shows: max(bytes / bandwidth, FLOPs / peak), nothing else.
+// The baseline of every report: max(bytes / bandwidth, FLOPs / peak), nothing else.
 #pragma once
 
 #include "analytical/cost_model.h"
@@ -11,9 +11,9 @@ class RooflineModel final : public CostModel {
       std::span<const KernelQuery> queries, const hwdesc::Device& device) const override;
 };
 
-// No implementation can be faster: every byte of distinct input and output once over the outermost
-// path, every FLOP at the unit's peak. Efficiencies are not applied. On GPUs convolutions may do
-// with fewer multiplications (winograd.h).
+// Lower bound for any implementation: every distinct input and output byte once over the outermost
+// memory, every FLOP at the unit's peak, efficiencies not applied. On GPUs convolutions may need
+// fewer multiplications (winograd.h).
 [[nodiscard]] Seconds speed_of_light(const ir::Kernel& kernel, const hwdesc::Device& device);
 
 }  // namespace tilecast::analytical

@@ -19,14 +19,14 @@ using ir::Opcode;
 using ir::Shape;
 
 constexpr double kDigitBits = 8;
-constexpr double kOnesweepRate = 0.68;  // of a copy's
+constexpr double kOnesweepRate = 0.68;  // of a copy's rate
 constexpr std::int64_t kScannedAtOnce = 128;
-constexpr std::int64_t kSmallSelection = 16;  // XLA:GPU has a kernel of one pass up to there
+constexpr std::int64_t kSmallSelection = 16;  // XLA:GPU has a one-pass kernel up to this
 
 struct Rows {
   double count = 1, length = 1;
-  double key_bytes = 0, element_bytes = 0;  // of all operands of one place
-  double selected = 0;                      // of each row; 0: all are sorted
+  double key_bytes = 0, element_bytes = 0;  // element_bytes: all operands together
+  double selected = 0;                      // per row; 0: all are sorted
   std::size_t operands = 1;
 };
 
