@@ -12,15 +12,15 @@
 namespace tilecast::analytical {
 namespace {
 
-// A result smaller than this share of the scratchpad stays there while outer loops revisit it.
+// Results smaller than this share of the scratchpad stay there while outer loops revisit them.
 constexpr double kAccumulatorShare = 1.0 / 8;
-// Ragged loops costed exactly; further ones count as interior tiles.
+// Ragged loops costed exactly; others count as interior tiles.
 constexpr int kMaxRagged = 3;
-constexpr int kNumberBits = 32;  // of a tile's number: there are fewer
+constexpr int kNumberBits = 32;  // enough for a tile's index
 
-// Tiles of one output after the other: what only the output cuts stays the same between them.
+// Tile indices sorted so that tiles with equal output cuts are adjacent and share work.
 std::vector<std::uint64_t> grouped_by_output(std::span<const TileConfig> tiles) {
-  std::vector<std::uint64_t> keyed(tiles.size());  // a hash of the output, the tile's number
+  std::vector<std::uint64_t> keyed(tiles.size());  // hash of the output cut, tile index
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     keyed[i] = boost::hash_range(tiles[i].output.begin(), tiles[i].output.end()) << kNumberBits | i;
   }
@@ -74,7 +74,7 @@ void ScratchpadModel::add_streams(const ir::Kernel& kernel) {
   }
 }
 
-// Does an outer loop come back to the same tile of a result after inner loops moved away from it?
+// Whether an outer loop returns to the same result tile after inner loops moved away from it.
 bool ScratchpadModel::revisited(std::uint32_t loops) const {
   bool outside = false;
   for (const int loop : space_.order) {
@@ -133,7 +133,7 @@ void ScratchpadModel::update_compute(Run& run) const {
   time.iteration_s = compute_.overlapped(time.iteration) * cycle_s_;
 }
 
-// The core issues the transfers and runs the loop besides computing; the engine moves bytes.
+// The core issues transfers, runs the loop and computes; the engine moves bytes.
 PipelineLoop ScratchpadModel::loop_of(const Transfers& moved, double use_s,
                                       const Rates& rates) const {
   const double core = use_s + rates.setup_s * moved.count() + rates.overhead_s;
@@ -146,7 +146,8 @@ PipelineLoop ScratchpadModel::loop_of(const Transfers& moved, double use_s,
           .stages = stages_};
 }
 
-// Operands that vector units make for the products: where a loop that moves them advances.
+// Cycles of vector units to compute operands for the products, when one of the loops `changed`
+// moves them.
 UnitCycles ScratchpadModel::operands_made(std::uint32_t changed, std::span<const Extents> groups,
                                           BoundMask removed) const {
   if (!makes_operands_) return {};
@@ -159,7 +160,7 @@ UnitCycles ScratchpadModel::operands_made(std::uint32_t changed, std::span<const
   return made;
 }
 
-// Of one iteration.
+// Busy time per resource in one iteration.
 PerBound ScratchpadModel::busy_of(const Run& run, const Transfers& moved, const UnitCycles& made,
                                   bool finishes) const {
   PerBound busy{};
@@ -217,10 +218,10 @@ double ScratchpadModel::transitions_s(const Run& run) const {
     WindowCosts at_edges;
     if (edges != 0) at_edges = costs_at(edges, run, edge_regions);
     const WindowCosts& costs = edges == 0 ? run.costs : at_edges;
-    double outer = 1;  // positions of the outer loops that are at their edge as `edges` says
-    std::uint32_t inner = cut_loops;  // not that of groups, which is in no order
+    double outer = 1;  // positions of the outer loops, at their edge or not as `edges` says
+    std::uint32_t inner = cut_loops;  // without the group loop, which has no place in the order
     for (int i = 0; i < cut_count; ++i) {
-      const std::uint32_t changed = inner;  // this loop, and those inside it that begin again
+      const std::uint32_t changed = inner;  // this loop and the loops inside it, which restart
       const std::uint32_t bit = 1U << cut[i];
       inner &= ~bit;
       const Loop& loop = space_.loops[cut[i]];
@@ -244,7 +245,7 @@ double ScratchpadModel::transitions_s(const Run& run) const {
   return total;
 }
 
-// Of the windows where the loops `edges` are at their last tiles. `regions` is room for them.
+// Window costs when the loops `edges` are at their last tiles. `regions`: scratch space.
 ScratchpadModel::WindowCosts ScratchpadModel::costs_at(std::uint32_t edges, const Run& run,
                                                        GroupExtents& regions) const {
   LoopSizes extents = run.shape.extents;
@@ -285,7 +286,7 @@ double ScratchpadModel::ends_s(const Run& run) const {
   const double more_updates = std::max(first.updates - 1, 0.0) * run.rates.update_wait_s();
   const double ends =
       kept_s(removed, Bound::kFillDrain, end_s(first.read) + end_s(first.write) + more_updates);
-  // The first loads and the last stores are issued too, by a core that has nothing else to do.
+  // The first loads and last stores are issued by the core while it has nothing else to do.
   const double issue = run.rates.setup_s * first.count();
   const UnitCycles made = operands_made(Footprints::kEveryLoop, run.regions(), removed);
   const double last_use =

@@ -5,27 +5,27 @@
 //
 //   T = fill + sum over transitions (count * period) + last use + drain
 //
-// A transition advances one loop and resets the loops inside it; an operand is loaded again only if
-// the loops that changed move its tile, and a result is stored when its tile is left. The period is
-// pipeline.h's bound over {load path, store path (shared unless full duplex), compute units} with
-// the memory's latency in the round trip. The engine moves bytes; the core issues the transfers and
-// runs the loop besides computing, one after the other. Edge tiles move only what exists but
-// compute in full: the code of an iteration is static. Results revisited by outer loops stay in the
-// scratchpad as accumulators when they are small. What does not fit is stored to and loaded from
-// main memory once more.
+// A transition advances one loop and resets the loops inside it. An operand is reloaded only if a
+// changed loop moves its tile; a result is stored when its tile is left. The period is pipeline.h's
+// bound over {load path, store path (shared unless full duplex), compute units}, with the memory's
+// latency in the round trip. The engine moves the bytes; the core issues transfers, runs the loop
+// and computes, one after the other. Edge tiles move only their existing part but compute in full,
+// because the code of an iteration is static. Small results that outer loops revisit stay in the
+// scratchpad as accumulators. A footprint beyond the capacity is stored to and loaded from main
+// memory once more.
 //
-// What a kernel computes before a product (an activation function, a scale) is made tile by tile
-// before the pushes, not beside them, and again only when a loop that moves the operand advances
-// (seen on TPU v5p: two large products with computed operands take about that work longer, n = 2;
-// the tiles of a TPU v3 convolution, n = 579, fit as well either way).
+// Operands that a kernel computes before a product (an activation function, a scale) are computed
+// tile by tile before the pushes, without overlap, and again only when a loop that moves the
+// operand advances (TPU v5p: two large products with computed operands take about that much longer,
+// n = 2; the tiles of a TPU v3 convolution, n = 579, fit equally well either way).
 //
-// A product of groups of rows, each with a right-hand side of its own (ragged-dot), takes
-// ceil(rows / tile) + groups - 1 steps along the rows: at each end of a group within a tile the
-// tile is computed once more, with the next group's operand.
+// A product of row groups with a right-hand side each (ragged-dot) takes ceil(rows / tile) + groups
+// - 1 steps along the rows: wherever a group ends within a tile, the tile is computed once more
+// with the next group's operand.
 //
-// An update in place of part of the native tiles it falls into (dynamic-update-slice) reads,
-// changes and writes them window by window, without a second buffer (seen on TPU v5p: 390 us for
-// 28,672 tiles, n = 1).
+// An in-place update of part of the native tiles it falls into (dynamic-update-slice) reads,
+// changes and writes them window by window, without a second buffer (TPU v5p: 390 us for 28,672
+// tiles, n = 1).
 #pragma once
 
 #include "analytical/scratchpad_run.h"
@@ -40,8 +40,8 @@ class ScratchpadModel final : public TileModel {
   void times_s(std::span<const TileConfig> tiles, std::span<double> times) const override;
   [[nodiscard]] Accounting account(const TileConfig& tile, BoundMask removed) const override;
   [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const override;
-  // Loop overhead and, of products, one block of the matrix unit; its fill may be paid once for
-  // all.
+  // Loop overhead plus, for products, one block of the matrix unit without its fill, which may be
+  // paid once for all iterations.
   [[nodiscard]] double least_iteration_s() const override;
   [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const override;
 
@@ -75,20 +75,20 @@ class ScratchpadModel final : public TileModel {
                                          BoundMask removed) const;
   [[nodiscard]] PerBound busy_of(const Run& run, const Transfers& moved, const UnitCycles& made,
                                  bool finishes) const;
-  // `count` steps that move the tiles of the loops `changed`.
+  // Seconds of `count` steps that move the tiles of the loops `changed`.
   [[nodiscard]] double steps_s(const Run& run, std::uint32_t changed, bool finishes, double count,
                                const WindowCosts& costs) const;
   [[nodiscard]] WindowCosts costs_at(std::uint32_t edges, const Run& run,
                                      GroupExtents& regions) const;
   [[nodiscard]] double transitions_s(const Run& run) const;
   [[nodiscard]] double ends_s(const Run& run) const;
-  // Without an accounting infinite for a tile that does not fit.
+  // Infinite for a tile that does not fit, unless an accounting is requested.
   [[nodiscard]] double run_s(const TileConfig& tile, Run& run) const;
 
   ComputeModel compute_;
   std::vector<Stream> inputs_, outputs_;
   Rates rates_;
-  std::uint32_t reductions_ = 0;  // loops, a bit each
+  std::uint32_t reductions_ = 0;  // one bit per loop
   double stages_ = 2;
   double descriptor_s_ = 0;
   bool makes_operands_ = true;  // false: no vector work before the products

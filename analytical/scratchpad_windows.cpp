@@ -1,4 +1,4 @@
-// What windows of arrays hold of the scratchpad, and cost to move between it and main memory.
+// Scratchpad space of array windows, and the cost of moving them from and to main memory.
 #include <cmath>
 
 #include "analytical/scratchpad_model.h"
@@ -6,8 +6,8 @@
 namespace tilecast::analytical {
 namespace {
 
-// Bytes of a window of an update in place: windows of streaming kernels on TPU v5p are about as
-// large, judged by what the first and the last of them add.
+// Bytes per window of an in-place update: about the window size of streaming kernels on TPU v5p,
+// estimated from the time their first and last windows add.
 constexpr double kUpdateWindowBytes = 512.0 * 1024;
 
 }  // namespace
@@ -25,7 +25,7 @@ ScratchpadModel::Run ScratchpadModel::begin_run(BoundMask removed, Accounting* a
   return run;
 }
 
-// What depends on the loops whose extents are others than those of the tile before.
+// Moves `run` to the next tile, updating only what depends on loops whose extents changed.
 void ScratchpadModel::move_to(const TileConfig& tile, Run& run) const {
   scratchpad::TileShape& shape = run.shape;
   const LoopSizes before = shape.extents;
@@ -82,7 +82,7 @@ ScratchpadModel::WindowCost ScratchpadModel::window_cost(const Stream& stream,
   return cost;
 }
 
-// Of the streams whose windows depend on one of the loops `changed`; of every one for all loops.
+// Updates the costs of streams whose windows depend on one of the loops `changed`, or all of them.
 void ScratchpadModel::update_costs(WindowCosts& costs, std::uint32_t changed,
                                    std::span<const Extents> groups, const Rates& rates) const {
   auto cost = costs.begin();

@@ -12,7 +12,7 @@ std::vector<double> shapley_values(std::size_t players, const CoalitionValue& va
   std::vector<double> values(std::size_t{1} << players);
   for (std::uint32_t s = 0; s < values.size(); ++s) values[s] = value(s);
   const auto n = static_cast<double>(players);
-  std::vector<double> share(players);  // of a coalition of this size, without the player
+  std::vector<double> share(players);  // weight of a coalition of this size, without the player
   for (std::size_t size = 0; size < players; ++size) {  // size! (n - size - 1)! / n!
     const auto s = static_cast<double>(size);
     share[size] = size == 0 ? 1 / n : share[size - 1] * s / (n - s);
@@ -31,7 +31,7 @@ std::vector<double> shapley_values(std::size_t players, const CoalitionValue& va
 
 PerBound attributed_time(const AccountingOf& account) {
   const Accounting all = account(0);
-  std::vector<Bound> players;  // latency may be hidden now and show once others are free
+  std::vector<Bound> players;  // latency may be hidden until other resources are free
   BoundMask idle = 0;
   for (std::size_t b = 0; b < kBoundCount; ++b) {
     const auto bound = static_cast<Bound>(b);

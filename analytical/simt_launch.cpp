@@ -7,7 +7,7 @@ namespace tilecast::analytical {
 namespace {
 
 // Besides accumulators, a thread holds fragments of both operands, addresses and loop state: about
-// as much again in matrix kernels (CUTLASS uses 128 of 255 registers for a 128x256 tile).
+// as many registers again in matrix kernels (CUTLASS uses 128 of 255 for a 128x256 tile).
 constexpr double kAccumulatorRegisters = 0.5;
 
 }  // namespace

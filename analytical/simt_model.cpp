@@ -9,7 +9,7 @@
 namespace tilecast::analytical {
 namespace {
 
-// Share of the streams' data that a cache of this size does not keep between waves.
+// Share of the streams' data that a cache of this size loses between waves.
 double miss_share(double capacity, double bytes) {
   return bytes > 0 ? std::max(0.0, 1 - capacity / bytes) : 0;
 }
@@ -83,8 +83,8 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
   }
 }
 
-// Where no kernel of a library takes the operands' types, they are converted before, and it reads
-// what that wrote. One operand that is narrow (weights) is widened on its way.
+// If no library kernel takes the operands' types, they are converted beforehand, and the product
+// reads the converted arrays. A single narrow operand (weights) is widened while it is loaded.
 void SimtModel::read_widened_operands(const ir::Kernel& kernel) {
   const ProductType& type = compute_.product_type();
   const ir::Op& product = kernel.op(space_.matrix->op);
@@ -108,8 +108,8 @@ void SimtModel::read_widened_operands(const ir::Kernel& kernel) {
   }
 }
 
-// Blocks of one matrix after the other that read the same data (keys of a group of query heads)
-// find it in the cache, where it holds one of them.
+// Blocks of consecutive matrices that read the same data (keys of a group of query heads) find it
+// in the cache if it holds one of them.
 void SimtModel::set_broadcasts() {
   LoopSizes one;
   one.fill(1);
@@ -146,7 +146,7 @@ void SimtModel::set_run_slowdowns(const ir::Kernel& kernel) {
 std::vector<TileConfig> SimtModel::candidates(std::size_t limit) const {
   std::vector<TileConfig> tiles = simt_candidate_tiles(space_, limit, sides_);
   if (flat_rows_ <= 1) return tiles;
-  constexpr double kRounded = 0.7;  // tiles are boxes near the size asked for
+  constexpr double kRounded = 0.7;  // tiles are boxes near the requested size
   const double whole = whole_product(space_, space_.matrix->rows);
   std::erase_if(tiles, [&](const TileConfig& tile) {
     const double rows = product(tile_extents(space_, tile), space_.matrix->rows);
@@ -191,9 +191,8 @@ SimtModel::Block SimtModel::prepare(const TileConfig& tile, std::span<Extents> g
   return block;
 }
 
-// Matrix kernels buffer the operands of every stage and keep accumulators in registers; others hold
-// their tile in registers (or the core's cache) and go back to the shared cache for what does not
-// fit.
+// Matrix kernels buffer the operands of every stage and keep accumulators in registers. Others hold
+// their tile in registers (or the core's cache) and reload the excess from the shared cache.
 void SimtModel::set_needs(std::span<const Extents> groups, Block& block) const {
   const double registers = device_->multiplexing.registers_per_worker.value;
   const double capacity = registers > 0 ? registers : worker_memory(*device_).capacity.value;
@@ -220,8 +219,8 @@ void SimtModel::set_needs(std::span<const Extents> groups, Block& block) const {
   block.resident = resident_blocks(*device_, block.needs);
 }
 
-// What a step computes of `depth`: whole instructions; where a kernel's own steps are shorter than
-// the tile's, its share of the contraction rounded up to those.
+// Depth that a step computes for `depth`: whole instructions; if the kernel's own steps are shorter
+// than the tile's, its share of the contraction rounded up to those.
 double SimtModel::step_depth(double depth) const {
   if (depth_step_ <= 0) return round_up(depth, static_cast<double>(device_->matrix.rows));
   const double whole = whole_product(space_, space_.matrix->contraction);
@@ -229,8 +228,8 @@ double SimtModel::step_depth(double depth) const {
 }
 
 // One step of one block, padded to the instruction's rows x columns x contraction, and to the sides
-// of a library's tiles, which are powers of two and computed whole; groups too narrow for the unit
-// are left to the vector units when those are faster.
+// of a library's tiles, which are powers of two and computed whole. Groups too narrow for the unit
+// run on the vector units when those are faster.
 UnitCycles SimtModel::multiply(const LoopSizes& extents) const {
   const MatrixLoops& loops = *space_.matrix;
   constexpr double kFusedMultiplyAdd = 2;  // operations in one vector instruction
@@ -268,7 +267,7 @@ UnitCycles SimtModel::multiply(const LoopSizes& extents) const {
                                              : UnitCycles{.matrix = matrix};
 }
 
-// Warps stand in a square over the tile: each reads its rows and columns of the operands.
+// Warps form a square over the tile; each reads its rows and columns of the operands.
 double SimtModel::shared_memory_s(const LoopSizes& extents) const {
   if (shared_rate_ <= 0 || matrix_rate_ <= 0) return 0;
   const MatrixLoops& loops = *space_.matrix;
@@ -326,7 +325,7 @@ WaveShape SimtModel::shape_of_wave(const Block& block, double wave_blocks,
   return wave_shape(wave_blocks, rows, columns, bytes(loops.rows), bytes(loops.columns));
 }
 
-// Blocks of a wave that share one copy of what `input` loads.
+// Number of blocks of a wave that share one copy of `input`'s data.
 double SimtModel::reuse(const Input& input, const Block& block, const WaveShape& wave,
                         double wave_blocks) const {
   if (space_.matrix) {
@@ -340,8 +339,8 @@ double SimtModel::reuse(const Input& input, const Block& block, const WaveShape&
   return std::clamp(shared, 1.0, std::max(wave_blocks, 1.0));
 }
 
-// What all blocks read between two passes over the same row: one row for each block in flight, all
-// input when passes are launches.
+// Bytes all blocks read between two passes over the same row: one row per block in flight, or all
+// input if passes are launches.
 double SimtModel::bytes_between_passes(const Block& block, std::span<const Extents> groups) const {
   if (block.cut) return input_bytes_;
   double rows = 1;

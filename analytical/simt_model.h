@@ -1,29 +1,27 @@
-// The pipelined model of a machine that runs thread blocks: GPUs and, with one block per core,
-// CPUs. One kernel, one tile = the output tile of a block; contractions run inside a block in
-// steps.
+// The pipelined model of a GPU: one kernel, one tile = the output tile of a thread block;
+// contractions run inside a block in steps. (Processor cores: cache_model.h.)
 //
 //   T = launch + set-up + period + ends                           (ALCOP, MLSys 2023, Table I)
 //
-// set-up: what the blocks of a product do before their first load (hwdesc::TransferEngine::setup of
-// the engine that fills the worker's memory: tensor maps, barriers, clusters), once in a launch.
-// Where a power limit lowers the clock of long products, the core's time beyond
-// MatrixUnit::full_clock_time takes longer by the ratio of the clocks.
-// period: pipeline.h's bound over the steps of all waves together. Resources: main memory, shared
-// cache, the worker's own memory, compute units of the busiest worker (ceil(blocks / workers)
-// blocks). Main memory moves the working set of each wave once, unless the shared cache keeps it
-// (simt_launch.h); the shared cache serves the loads of every block. A product's loads queue for
-// main memory behind such a cache: with m its time alone and w = waves x steps x latency / stages
-// that of the latencies alone, (m + w + sqrt(m^2 + w^2)) / 2, so that a load waits latency x
-// (1 + b / (2 (1 - b))) at a share b of the memory's rate, the mean of a queue with constant
-// service (M/D/1). Seen on 485 products of 56 to 66 blocks on an H800, which load at 0.7 of its
-// rate: 11.7 % off without it, 6.0 % with it. Round trip: waves x steps x (latency + use), over the
-// pipeline stages ALCOP's load-bound branch; the blocks of a wave are the workers that hide each
-// other's latency. In order: one block's own steps. ends: first load and last store of a wave,
-// hidden by other resident blocks except once. A contraction may be split over blocks when they are
-// fewer than the workers hold; its partial sums then go through the shared cache. With one wave
-// shape, one resident block and no shared cache this is ALCOP's formula, see
-// tests/analytical/simt_model_test.cpp. Matrix work is padded to the unit's instruction shape.
-// Rows too long to be held go through the block once per pass (simt_passes.h), from the shared
+// set-up: work of a product's blocks before their first load (hwdesc::TransferEngine::setup of the
+// engine that fills the worker's memory: tensor maps, barriers, clusters), once per launch. If a
+// power limit lowers the clock of long products, core time beyond MatrixUnit::full_clock_time is
+// scaled by the ratio of the clocks. period: pipeline.h's bound over the steps of all waves
+// together. Resources: main memory, shared cache, the worker's own memory, compute units of the
+// busiest worker (ceil(blocks / workers) blocks). Main memory moves the working set of each wave
+// once, unless the shared cache keeps it (simt_launch.h); the shared cache serves the loads of
+// every block. Behind such a cache a product's loads queue for main memory: with m the memory's
+// time alone and w = waves x steps x latency / stages the time of the latencies alone, they take (m
+// + w + sqrt(m^2 + w^2)) / 2, so a load waits latency x (1 + b / (2 (1 - b))) at a share b of the
+// memory's rate, the mean of a queue with constant service (M/D/1; MAPE of 485 products of 56 to 66
+// blocks on an H800: 11.7 % without, 6.0 % with it). Round trip: waves x steps x (latency + use),
+// over the pipeline stages ALCOP's load-bound branch; the blocks of a wave are the workers that
+// hide each other's latency. In order: one block's own steps. ends: first load and last store of a
+// wave, hidden by other resident blocks except once. A contraction may be split over blocks when
+// these are fewer than the workers hold; its partial sums then go through the shared cache. With
+// one wave shape, one resident block and no shared cache this is ALCOP's formula, see
+// tests/analytical/simt_model_test.cpp. Matrix work is padded to the unit's instruction shape. Rows
+// too long to be held pass through the block once per pass (simt_passes.h), read from the shared
 // cache as far as it keeps the rows in flight; a tile that cuts such rows makes each pass a launch.
 #pragma once
 
@@ -44,7 +42,7 @@ class SimtModel final : public TileModel {
   [[nodiscard]] double time_s(const TileConfig& tile) const override;
   void times_s(std::span<const TileConfig> tiles, std::span<double> times) const override;
   [[nodiscard]] Accounting account(const TileConfig& tile, BoundMask removed) const override;
-  // Of the buffers of one block.
+  // Bytes of the buffers of one block.
   [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const override;
   [[nodiscard]] double least_iteration_s() const override { return 0; }
   [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const override;
@@ -54,19 +52,19 @@ class SimtModel final : public TileModel {
   struct Input {
     MemoryStream stream;
     bool in_loop = false;                    // loaded again every step
-    bool by_row = false, by_column = false;  // of a product: do rows, columns choose what it is?
-    double broadcast = 1;     // matrices of the batch that are the same data, one after the other
-    double run_slowdown = 1;  // of main memory, by the pieces of rows that steps read
-    double again = 0;         // further passes over it, when rows are not held
+    bool by_row = false, by_column = false;  // products: does the data depend on rows, columns?
+    double broadcast = 1;                    // consecutive matrices of the batch with the same data
+    double run_slowdown = 1;  // main-memory slowdown because steps read pieces of rows
+    double again = 0;         // extra passes over it if rows are not held
   };
   struct Block {  // one tile, prepared
     LoopSizes extents;
-    double blocks = 1, steps = 1;                          // counted, edges included
-    double covered_blocks = 1, covered_steps = 1;          // of whole tiles: size / extent
+    double blocks = 1, steps = 1;                          // edge tiles count as whole
+    double covered_blocks = 1, covered_steps = 1;          // size / extent: edge tiles as fractions
     double step_bytes = 0, once_bytes = 0, out_bytes = 0;  // per block
-    double excess_bytes = 0;                               // what does not fit and is loaded again
-    bool held = true;  // rows stay in registers from pass to pass
-    bool cut = false;  // rows are spread over blocks: every pass is a kernel of its own
+    double excess_bytes = 0;  // the part that does not fit and is loaded again
+    bool held = true;         // rows stay in registers from pass to pass
+    bool cut = false;         // rows are spread over blocks: every pass is a kernel
     BlockNeeds needs;
     double resident = 1;
   };
@@ -76,7 +74,7 @@ class SimtModel final : public TileModel {
   };
   struct Traffic {
     double dram_read = 0, dram_write = 0, cache_read = 0, cache_write = 0;
-    double dram_lost = 0;  // what main memory could have read besides, in long runs
+    double dram_lost = 0;  // bytes main memory loses to short runs
   };
 
   [[nodiscard]] Block prepare(const TileConfig& tile, std::span<Extents> groups) const;
@@ -121,7 +119,7 @@ class SimtModel final : public TileModel {
 
   Passes passes_;
   ComputeModel compute_;
-  std::optional<ComputeModel> looped_;  // rows not held: what passes need is computed again
+  std::optional<ComputeModel> looped_;  // rows not held: passes recompute their inputs
   std::vector<Input> inputs_;
   std::vector<MemoryStream> outputs_;
   double input_bytes_ = 0, output_bytes_ = 0;
@@ -129,7 +127,7 @@ class SimtModel final : public TileModel {
   bool has_cache_ = false;
   double cache_capacity_ = 0, shared_rate_ = 0;  // bytes; bytes per second of one worker
   double matrix_rate_ = 0;  // FLOP/s of one worker, efficiency applied; 0: cannot
-  double lane_rate_ = 0;    // of its lanes
+  double lane_rate_ = 0;    // FLOP/s of its lanes
   BlockSides sides_;
   double operand_bytes_ = 4, flat_rows_ = 1, max_splits_ = 1, depth_step_ = 0;
   double setup_s_ = 0, overhead_s_ = 0, stages_ = 1, workers_ = 1;

@@ -28,7 +28,7 @@ bool feeds_exponential(const ir::Kernel& kernel, OpId id) {
                      [&](OpId user) { return kernel.op(user).opcode == ir::Opcode::kExp; });
 }
 
-// Is `id` only ever subtracted from the argument of exponentials?
+// Whether `id` is only ever subtracted from the argument of exponentials.
 bool shifts_exponentials(const ir::Kernel& kernel, OpId id) {
   std::vector<OpId> copies{id};
   bool shifts = false;
@@ -76,7 +76,7 @@ std::vector<int> first_passes(const ir::Kernel& kernel, const std::vector<bool>&
   return pass;
 }
 
-// By op: passes that need it, each to feed its own reductions or results.
+// Per op, the number of passes that need it for their own reductions or results.
 std::vector<int> times_needed(const ir::Kernel& kernel, const std::vector<bool>& reduces,
                               const std::vector<int>& pass) {
   std::vector<std::uint32_t> needed_in(pass.size(), 0);

@@ -1,4 +1,4 @@
-// SimtModel: products of which the tile says how many stages and warps they were written with.
+// SimtModel: products whose tile states stages and warps.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace tilecast::analytical {
 namespace {
 
-constexpr double kMostThreads = 1024;  // of a block (CUDA programming guide; HIP's as well)
+constexpr double kMostThreads = 1024;  // per block (CUDA programming guide; HIP's as well)
 
 double most_warps(const BlockSchedule& schedule) {
   return kMostThreads / schedule.lanes;
@@ -28,7 +28,7 @@ bool SimtModel::has_schedules() const {
   return space_.matrix.has_value() && device_->execution == hwdesc::Execution::kSimt;
 }
 
-// As the tile says it is written, on top of its sizes.
+// Sets how the tile says the block is written; sizes are set by schedule_of().
 void SimtModel::set_written(const TileConfig& tile, const LoopSizes& extents,
                             BlockSchedule& schedule) const {
   schedule.stages = tile.stages > 0 ? tile.stages : stages_;
@@ -62,15 +62,15 @@ void SimtModel::set_written(const TileConfig& tile, const LoopSizes& extents,
   if (!loops.positions.empty()) set_reads(tile.threads, extents, schedule);
 }
 
-// Along a dimension a thread has results `apart`, whose windows of `size` overlap: what they share
-// is read once, and the reads of a window's row go out together. Where the tile stands out over the
-// edge and nothing was copied, each read is guarded by branches: no read is shared, or goes out
-// before the multiply-add of the one before. Where guards are branches of the whole warp, that also
-// goes for what was copied, and several results of a thread stay in memory (WindowReads).
+// Along a dimension a thread's results are `apart`, and their windows of `size` overlap: shared
+// elements are read once, and the reads of a window row are in flight together. If the tile crosses
+// the edge and inputs are not copied, each read is guarded: no read is shared or issued before the
+// previous multiply-add. If guards are branches of the whole warp, reads of copied inputs are not
+// shared either, and several results of a thread stay in memory (WindowReads).
 void SimtModel::set_reads(const ir::Dims& threads, const LoopSizes& extents,
                           BlockSchedule& schedule) const {
   const MatrixLoops& loops = *space_.matrix;
-  constexpr double kGuard = 2;  // instructions: a comparison, and what depends on it
+  constexpr double kGuard = 2;  // instructions: a comparison and its dependent
   const bool branches = device_->multiplexing.guards_branch;
   const bool guarded =
       (schedule.direct || branches) && std::ranges::any_of(loops.window_rows, [&](int row) {
@@ -92,7 +92,7 @@ void SimtModel::set_reads(const ir::Dims& threads, const LoopSizes& extents,
   schedule.windows.guards = one_by_one ? kGuard * static_cast<double>(loops.positions.size()) : 0;
   schedule.windows.ahead =
       one_by_one ? schedule.depth / reads : static_cast<double>(extents[loops.positions.back()]);
-  if (one_by_one && branches) {  // for the window's element; then for the result
+  if (one_by_one && branches) {  // one wait for the window's element, one for the result
     schedule.windows.waits = schedule.windows.results_in_memory ? 2 : 1;
   }
 }
@@ -195,7 +195,7 @@ double SimtModel::scheduled_time_s(const ProductBlock& product) const {
   return total_s + device_->dispatch.kernel_launch.value;
 }
 
-// A block that does not fit is taken to.
+// A block that does not fit is accounted for as if one did.
 Accounting SimtModel::account_schedule(const TileConfig& tile, BoundMask removed) const {
   GroupExtents storage = group_extents();
   const ProductBlock product = product_block(tile, removed, {storage.data(), storage.size()});
@@ -215,9 +215,9 @@ Accounting SimtModel::account_schedule(const TileConfig& tile, BoundMask removed
       const Bound bound = kWaveResources[i];
       const double waited_s = contended.waited_s(i);
       const double busy_s = bound == Bound::kLatency ? waited_s
-                            : i == 1                 ? 0  // cache and shared memory: the longer
-                            : i == 2                 ? std::max(period.busy_s[1], period.busy_s[2])
-                                                     : period.busy_s[i];
+                            : i == 1 ? 0  // cache and shared memory count as one: the longer
+                            : i == 2 ? std::max(period.busy_s[1], period.busy_s[2])
+                                     : period.busy_s[i];
       sum.busy[index_of(bound)] += period.times * busy_s;
       sum.bound_time[index_of(bound)] += period.times * waited_s;
     }
@@ -242,7 +242,7 @@ Accounting SimtModel::account_schedule(const TileConfig& tile, BoundMask removed
 void SimtModel::times_s(std::span<const TileConfig> tiles, std::span<double> times) const {
   GroupExtents storage = group_extents();
   ProductBlock product;
-  const TileConfig* prepared = nullptr;  // what `product` is of
+  const TileConfig* prepared = nullptr;  // the tile `product` was computed from
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const TileConfig& tile = tiles[i];
     if (!is_scheduled(tile)) {

@@ -1,4 +1,4 @@
-// SimtModel: from traffic and use to time and its explanation.
+// SimtModel: time and accounting from traffic and compute time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 namespace tilecast::analytical {
 namespace {
 
-// Time of loads that queue: `memory_s` is main memory's alone, `waited_s` that of their latencies.
+// Time of loads that queue. `memory_s`: main memory's time alone; `waited_s`: that of the
+// latencies.
 double queued_s(double memory_s, double waited_s) {
   return (memory_s + waited_s + std::hypot(memory_s, waited_s)) / 2;
 }
@@ -51,7 +52,8 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
   const double waited_s = queues ? launch.waves * steps * memory.latency_s / stages_ : 0;
   loop.path_s = std::max(queued_s(memory_s, waited_s), cache_s);
   loop.core_s = slowed * core_s;
-  // Streaming blocks start whenever another ends, so their transfers are not in step with a wave.
+  // Streaming blocks start whenever another ends, so their transfers are not synchronised with a
+  // wave.
   const double in_step = space_.matrix ? loop.path_s : 0;
   loop.round_trip_s = launch.waves * (steps * (memory.latency_s + step_s) + pass_s) + in_step;
   loop.in_order_s = slowed * launch.waves * (steps * (step_s + overhead) + use.finish_s);

@@ -15,14 +15,14 @@ namespace {
 
 using Ids = std::vector<std::int64_t>;
 
-constexpr std::int64_t kMostPlaced = 1 << 20;  // devices of one group
+constexpr std::int64_t kMostPlaced = 1 << 20;  // devices per group
 
 struct Mesh {
   const hwdesc::Device* device;
   Ids shape;
   std::vector<bool> wraps;
-  std::int64_t cores = 1;  // of a chip
-  std::int64_t chips = 1;  // of a slice
+  std::int64_t cores = 1;  // per chip
+  std::int64_t chips = 1;  // per slice
   std::int64_t slices = 1;
   bool is_switch = false;
 
@@ -61,7 +61,7 @@ Mesh mesh_of(const hwdesc::Device& device) {
       mesh.devices() - 1));
 }
 
-// The chips of a group in ascending order, each once.
+// The chip of every device of a group, ascending.
 Ids chips_of(const Mesh& mesh, const Ids& group) {
   Ids chips;
   for (const std::int64_t id : group) {
@@ -124,7 +124,7 @@ class Router {
   std::unordered_map<std::int64_t, double> load_, crossing_;
 };
 
-// One side per dimension; nullopt: the chips of one slice are no rectangle.
+// One side per dimension; nullopt if the chips of one slice are not a rectangle.
 std::optional<std::vector<Side>> rectangle(const Mesh& mesh, const Ids& chips) {
   std::vector<Side> sides;
   std::int64_t inside = 1;
@@ -139,7 +139,7 @@ std::optional<std::vector<Side>> rectangle(const Mesh& mesh, const Ids& chips) {
       if (taken[i] - taken[i - 1] != side.stride) return std::nullopt;
     }
     const bool covers = side.chips * side.stride == mesh.shape[d];
-    // In a ring of two both ways lead to the same chip, over the same link.
+    // In a ring of two both directions lead to the same chip over the same link.
     side.is_ring = covers && mesh.wraps[d] && mesh.shape[d] > 2 && side.chips > 1;
     inside *= side.chips;
     sides.push_back(side);
@@ -148,7 +148,7 @@ std::optional<std::vector<Side>> rectangle(const Mesh& mesh, const Ids& chips) {
   return sides;
 }
 
-// nullopt: no rectangle.
+// nullopt if the group is not a rectangle.
 std::optional<Place> regular_place(const Mesh& mesh, const Ids& group) {
   Ids chips = chips_of(mesh, group);
   const auto devices = static_cast<std::int64_t>(chips.size());

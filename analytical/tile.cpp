@@ -37,7 +37,7 @@ ir::Dims parse_sizes(std::string_view text, std::string_view whole) {
   }
 }
 
-// Of stages or warps; 0 when they are not given.
+// The value of stages, warps ...; 0 if not given.
 int one_number(const ir::Dims& given, std::string_view what, std::string_view whole) {
   constexpr std::int64_t kMost = 1024;
   if (given.empty()) return 0;
@@ -119,7 +119,7 @@ std::string tile_mismatch(const TileConfig& tile, const TileConfig& full) {
     return fmt::format("{} tile has {} dimensions, this kernel has {}", what, given->size(),
                        whole->size());
   }
-  if (tile.order.empty()) return {};  // asked of every tile that is ranked
+  if (tile.order.empty()) return {};  // called for every ranked tile
   ir::Dims sorted = tile.order;
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t i = 0; i < sorted.size(); ++i) {

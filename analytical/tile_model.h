@@ -1,6 +1,6 @@
-// What a model of one kernel on one kind of core answers about tiles. KernelAnalysis ranks tiles
-// with it; ScratchpadModel (TPU), SimtModel (GPU) and CacheModel (CPU) implement it. Immutable,
-// thread-safe.
+// The interface of a model of one kernel on one kind of core, evaluated per tile. KernelAnalysis
+// ranks tiles with it; ScratchpadModel (TPU), SimtModel (GPU) and CacheModel (CPU) implement it.
+// Immutable, thread-safe.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -23,27 +23,27 @@ class TileModel {
   // Tiles worth trying, fewest iterations first, at most `limit`; independent of rates and
   // capacities.
   [[nodiscard]] virtual std::vector<TileConfig> candidates(std::size_t limit) const;
-  // Seconds; infinity when the tile does not fit. No allocation.
+  // Seconds; infinity if the tile does not fit. No allocation.
   [[nodiscard]] virtual double time_s(const TileConfig& tile) const = 0;
-  // Of each; neighbours may share what they have in common.
+  // The same for each of `tiles`; neighbours may share work.
   virtual void times_s(std::span<const TileConfig> tiles, std::span<double> times) const;
-  // Where that time goes when `removed` takes none. A tile that does not fit moves what is too
-  // much once more.
+  // Accounts for that time when the `removed` resources take none. A tile that does not fit moves
+  // its excess once more.
   [[nodiscard]] virtual Accounting account(const TileConfig& tile, BoundMask removed) const = 0;
-  // Everything but names: time, bounds, bytes, iterations, scratchpad use.
+  // The estimate, without model and kernel names: time, bounds, bytes, iterations, scratchpad use.
   [[nodiscard]] Estimate estimate(const TileConfig& tile) const;
   [[nodiscard]] virtual double scratchpad_bytes(const TileConfig& tile) const = 0;
   [[nodiscard]] double iterations(const TileConfig& tile) const;
-  // A tile of n iterations takes at least n times this.
+  // Lower bound per iteration: n iterations take at least n times this.
   [[nodiscard]] virtual double least_iteration_s() const = 0;
   // Why the tile cannot run; empty when it can.
   [[nodiscard]] virtual std::string infeasible_reason(const TileConfig& tile) const = 0;
-  // May a tile say how its block was written (analytical/block_schedule.h)?
+  // Whether a tile may state how its block is written (analytical/block_schedule.h).
   [[nodiscard]] virtual bool has_schedules() const { return false; }
 
  protected:
   TileModel(const ir::Kernel& kernel, const hwdesc::Device& device);
-  [[nodiscard]] GroupExtents group_extents() const;  // room for those of one tile
+  [[nodiscard]] GroupExtents group_extents() const;  // uninitialised, one entry per group
 
   const hwdesc::Device* device_;
   IterationSpace space_;

@@ -1,10 +1,10 @@
-// What orders the tiles of a kernel: physics, any model of times, or a model that was trained to
-// rank and knows no times (learned/rank_model.h).
+// The interface that orders the tiles of a kernel: physics, any model of times, or a model trained
+// to rank, which predicts no times (learned/rank_model.h).
 //
 //   std::vector<std::optional<double>> scores = ranker.scores(kernel, tiles, device);
 //
-// A score is lower where the tile is faster, and means nothing beside the scores of another kernel.
-// Immutable, thread-safe, deterministic.
+// A lower score means a faster tile; scores of different kernels are not comparable. Immutable,
+// thread-safe, deterministic.
 #pragma once
 
 #include <memory>
@@ -19,13 +19,13 @@ namespace tilecast::analytical {
 class TileRanker {
  public:
   virtual ~TileRanker() = default;
-  // One per tile, in their order; nothing where it has no answer.
+  // One score per tile, in order; nullopt if there is no answer.
   [[nodiscard]] virtual std::vector<std::optional<double>> scores(
       const ir::Kernel& kernel, std::span<const TileConfig> tiles,
       const hwdesc::Device& device) const = 0;
 };
 
-// By physics: KernelAnalysis::time().
+// Ranks by KernelAnalysis::times_s().
 class PhysicsRanker final : public TileRanker {
  public:
   [[nodiscard]] std::vector<std::optional<double>> scores(
@@ -33,7 +33,7 @@ class PhysicsRanker final : public TileRanker {
       const hwdesc::Device& device) const override;
 };
 
-// By the times of a model, which outlives this.
+// Ranks by the times of a model, which must outlive this.
 class TimeRanker final : public TileRanker {
  public:
   explicit TimeRanker(const CostModel& model) : model_(model) {}
@@ -45,7 +45,7 @@ class TimeRanker final : public TileRanker {
   const CostModel& model_;
 };
 
-// By the times of `model`, which outlives the answer; null: by physics.
+// Ranks by the times of `model`, which must outlive the result; by physics if null.
 [[nodiscard]] std::unique_ptr<const TileRanker> make_time_ranker(const CostModel* model);
 
 }  // namespace tilecast::analytical

@@ -15,7 +15,7 @@ namespace {
 
 using SizesList = std::vector<LoopSizes>;
 
-// 1, 2, 4, 8, 16 ... up to the number of units (which is always included).
+// 1, 2, 4, 8, 16 ... up to the number of units, which is always included.
 std::vector<std::int64_t> ladder(std::int64_t units) {
   std::vector<std::int64_t> steps;
   for (std::int64_t power = 1; power < units && power > 0; power *= 2) steps.push_back(power);
@@ -23,7 +23,7 @@ std::vector<std::int64_t> ladder(std::int64_t units) {
   return steps;
 }
 
-// Cuts `loops` from the first to the last: each fully before the next one is touched.
+// Cuts `loops` from the first to the last, each fully before the next.
 SizesList cut_in_order(const IterationSpace& space, const std::vector<int>& loops) {
   SizesList list;
   LoopSizes trips;
@@ -39,8 +39,8 @@ SizesList cut_in_order(const IterationSpace& space, const std::vector<int>& loop
   return list;
 }
 
-// The same with the first ones whole, for every number of them: what a layout-changing copy or a
-// reduction over a major dimension needs.
+// The same, also with the first 1, 2, ... loops left whole: useful for copies that change the
+// layout and reductions over a major dimension.
 SizesList cut_inside(const IterationSpace& space, const std::vector<int>& loops) {
   SizesList list = cut_in_order(space, loops);
   for (std::size_t whole = 1; whole < loops.size(); ++whole) {
@@ -88,7 +88,7 @@ std::vector<int> spatial_loops(const IterationSpace& space) {
 constexpr std::int64_t kSides[] = {16, 32, 64, 128, 256};
 constexpr std::int64_t kTileSteps[] = {32, 64, 128};
 
-// Fills about `target` elements from the last of `loops` to the first.
+// Sets extents of about `target` elements in all, from the last of `loops` to the first.
 void fill_from_innermost(const IterationSpace& space, std::vector<int> loops, std::int64_t target,
                          LoopSizes& extents) {
   std::sort(loops.begin(), loops.end());
@@ -153,7 +153,7 @@ SizesList streaming_extents(const IterationSpace& space) {
   return list;
 }
 
-// The numbers of pieces of a loop that make different extents, fewest first.
+// The numbers of pieces of a loop that give different extents, fewest first.
 std::vector<std::int64_t> all_pieces(std::int64_t units) {
   std::vector<std::int64_t> pieces;
   for (std::int64_t next = 1; next <= units;) {
@@ -180,7 +180,7 @@ std::vector<std::vector<std::int64_t>> pieces_by_loop(const IterationSpace& spac
   return all;
 }
 
-// A choice of pieces for each cut loop, by index; no loop behind `last` is cut yet.
+// A choice of pieces per loop, by index; loops after `last` are not cut yet.
 struct Cut {
   double pieces = 1;
   std::vector<std::uint32_t> chosen;
@@ -196,7 +196,7 @@ std::vector<TileConfig> all_tiles(const IterationSpace& space, std::size_t limit
                                   const std::function<bool(const TileConfig&)>& fits) {
   const std::vector<int> loops = cut_loops(space);
   const std::vector<std::vector<std::int64_t>> pieces = pieces_by_loop(space);
-  // Each cut is reached once: from the one with its last loop a step coarser.
+  // Each cut is reached once: from the one whose last cut loop is a step coarser.
   std::priority_queue<Cut, std::vector<Cut>, std::greater<>> open;
   open.push({1, std::vector<std::uint32_t>(loops.size(), 0), 0});
   std::vector<TileConfig> tiles;

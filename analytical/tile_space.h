@@ -1,6 +1,5 @@
-// Which tiles are worth trying for a kernel. The sets depend only on the loops, never on rates or
-// capacities, so the best of one can only improve when a machine does
-// (tests/analytical/monotonicity_test.cpp).
+// Candidate tiles for a kernel. The sets depend only on the loops, never on rates or capacities, so
+// the best of a set only gets faster when a machine does (tests/analytical/monotonicity_test.cpp).
 #pragma once
 
 #include <functional>
@@ -10,27 +9,26 @@
 
 namespace tilecast::analytical {
 
-// A candidate cuts loop i into trips[i] pieces, trips from a fixed ladder (1, 2, 4, 8 ..., one unit
-// each). Loops are cut from the outermost, or from one inside it, inwards (the inner ones stay
-// whole until those are cut to single units), columns and reductions of a matrix product each on
-// their own ladder. At most `limit` distinct tiles, fewest pieces first; deterministic.
+// A candidate cuts loop i into trips[i] pieces, from a fixed ladder (1, 2, 4, 8 ..., one unit
+// each). Loops are cut from the outermost, or from one inside it, inwards: inner loops stay whole
+// until the outer ones are cut to single units. Columns and reductions of a matrix product have
+// ladders of their own. At most `limit` distinct tiles, fewest pieces first; deterministic.
 [[nodiscard]] std::vector<TileConfig> candidate_tiles(const IterationSpace& space,
                                                       std::size_t limit);
 
-// Every way to cut the loops that the ladder cuts into pieces of equal extent (the last may be
-// shorter): each loop into every number of pieces that makes another extent, in all combinations.
-// At most `limit` tiles that fit, of the first kMostLookedAt; fewest pieces first, ties in the
-// order of the loops; deterministic.
+// Every way to cut the same loops into pieces of equal extent (the last may be shorter): per loop
+// every number of pieces that gives another extent, in all combinations. At most `limit` tiles that
+// fit, among the first kMostLookedAt; fewest pieces first, ties in loop order; deterministic.
 inline constexpr std::size_t kMostLookedAt = 1'000'000;
 [[nodiscard]] std::vector<TileConfig> all_tiles(
     const IterationSpace& space, std::size_t limit,
     const std::function<bool(const TileConfig&)>& fits = [](const TileConfig&) { return true; });
-// How many there are, fitting or not.
+// Number of those tiles, whether they fit or not.
 [[nodiscard]] double count_all_tiles(const IterationSpace& space);
 
-inline constexpr double kLargestSide = 256;  // of a library's blocks
+inline constexpr double kLargestSide = 256;  // of library blocks
 
-// Rows or columns of the blocks that a library has for a product.
+// Range of rows or columns of the blocks that a library offers for a product.
 struct BlockSide {
   double least = 1, most = kLargestSide;
 };
@@ -39,21 +37,21 @@ struct BlockSides {
   double most_results = kLargestSide * kLargestSide;
 };
 
-// For machines that run thread blocks. Matrix kernels: powers of two from 16 to 256 rows and
-// columns within `sides`, steps of 32 to 128 along the contraction (the range of CUTLASS and cuBLAS
-// kernels). Others: any one loop cut on its own ladder, the rest from the outermost inwards. At
-// most `limit` distinct tiles, fewest blocks first; deterministic.
+// Candidates for machines that run thread blocks. Matrix kernels: powers of two from 16 to 256 rows
+// and columns within `sides`, steps of 32 to 128 along the contraction (the range of CUTLASS and
+// cuBLAS kernels). Others: any one loop cut on its own ladder, the rest from the outermost inwards.
+// At most `limit` distinct tiles, fewest blocks first; deterministic.
 [[nodiscard]] std::vector<TileConfig> simt_candidate_tiles(const IterationSpace& space,
                                                            std::size_t limit,
                                                            const BlockSides& sides);
-// Those blocks of a product of 16 to 256 rows and columns, each under 1 to 4 buffers of 2 to 16
-// warps, as Triton and CUTLASS offer them. At most `limit`.
+// Blocks of 16 to 256 rows and columns, each with 1 to 4 buffers and 2 to 16 warps, as Triton and
+// CUTLASS offer them. At most `limit`.
 [[nodiscard]] std::vector<TileConfig> scheduled_tiles(const IterationSpace& space,
                                                       std::size_t limit);
 
-// The tile a dump states: its windows, and for a list it leaves out the trips of the compiler's
-// loop nest (iteration_bounds: one per loop of the space, in its order). Nothing when it states
-// neither.
+// The tile a compiler dump states: its windows; a list it omits is derived from the trip counts of
+// the compiler's loop nest (iteration_bounds: one per loop of the space, in order). nullopt if it
+// states neither.
 [[nodiscard]] std::optional<TileConfig> stated_tile(const IterationSpace& space,
                                                     const ir::CompilerTile& compiled);
 

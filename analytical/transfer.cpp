@@ -28,8 +28,8 @@ MemoryStream stream_of(const ir::Kernel& kernel, const Footprints& footprints, i
           .once_bytes = whole_bytes(array)};
 }
 
-// The tiles of the target that an update falls into. Those of a scatter lie anywhere: as its
-// updates do in memory.
+// Stream of the target tiles that an update falls into. For a scatter they lie anywhere, with the
+// layout of its updates.
 MemoryStream update_stream(const ir::Kernel& kernel, const Footprints& footprints,
                            const ir::InPlaceUpdate& update, double granule_bytes) {
   MemoryStream stream = stream_of(kernel, footprints, update.update, granule_bytes);
@@ -60,7 +60,7 @@ bool is_target(const ir::Op& op, ir::OpId id) {
          std::find(first + targets, op.operands.end(), id) == op.operands.end();
 }
 
-// Is nothing of a parameter read: not used, passed through or only updated in place?
+// Whether a parameter is never read: unused, passed through or only updated in place.
 bool stays_unread(const ir::Kernel& kernel, std::size_t parameter) {
   const ir::OpId id = kernel.parameters()[parameter];
   const auto passed_on = passed_through(kernel);
@@ -185,7 +185,7 @@ double descriptors(const StoredArray& array, const Extents& extents) {
   int strides = 0;
   double count = 1;
   bool in_run = true;
-  bool joined = false;  // does the next dimension go on at the same stride?
+  bool joined = false;  // does the next dimension continue at the same stride?
   for (int i = 0; i < array.rank; ++i) {
     const std::int64_t tile = std::max<std::int64_t>(array.tile[i], 1);
     const std::int64_t extent = extents[array.minor_first[i]];

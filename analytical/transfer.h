@@ -1,13 +1,13 @@
-// What a kernel moves between memory levels: its arrays, and the bytes of their regions as the
+// Data that a kernel moves between memory levels: its arrays, and the bytes of their regions as the
 // memory system sees them.
 //
 // A region of an array moves in its device layout: minor dimensions padded to the layout's first
 // tiling (a window narrower than a tile still moves whole tiles), every contiguous run rounded up
-// to the memory's granule, so short runs waste bandwidth. Where the engine says so, every run also
-// costs the time of `run_cost_bytes` more: a run reaches run / (run + run_cost_bytes) of the rate.
-// An engine whose descriptors hold few strides takes several for a region of more, and takes them
-// up one by one: seconds = max(bytes / rate, descriptors * hwdesc::TransferEngine::descriptor).
-// A whole transfer to or from a scratchpad likewise (TransferEngine::full_efficiency_transfer).
+// to the memory's granule, so short runs waste bandwidth. On some engines every run also costs the
+// time of `run_cost_bytes`: a run reaches run / (run + run_cost_bytes) of the rate. An engine whose
+// descriptors hold few strides needs several for a region with more strides, and processes them one
+// by one: seconds = max(bytes / rate, descriptors * hwdesc::TransferEngine::descriptor). A transfer
+// to or from a scratchpad has such a cost as well (TransferEngine::full_efficiency_transfer).
 // Sources: XLA tiled layouts (openxla.org/xla/tiled_layout); DMA granules as in
 // hwdesc::MemoryLevel, run cost as in hwdesc::TransferEngine::full_efficiency_run; strides of a
 // descriptor: Jouppi et al., ISCA 2021 (two-dimensional DMA up to TPU v3, four-dimensional since).
@@ -18,33 +18,33 @@
 
 namespace tilecast::analytical {
 
-// The way between a memory level and the one inside it: bytes per second, efficiency applied.
+// The path between a memory level and the one inside it: bytes per second, efficiency applied.
 struct MemoryPath {
   double read = 1, write = 1;
   double latency_s = 0;
   bool full_duplex = false;
 
-  // How long it is taken by reads and writes that take it so long.
+  // Busy time of the path, given those of its reads and writes.
   [[nodiscard]] double busy_s(double read_s, double write_s) const {
     return full_duplex ? std::max(read_s, write_s) : read_s + write_s;
   }
-  // With what `removed` takes away; reads and writes of this path count as these resources.
+  // The path without the `removed` resources; `reads` and `writes` name this path's own.
   [[nodiscard]] MemoryPath without(BoundMask removed, Bound reads, Bound writes) const;
 };
 [[nodiscard]] MemoryPath memory_path(const hwdesc::MemoryLevel& level);
-// Of cores that write into caches: how much sooner such reads and writes are done side by side than
-// in turn. A line is fetched before it is written, so lines come in at the rate of reads, and of
-// what is written alone the memory carries twice as much: max((R + W) / read, (R / 2 + W) / write).
+// For cores that write into caches: time saved by overlapping these reads and writes instead of
+// doing them in turn. A line is fetched before it is written, so lines arrive at the read rate, and
+// pure writes move twice as many bytes: max((R + W) / read, (R / 2 + W) / write).
 [[nodiscard]] double saved_beside_s(const MemoryPath& path, double read_bytes, double write_bytes);
 
-// How one array lies in memory, prepared once per kernel.
+// Memory layout of one array, prepared once per kernel.
 struct StoredArray {
   int rank = 0;
   std::array<std::int8_t, kMaxRank> minor_first{};  // dimension numbers
-  std::array<std::int64_t, kMaxRank> size{};        // by position, minor first
-  std::array<std::int64_t, kMaxRank> tile{};        // padding multiple by position, minor first
+  std::array<std::int64_t, kMaxRank> size{};        // per position, minor first
+  std::array<std::int64_t, kMaxRank> tile{};        // padding multiple per position, minor first
   double element_bytes = 0;
-  double tile_bytes = 0;  // of one native tile; of an element where there are none
+  double tile_bytes = 0;  // per native tile, or per element without tiles
   double granule_bytes = 1;
   double run_cost_bytes = 0;
   int descriptor_strides = 0;  // as hwdesc::TransferEngine's
@@ -52,28 +52,29 @@ struct StoredArray {
 
 [[nodiscard]] StoredArray stored_array(const ir::Shape& shape, double granule_bytes);
 
-// Bytes in a row in memory of a region of `extents` elements per dimension, whole tiles.
+// Length in bytes of the contiguous runs of a region of `extents` elements per dimension, whole
+// tiles.
 [[nodiscard]] double contiguous_bytes(const StoredArray& array, const Extents& extents);
 // Bytes of the array between the end of one such run and the start of the next; 0 when the region
 // is one run.
 [[nodiscard]] double gap_bytes(const StoredArray& array, const Extents& extents);
 // Bytes moved for such a region.
 [[nodiscard]] double region_bytes(const StoredArray& array, const Extents& extents);
-// The share of the full rate at which the region's runs move, (0, 1].
+// Share of the full rate at which the region's runs move, (0, 1].
 [[nodiscard]] double run_efficiency(const StoredArray& array, const Extents& extents);
-// Descriptors that list the region's runs: each as many as lie at the strides that one holds.
+// Number of descriptors for the region's runs; each holds the runs along its strides.
 [[nodiscard]] double descriptors(const StoredArray& array, const Extents& extents);
-// Bytes the same region takes in the scratchpad (padded, no granule).
+// Bytes of the same region in the scratchpad (padded, no granule).
 [[nodiscard]] double resident_bytes(const StoredArray& array, const Extents& extents);
-// Time that main memory takes for runs of `run` bytes, one in each row of `stride` bytes, against
-// one long run. Rows further apart than a page of the memory chips (2 KiB) open one for each run,
-// which costs `run_cost` bytes; those further apart than a page of addresses (64 KiB) cost 1.5
-// times that besides; in between by the share of rows that open one. Seen on 8,797 products x W^T
-// of a P4 and a P100 whose operands both have their depth innermost: runs of 32 bytes reach a
-// quarter of the rate at strides of 2 to 8 KiB, a tenth beyond 64 KiB; full rate below 0.5 KiB.
+// Time of main memory for runs of `run` bytes, one per row of `stride` bytes, relative to one long
+// run. A run in rows further apart than a memory page (2 KiB) opens a page, which costs `run_cost`
+// bytes; rows further apart than an address page (64 KiB) cost 1.5 times that in addition; closer
+// rows a proportional share. Measured on 8,797 products x W^T of a P4 and a P100 with the depth
+// innermost in both operands: runs of 32 bytes reach a quarter of the rate at strides of 2 to 8
+// KiB, a tenth beyond 64 KiB, the full rate below 0.5 KiB.
 [[nodiscard]] double strided_slowdown(double run, double stride, double run_cost);
-// Bytes per second of `rate` that arrive: at most what `workers` have outstanding in one latency
-// (Little's law).
+// Attained share of `rate`, bytes per second: at most the bytes that `workers` have outstanding,
+// per latency (Little's law).
 [[nodiscard]] double attained(double rate, const hwdesc::TransferEngine& engine, double latency_s,
                               double workers = 1);
 // Bytes of the whole array, padded.
@@ -85,21 +86,22 @@ struct MemoryStream {
   int group = 0;
   std::uint32_t loops = 0;  // bit per loop whose step moves the tile
   ir::OpId op;
-  double once_bytes = 0;  // all of it once, padded: the array, or what is written of it in place
-  bool part_of_tiles = false;  // an update in place of less than the native tiles it falls into
+  double once_bytes = 0;       // the whole array, or the part updated in place; padded
+  bool part_of_tiles = false;  // an in-place update that fills its native tiles only partly
   [[nodiscard]] bool moved_by(std::size_t loop) const { return (loops >> loop & 1U) != 0; }
   [[nodiscard]] bool moved_by_any(const std::vector<int>& of) const {
     return std::ranges::any_of(of, [&](int loop) { return moved_by(loop); });
   }
 };
 
-// Parameters that are read: not those that are only updated in place, passed through or not used.
+// Parameters that are read, except those that are only updated in place, passed through or unused;
+// plus the targets of in-place updates that fill native tiles only partly.
 [[nodiscard]] std::vector<MemoryStream> input_streams(const ir::Kernel& kernel,
                                                       const Footprints& footprints,
                                                       double granule_bytes);
-// Results that are made, not passed through. An update in place (ir/kernels/in_place_update.h)
-// writes the tiles of its target into which it falls; where it fills only part of them, or combines
-// old and new, they are read before (input).
+// Results that are written, not passed through. An in-place update (ir/kernels/in_place_update.h)
+// writes the target tiles it falls into; tiles that it fills only partly, or combines with old
+// values, are read first (input_streams).
 [[nodiscard]] std::vector<MemoryStream> output_streams(const ir::Kernel& kernel,
                                                        const Footprints& footprints,
                                                        double granule_bytes);

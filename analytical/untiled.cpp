@@ -19,7 +19,7 @@ bool is_collective(const Kernel& kernel) {
   return collective_op(kernel) != nullptr;
 }
 
-// Kernels without a loop nest of ours: opaque or not on this core.
+// Kernels without a known loop nest: opaque, or not running on this core.
 bool is_opaque(const Kernel& kernel) {
   const OpClass work = ir::op_class(kernel.opcode());
   return work == OpClass::kCustomCall || work == OpClass::kHost || work == OpClass::kControl ||
@@ -27,7 +27,7 @@ bool is_opaque(const Kernel& kernel) {
          kernel.opcode() == Opcode::kCopyStart;
 }
 
-// Of a collective, or of nothing but the launch.
+// A launch plus a collective; with an empty `cost`, only the launch.
 Accounting account_launch(const CollectiveTime& cost, const hwdesc::Device& device,
                           BoundMask removed) {
   PerBound parts{};
@@ -37,7 +37,7 @@ Accounting account_launch(const CollectiveTime& cost, const hwdesc::Device& devi
   return sum_of_parts(parts, removed);
 }
 
-// Bytes through main memory and, where the dump says so, its operations at the units' peaks.
+// One pass over main memory and, if the dump states them, the operations at the unit's peak.
 MemoryPasses opaque_pass(const Kernel& kernel, const hwdesc::Device& device) {
   const Traffic traffic = distinct_traffic(kernel, device);
   MemoryPasses pass{.read_bytes = traffic.read.value, .write_bytes = traffic.write.value};
@@ -55,7 +55,7 @@ MemoryPasses opaque_pass(const Kernel& kernel, const hwdesc::Device& device) {
   return pass;
 }
 
-// Beside what it reads or writes of main memory; of what the host computes the transfers alone.
+// Host-link time beside main-memory traffic; for computations on the host only the transfers.
 MemoryPasses host_pass(const Kernel& kernel, const hwdesc::Device& device) {
   const Traffic traffic = distinct_traffic(kernel, device);
   return {.read_bytes = traffic.read.value,

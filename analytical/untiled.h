@@ -1,6 +1,6 @@
-// Kernels that no tile of a loop nest describes: collectives, calls of code that is not in the
-// program, kernels of no result, transfers to and from the memory of the host and what the host
-// computes, and work on whole rows in passes over memory (analytical/row_passes.h).
+// Models of kernels without a tiled loop nest: collectives, calls of unknown code, kernels with
+// empty results, transfers to and from host memory and computations on the host, and passes over
+// whole rows (analytical/row_passes.h).
 #pragma once
 
 #include "analytical/accounting.h"
@@ -10,16 +10,16 @@
 namespace tilecast::analytical {
 
 [[nodiscard]] bool has_tiles(const ir::Kernel& kernel, const hwdesc::Device& device);
-// All results are arrays without elements.
+// Whether all results are arrays without elements.
 [[nodiscard]] bool has_empty_result(const ir::Kernel& kernel);
 
-// What crosses the link to the host takes so long; 0: nothing does.
+// Time of the kernel's traffic on the host link; 0 without traffic.
 [[nodiscard]] Seconds host_link_time(const ir::Kernel& kernel, const hwdesc::Device& device);
 
-// Of a kernel without tiles, on a device that is not calibrated any more.
+// For a kernel without tiles. The device's calibration must be applied already.
 [[nodiscard]] Accounting account_untiled(const ir::Kernel& kernel, const hwdesc::Device& device,
                                          BoundMask removed);
-// Time, bounds, traffic and flags of it.
+// Time, bounds, traffic and flags of such a kernel.
 [[nodiscard]] Estimate untiled_estimate(const ir::Kernel& kernel, const hwdesc::Device& device);
 
 }  // namespace tilecast::analytical

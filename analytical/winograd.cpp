@@ -14,12 +14,12 @@ namespace {
 
 constexpr double kF32Bytes = 4;
 
-struct Convolution {  // of results
+struct Convolution {  // sizes of the result
   std::int64_t images = 1, height = 1, width = 1, inputs = 1, features = 1;
   double input_bytes = 0, output_bytes = 0;
 };
 
-// One kernel of several: what it computes and moves.
+// One of several kernels: its computation and traffic.
 struct Launched {
   double core_s = 0;
   double read_bytes = 0, write_bytes = 0;
@@ -72,7 +72,7 @@ void add_launch(const Launched& launched, const hwdesc::Device& device, BoundMas
   sum.write_bytes += launched.write_bytes;
 }
 
-// Of 4 x 8 tiles of one image and 32 features.
+// Blocks of 4 x 8 tiles of one image and 32 features.
 double fused_blocks(const Convolution& c) {
   constexpr std::int64_t kHeight = 4 * 2, kWidth = 8 * 2, kFeatures = 32;
   return static_cast<double>(c.images * base::ceil_div(c.height, kHeight) *
@@ -80,9 +80,8 @@ double fused_blocks(const Convolution& c) {
                              base::ceil_div(c.features, kFeatures));
 }
 
-// A block goes over the input features eight at a time and needs two such steps to start and to
-// end (14 to 32 features fit the four GPUs); transforming what it reads takes one operation for 16
-// multiply-adds.
+// A block processes eight input features per step and needs two extra steps to start and end (14 to
+// 32 features fit the four GPUs); transforming its inputs takes one operation per 16 multiply-adds.
 Accounting fused(const Convolution& c, const hwdesc::Device& device, BoundMask removed) {
   constexpr double kMatrices = 16, kProduct = 32 * 32, kEnds = 16, kTransforms = 1.0 / 16;
   constexpr double kWindow = 9;
@@ -122,18 +121,19 @@ ir::Kernel products(const Convolution& c, const hwdesc::Device& device) {
   return sketch.build({sketch.dot(a, b, dims, {kMatrices, rows, c.features}, ir::DType::kF32)});
 }
 
-// What fits the cache all blocks share does not go to main memory between two kernels.
+// Bytes that go to main memory between two kernels: those that exceed the shared cache.
 double spilled_bytes(double bytes, const hwdesc::Device& device) {
   const hwdesc::MemoryLevel* cache = shared_cache(device);
   return std::max(0.0, bytes - (cache == nullptr ? 0 : cache->capacity.value));
 }
 
-// Transforms scatter to 36 matrices and gather from them: the best runs are a warp's elements of
-// one matrix, those of weights one element. Shares of the memory's rate, the same for all machines:
-// seen on 7,254 convolutions of four GPUs, weights 0.26 to 0.43, inputs and results 0.57 to 0.98.
+// Transforms scatter to 36 matrices and gather from them: the longest runs are a warp's elements of
+// one matrix, for weights a single element. Shares of the memory's rate, the same for all machines:
+// 7,254 convolutions of four GPUs show 0.26 to 0.43 for weights, 0.57 to 0.98 for inputs and
+// results.
 constexpr double kScatterRate = 0.7, kScatterWeightsRate = 1.0 / 3;
 
-// While transforms run, arithmetic rests.
+// Arithmetic pauses during transforms, so the power limit does not apply.
 hwdesc::Device without_power_limit(hwdesc::Device device) {
   device.matrix.limited_clock.reset();
   return device;
@@ -148,7 +148,7 @@ TileConfig fastest_tile(const Convolution& c, const hwdesc::Device& device) {
                                    [&](const TileConfig& tile) { return model.time_s(tile); });
 }
 
-// `tile`: of the products.
+// `tile`: the tile of the products.
 Accounting in_parts(const Convolution& c, const TileConfig& tile, const hwdesc::Device& device,
                     BoundMask removed) {
   constexpr double kMatrices = 36, kWindow = 9;

@@ -1,18 +1,20 @@
-// Convolutions with fewer multiplications than their definition has, as GPU libraries run them:
-// Winograd's minimal filtering. F(m x m, 3 x 3) makes m x m results from (m + 2)^2 products instead
-// of 9 m^2 (Lavin and Gray, CVPR 2016). Where products run on vector lanes, a library that tries
-// its algorithms has three for windows of 3 x 3 and stride 1: the product over window positions
-// (SimtModel), and the two below. Sizes are those in the names and grids of the kernels that cuDNN
-// 8.9 chose for 19,875 convolutions on four GPUs (NeuSight's data).
+// Convolutions with fewer multiplications than their definition, as GPU libraries run them:
+// Winograd's minimal filtering. F(m x m, 3 x 3) computes m x m results with (m + 2)^2
+// multiplications instead of 9 m^2 (Lavin and Gray, CVPR 2016). If products run on vector lanes, a
+// library that tries its algorithms has three for 3 x 3 windows with stride 1: the product over
+// window positions (SimtModel) and the two below. Sizes are taken from the names and grids of the
+// kernels that cuDNN 8.9 chose for 19,875 convolutions on four GPUs (NeuSight's data).
 //
-//   fused     F(2x2): one kernel transforms the weights; in the other each block makes 4 x 8 tiles
-//             of 2 x 2 results of one image for 32 features: 16 products of 32 x 32, all input
-//             features deep. Kernels for Pascal also know tiles of two and four images.
+//   fused     F(2x2): one kernel transforms the weights; in the other each block computes 4 x 8
+//   tiles
+//             of 2 x 2 results of one image for 32 features: 16 products of 32 x 32, over all input
+//             features. Kernels for Pascal also use tiles of two and four images.
 //   in parts  F(4x4): inputs and weights are transformed to memory, 36 products of (tiles, input
 //             features) x (input features, features) run as one batch, and their results are
-//             transformed back. Images are padded to 16: the grids of all 7,254 say so. A power
-//             limit does not slow the products: arithmetic rests while transforms run (2,184 of
-//             a T4 and 942 of a P4 are 8 to 35 % faster than its clock for products allows).
+//             transformed back. Images are padded to 16, as in the grids of all 7,254. A power
+//             limit does not slow the products, because arithmetic pauses during the transforms
+//             (2,184 of a T4 and 942 of a P4 are 8 to 35 % faster than its clock for products
+//             allows).
 //
 // Pure functions, thread-safe.
 #pragma once
@@ -27,15 +29,15 @@
 
 namespace tilecast::analytical {
 
-// Fewest multiplications over those of the definition: 1/4 for F(4x4, 3x3), else 1.
+// Least multiplications relative to the definition: 1/4 for F(4x4, 3x3), else 1.
 [[nodiscard]] double least_multiplications(const ir::Kernel& kernel);
 
-// Do products of this type run at the rate of the vector lanes, not faster?
+// Whether products of this type run at the rate of the vector lanes, not faster.
 [[nodiscard]] bool multiplies_on_lanes(const hwdesc::Device& device, std::string_view dtype);
 
-// Of the faster of the two, named as a flag of estimates. Nothing where libraries have neither:
-// other windows, fused kernels, other types than f32, products that do not run on vector lanes.
-// `account` keeps a reference to the device.
+// The faster of the two; `name` is a flag of the estimate. nullopt if libraries have neither: other
+// windows, fused kernels, types other than f32, products that do not run on vector lanes. `account`
+// keeps a reference to the device.
 struct Winograd {
   std::string name;
   AccountingOf account;
