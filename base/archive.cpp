@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr Plugin kZip = {"zip", "the module of zip archives", kZipModuleAbi};
 
-// Deflate packs at most 1,032 to 1; an entry that claims more holds something else.
+// Deflate compresses at most 1,032 to 1, so an entry that claims more is damaged or malicious.
 constexpr std::uint64_t kMostPacked = 1032, kPackedSlack = 64;
 
 class Archive {
@@ -66,7 +66,7 @@ class Archive {
       if (got == 0) throw Error("ends too early");
       done += got;
     }
-    char beyond = 0;  // libzip checks the sum of the bytes at the end of the entry
+    char beyond = 0;  // at the end of the entry libzip checks the checksum
     if (file.read(&beyond, 1) != 0) throw Error("damaged: goes on beyond its size");
     return text;
   }
@@ -76,7 +76,8 @@ class Archive {
   std::unique_ptr<ZipArchive> zip_;
 };
 
-// The archive on disk as it is now, open since it was first asked for; null: the file is none.
+// The archive at `path`, opened on first use and again when the file changes; null if the file is
+// not an archive.
 Archive* open_archive(const std::string& path) {
   using Version = std::tuple<std::string, fs::file_time_type, std::uintmax_t>;
   static std::mutex mutex;
@@ -94,7 +95,7 @@ struct Entry {
   std::string name;
 };
 
-// The archive that the path leads into, and the entry it names there; no archive: into none.
+// The archive that the path leads into and the entry it names; no archive if there is none.
 Entry entry_of(const std::string& path) {
   const fs::path whole = fs::path(path).lexically_normal();
   for (fs::path prefix = whole.parent_path(); !prefix.empty(); prefix = prefix.parent_path()) {

@@ -1,7 +1,7 @@
-// Zip archives as folders: a path may lead into an archive, `sets/host.zip/manifest.yaml` is the
-// entry manifest.yaml of sets/host.zip. Nothing is unpacked to disk, so no entry leaves its
-// archive. An archive stays open for the entries read after; thread-safe. A file that is replaced
-// is opened anew.
+// Reads zip archives as folders: a path may lead into an archive, so `sets/host.zip/manifest.yaml`
+// is the entry manifest.yaml of sets/host.zip. Nothing is unpacked to disk, so no entry can escape
+// its archive. An archive stays open for later reads; it is opened again if the file changes.
+// Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace tilecast::base {
 // Whether the path is a regular file, on disk or in an archive.
 [[nodiscard]] bool is_file(const std::string& path);
 
-// The bytes of an entry; nothing when the path does not lead into an archive. Throws Error where
-// the archive is damaged, holds no such entry, or the entry is larger than `max_bytes`.
+// The bytes of an entry; nullopt if the path does not lead into an archive. Throws Error if the
+// archive is damaged or has no such entry, or the entry is larger than `max_bytes`.
 [[nodiscard]] std::optional<std::string> read_archived(const std::string& path,
                                                        std::size_t max_bytes);
 

@@ -50,7 +50,7 @@ constexpr std::array kOperators = {
     Operator{"ceil", 1, 1, [](Arguments a) { return std::ceil(a[0]); }},
     Operator{"round", 1, 1, [](Arguments a) { return std::round(a[0]); }},
     Operator{"if", 3, 3, [](Arguments a) { return a[0] != 0 ? a[1] : a[2]; }}};
-constexpr std::size_t kFirstFunction = 15;  // before it: written between or before operands
+constexpr std::size_t kFirstFunction = 15;  // entries before it are infix or prefix operators
 
 std::size_t operator_of(std::string_view name) {
   const auto* found = std::ranges::find(kOperators, name, &Operator::name);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kUnpackBytes = 1 << 20;
 constexpr int kGzipWindow = 15 + 16;  // the largest window; gzip's header, not zlib's
 
-// inflate() with its state; the input is the rest of `bytes`.
+// inflate() with its state; `bytes_` is the remaining input.
 class Inflater {
  public:
   explicit Inflater(std::string_view bytes) : bytes_(bytes) {
@@ -24,7 +24,7 @@ class Inflater {
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  // Appends to `out`; zlib's code.
+  // Appends the next output to `out`; returns zlib's code.
   int step(std::string& out) {
     const std::size_t before = out.size();
     out.resize(before + kUnpackBytes);
@@ -40,7 +40,7 @@ class Inflater {
     out.resize(out.size() - stream_.avail_out);
     return code;
   }
-  // After the end of a member: whether another one follows, which is then begun.
+  // At the end of a member: starts the next one, if there is one.
   bool next_member() { return is_gzip(bytes_) && inflateReset(&stream_) == Z_OK; }
 
  private:

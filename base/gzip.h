@@ -7,11 +7,11 @@
 
 namespace tilecast::base {
 
-// By its first bytes.
+// Whether the bytes start with gzip's signature.
 [[nodiscard]] bool is_gzip(std::string_view bytes);
 
-// All members, one after the other. Throws Error naming `file` where the data is damaged, ends
-// early or unpacks to more than `max_bytes`.
+// Unpacks all members, concatenated. Throws Error naming `file` if the data is damaged, ends early
+// or unpacks to more than `max_bytes`.
 [[nodiscard]] std::string unpack_gzip(std::string_view bytes, const std::string& file,
                                       std::size_t max_bytes);
 

@@ -22,7 +22,8 @@ namespace {
 using JobEntry = Journal::Entry;
 using Chunk = std::vector<std::size_t>;
 
-// Between ranks: "tasks 3 4 5 ", "done" (no more), "failed MESSAGE", "results 3 LENGTH BYTES ...".
+// Messages between ranks: "tasks 3 4 5 ", "done" (no more), "failed MESSAGE", "results 3 LENGTH
+// BYTES ...".
 constexpr std::string_view kTasks = "tasks ", kDone = "done", kFailed = "failed ",
                            kResults = "results ";
 
@@ -69,13 +70,13 @@ std::vector<JobEntry> results_of(std::string_view text) {
   return entries;
 }
 
-// Tasks that nobody has taken yet. Thread-safe.
+// Tasks that are not taken yet. Thread-safe.
 class Pool {
  public:
   Pool(Chunk open, std::size_t workers) : open_(std::move(open)), workers_(workers) {}
-  // The next few for `threads` threads; empty: there is no more.
+  // The next tasks for `threads` threads; empty if there are none left.
   Chunk take(std::size_t threads) {
-    constexpr std::size_t kMost = 32, kRounds = 4;  // a thread's
+    constexpr std::size_t kMost = 32, kRounds = 4;  // per thread
     const std::lock_guard lock(mutex_);
     const std::size_t left = open_.size() - next_;
     const std::size_t each = std::clamp<std::size_t>(left / (kRounds * workers_), 1, kMost);
@@ -95,7 +96,7 @@ class Pool {
   std::size_t next_ = 0, workers_;
 };
 
-// The threads of rank 0: take from the pool until it is empty. What they finish is collected.
+// The threads of rank 0: they run tasks from the pool until it is empty and collect the results.
 class Crew {
  public:
   Crew(const Jobs& jobs, Pool& pool) : jobs_(jobs), pool_(pool), running_(jobs.threads) {
@@ -110,13 +111,13 @@ class Crew {
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
 
-  // What was finished since; waits at most this long for something.
+  // Results since the last call; waits at most `patience` for one.
   std::vector<JobEntry> collect(std::chrono::milliseconds patience) {
     std::unique_lock lock(mutex_);
     news_.wait_for(lock, patience, [&] { return !finished_.empty() || running_ == 0; });
     return std::exchange(finished_, {});
   }
-  // Nothing more will be collected. Throws what a task threw.
+  // Whether all threads have ended and all results are collected.
   bool ended() {
     const std::lock_guard lock(mutex_);
     if (running_ > 0 || !finished_.empty()) return false;
@@ -169,7 +170,7 @@ class Crew {
   std::vector<std::jthread> threads_;  // last: they use the rest
 };
 
-// What rank 0 does besides computing.
+// Coordinates the work on rank 0: collects results, keeps the journal, serves the other ranks.
 class Master {
  public:
   Master(const Jobs& jobs, Ranks* ranks, std::optional<Journal>& journal, Pool& pool)
@@ -221,7 +222,7 @@ class Master {
     for (auto& [task, result] : entries) results_[task] = std::move(result);
     done_ += entries.size();
   }
-  // Answers the other ranks.
+  // Answers messages of the other ranks; returns an error that one of them reported.
   std::optional<Error> serve() {
     std::optional<Error> failure;
     while (others_ > 0) {
@@ -263,7 +264,7 @@ std::string computed(const Jobs& jobs, const Chunk& chunk) {
   return results_message(entries);
 }
 
-// A rank above 0: asks, computes, answers.
+// A rank above 0: requests tasks, computes them, sends the results.
 void serve_master(const Jobs& jobs, Ranks& ranks) {
   std::string answer(kResults);
   while (true) {
@@ -301,8 +302,7 @@ JobResults run_jobs(const Jobs& jobs, Ranks* ranks) {
   const auto processes = static_cast<std::size_t>(ranks ? ranks->size() : 1);
   Pool pool(std::move(open), processes * static_cast<std::size_t>(jobs.threads));
   Master master(jobs, ranks, journal, pool);
-  JobResults results =
-      master.run();  // also where the journal failed: the others wait for an answer
+  JobResults results = master.run();  // even if the journal failed: other ranks wait for an answer
   if (failure) std::rethrow_exception(failure);
   return results;
 }

@@ -45,7 +45,7 @@ std::string journal_line(std::size_t task, const std::string& result) {
   return fmt::format("{} {:016x} {}\n", task, checksum(task, result), escaped(result));
 }
 
-// Nothing where the line (without its LF) is damaged.
+// Parses a line without its LF; nullopt if it is damaged.
 std::optional<Journal::Entry> entry_of(std::string_view line) {
   const std::size_t first = line.find(' ');
   constexpr std::size_t kDigits = 16;

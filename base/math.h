@@ -1,4 +1,4 @@
-// Small maths of whole numbers.
+// Integer division and rounding, and fast rounding of doubles.
 #pragma once
 
 #include <bit>
@@ -8,8 +8,8 @@
 
 namespace tilecast::base {
 
-// The least integer at or above a / b; b > 0. Never overflows. Divisors are mostly powers of two,
-// and a division takes as long as ten shifts.
+// ceil(a / b) for b > 0. Never overflows. Divisors are mostly powers of two, and a division takes
+// as long as ten shifts.
 template <std::integral T>
 [[nodiscard]] constexpr T ceil_div(T a, T b) {
   const auto bits = static_cast<std::make_unsigned_t<T>>(b);
@@ -24,7 +24,8 @@ template <std::integral T>
   return ceil_div(value, unit) * unit;
 }
 
-// std::ceil and std::floor, which are calls where the processor is not known: for hot paths.
+// std::ceil and std::floor without a function call, for hot paths: compilers call the library
+// unless they may assume newer processors.
 [[nodiscard]] inline double rounded_to_zero(double value) {
   constexpr double kAllWhole = 4503599627370496.0;  // 2^52
   if (!(value > -kAllWhole && value < kAllWhole)) return value;

@@ -27,9 +27,9 @@ namespace fs = std::filesystem;
   throw Error(fmt::format("{}: cannot write it: {}", path, std::strerror(errno)));
 }
 
-// The file itself, there or not yet, behind symbolic links.
+// The file behind symbolic links, whether it exists or not.
 fs::path behind_links(fs::path path) {
-  constexpr int kMostLinks = 40;  // as Linux follows
+  constexpr int kMostLinks = 40;  // as many as Linux follows
   std::error_code none;
   for (int i = 0; i < kMostLinks && fs::is_symlink(path, none); ++i) {
     path = path.parent_path() / fs::read_symlink(path, none);
@@ -41,7 +41,7 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-// A name beside the target that nobody can foresee.
+// An unpredictable name next to the target.
 fs::path name_beside(const fs::path& target) {
   static thread_local std::random_device random;
   return folder_of(target) / fmt::format(".{}.{:08x}{:08x}.tmp",
@@ -55,7 +55,7 @@ struct Claim {
   fs::path path;  // canonical
   bool is_folder = false;
   dev_t device = 0;
-  ino_t inode = 0;  // 0: it is not there yet
+  ino_t inode = 0;  // 0: it does not exist yet
 };
 
 struct Claims {
@@ -63,7 +63,7 @@ struct Claims {
   std::vector<Claim> all;
 };
 Claims& claims() {
-  static Claims& kept = *new Claims;  // outlives claims that end with the process
+  static Claims& kept = *new Claims;  // never destroyed: claims may be static
   return kept;
 }
 
@@ -74,7 +74,7 @@ bool covers(const Claim& claim, const fs::path& path, const struct stat& status)
   return std::ranges::mismatch(claim.path, path).in1 == claim.path.end();
 }
 
-// A descriptor that is closed in any case.
+// A file descriptor that closes itself.
 class Descriptor {
  public:
   Descriptor(const fs::path& path, int flags)
@@ -92,7 +92,8 @@ class Descriptor {
 };
 
 void flush(int fd, const std::string& path) {
-  if (::fsync(fd) != 0 && errno != EINVAL) cannot_write(path);  // EINVAL: not a real disk
+  if (::fsync(fd) != 0 && errno != EINVAL)
+    cannot_write(path);  // EINVAL: the file does not support it
 }
 
 void write_new(const fs::path& file, const struct stat* replaced, std::string_view text,
@@ -100,7 +101,7 @@ void write_new(const fs::path& file, const struct stat* replaced, std::string_vi
   Descriptor out(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
   if (out.get() < 0) cannot_write(path);
   if (replaced != nullptr) {
-    // Who may not give files away keeps the mode at least.
+    // The owner can only be kept with the right to do so; the mode always is.
     [[maybe_unused]] const int given = ::fchown(out.get(), replaced->st_uid, replaced->st_gid);
     if (::fchmod(out.get(), replaced->st_mode & 07777) != 0) cannot_write(path);
   }
@@ -116,7 +117,7 @@ void write_in_place(const fs::path& file, std::string_view text, const std::stri
   if (!out.close()) cannot_write(path);
 }
 
-// A process that was killed holds its lock until it is gone, which takes a moment.
+// Waits up to a second: a killed process holds its lock until it is gone.
 bool is_locked(int fd) {
   constexpr std::chrono::milliseconds kStep{10}, kPatience{1000};
   for (std::chrono::milliseconds waited{0};; waited += kStep) {
@@ -229,7 +230,7 @@ void FolderBeside::take_place() {
   if (!failure) fs::rename(path_, target_, failure);
   if (!failure) return;
   if (replaces && fs::exists(kept, stays)) fs::rename(kept, target_, stays);
-  if (stays) old.path_.clear();  // better left under another name than lost
+  if (stays) old.path_.clear();  // keep the old target under its temporary name
   throw Error(fmt::format("{}: cannot be put there: {}", target_.string(), failure.message()));
 }
 

@@ -1,10 +1,10 @@
-// Files that are written over what users have: whole or not at all, and never over what is read.
+// Writes output files safely: completely or not at all, and never over an input.
 //
 //   const OutputClaim claim("dev.yaml");   // before the work: can it be written?
 //   SourceText::read_file("./dev.yaml");   // Error: the output is an input
 //   replace_file("dev.yaml", text);
 //
-// All throw Error with the path and the reason. Thread-safe for different files.
+// All functions throw Error with the path and the reason. Thread-safe for different files.
 #pragma once
 
 #include <filesystem>
@@ -13,9 +13,8 @@
 
 namespace tilecast::base {
 
-// While it is there this process refuses to read the file, or what is in the folder, under any
-// name. Throws where it cannot be written or is claimed already. Pipes and devices are never
-// claimed.
+// While a claim exists, this process refuses to read the file, or files in the folder, under any
+// name. Throws if it cannot be written or is claimed already. Pipes and devices are never claimed.
 enum class Output { kFile, kFolder };
 class OutputClaim {
  public:
@@ -24,22 +23,22 @@ class OutputClaim {
   OutputClaim(const OutputClaim&) = delete;
   OutputClaim& operator=(const OutputClaim&) = delete;
 };
-// Every reader of files asks; throws where the file is a claimed output.
+// Called by every reader of files; throws if the file is a claimed output.
 void refuse_claimed(const std::string& path);
 
-// Throws where neither it nor, where it is not there yet, the folder that it would be made in can
-// be written.
+// Throws if the path, or the nearest existing folder above it if it does not exist, is not
+// writable.
 void require_writable(const std::string& path);
 
-// A new file beside it takes its place, with its mode. Symbolic links to it stay; a file of several
-// names, a pipe or a device is written as it is. `durable`: on the disk when this returns.
+// Replaces the file with a new one of the same mode. Symbolic links are followed; a file with
+// several hard links, a pipe or a device is written in place. `durable`: on disk when this returns.
 void replace_file(const std::string& path, std::string_view text, bool durable = false);
 
-// All of it; `path` is for the message.
+// Writes all of `text`; `path` is for the message.
 void write_all(int fd, std::string_view text, const std::string& path);
 
-// A new folder of a name that nobody can foresee, beside `target`; removed with what is in it
-// unless it took the target's place.
+// A new folder with an unpredictable name, next to `target`; removed with its contents unless it
+// took the target's place.
 class FolderBeside {
  public:
   explicit FolderBeside(const std::filesystem::path& target);
@@ -48,19 +47,19 @@ class FolderBeside {
   FolderBeside& operator=(const FolderBeside&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  // What is there now goes away, or stays where this throws.
+  // Replaces the target; if this throws, the target stays.
   void take_place();
 
  private:
   std::filesystem::path target_, path_;
 };
 
-// A file that one process at a time adds to, and reads when it goes on.
+// A locked file that one process at a time appends to, and reads when it resumes.
 class GrowingFile {
  public:
   enum class Begin { kNew, kNewOrOn };
-  // Throws where another process has it (after a moment), and for kNew where it exists: `exists` is
-  // what to say then.
+  // Throws if another process holds it for more than a second, and for kNew if it exists, with the
+  // message `exists`.
   GrowingFile(std::string path, Begin begin, std::string_view exists = {});
   ~GrowingFile();
   GrowingFile(const GrowingFile&) = delete;
@@ -68,9 +67,9 @@ class GrowingFile {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string contents() const;
-  void cut(std::size_t bytes);  // to its first ones
+  void cut(std::size_t bytes);  // keeps the first `bytes`
   void append(std::string_view text) { write_all(fd_, text, path_); }
-  void flush();  // to the disk
+  void flush();  // to disk
 
  private:
   std::string path_;

@@ -44,7 +44,7 @@ std::vector<std::jthread> start_threads(std::size_t count, const std::function<v
   try {
     while (threads.size() < count) threads.emplace_back(work);
   } catch (const std::system_error&) {
-    // The system gives no more: those that there are do the work.
+    // The system allows no more threads: the existing ones do the work.
   }
   return threads;
 }

@@ -30,18 +30,18 @@ std::string variable_of(const Plugin& plugin) {
   return fmt::format("TILECAST_{}_MODULE", name);
 }
 
-// The folder of the program, or of the shared library, that this code is part of; empty: unknown.
+// The folder of the program or shared library that contains this code; empty if unknown.
 fs::path own_folder() {
   Dl_info info{};
   void* map = nullptr;
   std::error_code failed;
   if (::dladdr1(reinterpret_cast<void*>(&load_plugin), &info, &map, RTLD_DL_LINKMAP) == 0)
     return {};
-  const std::string file = static_cast<const link_map*>(map)->l_name;  // of a program empty
+  const std::string file = static_cast<const link_map*>(map)->l_name;  // empty for a program
   return fs::canonical(file.empty() ? "/proc/self/exe" : file, failed).parent_path();
 }
 
-// Where the module may be, in this order.
+// Possible files of the module, in search order.
 std::vector<fs::path> candidates(const Plugin& plugin) {
   if (const std::string chosen = environment(variable_of(plugin)); !chosen.empty()) return {chosen};
   const std::string name = fmt::format("libtilecast_{}.so", plugin.name);
@@ -54,7 +54,7 @@ std::vector<fs::path> candidates(const Plugin& plugin) {
           own.parent_path() / TILECAST_LIBDIR / "tilecast" / name};
 }
 
-// Empty when there is none.
+// The module's file; empty if there is none.
 fs::path plugin_file(const Plugin& plugin) {
   for (const fs::path& file : candidates(plugin)) {
     std::error_code failed;

@@ -1,5 +1,5 @@
-// Random numbers that are the same on every platform: the distributions and std::shuffle of the
-// standard library differ between implementations, its engines do not.
+// Random numbers that are the same on every platform: the standard library's engines are, but its
+// distributions and std::shuffle differ between implementations.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
-// The processes of one parallel run (mpirun -n 4 tilecast ...), as those that exchange messages.
+// Messages between the processes of a parallel run (mpirun -n 4 tilecast ...).
 //
 //   std::unique_ptr<Ranks> ranks = launched_ranks();   // null: this process runs alone
 //
-// MPI is a module of its own (base/mpi), loaded only under mpirun, so that nobody else needs it.
-// All ranks make and destroy theirs; used by the thread that made it. Throws Error.
+// MPI is a separate module (base/mpi), loaded only under mpirun. All ranks create and destroy their
+// object; only the thread that created it may use it. Throws Error.
 #pragma once
 
 #include <memory>
@@ -26,11 +26,11 @@ class Ranks {
   [[nodiscard]] virtual std::optional<Message> poll() = 0;  // never waits
 };
 
-// Whether mpirun (Open MPI) started this process among others; needs no MPI.
+// Whether mpirun (Open MPI) started this process; does not need MPI.
 [[nodiscard]] bool under_mpirun();
 [[nodiscard]] std::unique_ptr<Ranks> launched_ranks();
 
-// What the program and the module agree on, exported as C symbols:
+// The interface of the module, exported as C symbols:
 //   std::uint64_t tilecast_mpi_module_abi();   // kMpiModuleAbi of its build
 //   void* tilecast_mpi_module();               // a RanksMaker
 using RanksMaker = std::unique_ptr<Ranks>();

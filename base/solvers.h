@@ -1,13 +1,12 @@
-// Least squares with bounds and minima along gradients, by Ceres (Levenberg-Marquardt, BFGS;
-// Agarwal, Mierle et al., ceres-solver.org): a module that is loaded on first use, because Ceres
-// and the algebra behind it cost every process 9 ms at start.
+// Bounded least squares and gradient-based minima, by Ceres (Levenberg-Marquardt, BFGS; Agarwal,
+// Mierle et al., ceres-solver.org): a module loaded on first use, because Ceres and its algebra
+// libraries would cost every process 9 ms at start.
 //
-//   LeastSquaresSolution s = least_squares({.low = {0}, .high = {9}, .residuals = 2, .evaluate =
-//   f},
-//                                          {1});
+//   LeastSquaresSolution s = least_squares(
+//       {.low = {0}, .high = {9}, .residuals = 2, .evaluate = f}, {1});
 //   std::vector<double> x = smooth_minimum({.evaluate = g}, {0, 0});
 //
-// Deterministic; thread-safe. Exceptions of a function end the solver and come back.
+// Deterministic; thread-safe. An exception of a function ends the solver and is rethrown.
 #pragma once
 
 #include <cstddef>
@@ -20,40 +19,42 @@
 
 namespace tilecast::base {
 
-// minimise sum_i r_i(x)^2 / 2 with low <= x <= high.
+// Minimises sum_i r_i(x)^2 / 2 with low <= x <= high.
 struct LeastSquares {
-  std::vector<double> low, high;  // by x; low < high
+  std::vector<double> low, high;  // per element of x; low < high
   std::size_t residuals = 0;
   // Writes r(x) and, where `jacobian` is not empty, d r_i / d x_j, row by row. False: r has no
   // value at x.
   std::function<bool(std::span<const double> x, std::span<double> r, std::span<double> jacobian)>
       evaluate;
-  int iterations = 50;                                           // at most
-  double function_tolerance = 1e-6, parameter_tolerance = 1e-8;  // relative changes that end it
+  int iterations = 50;  // at most
+  double function_tolerance = 1e-6,
+         parameter_tolerance = 1e-8;  // stops at smaller relative changes
 };
 struct LeastSquaresSolution {
   std::vector<double> x;
-  // As if no bound held: the root of the diagonal of (J'J)^-1, by singular values; empty: none.
+  // Standard deviations of x ignoring the bounds: square roots of the diagonal of (J'J)^-1, by SVD;
+  // empty if not available.
   std::vector<double> deviation;
-  std::vector<double> gradient;  // of the sum; empty: none
+  std::vector<double> gradient;  // of the sum; empty: not available
 };
 
-// minimise value(x); x is anything.
+// Minimises value(x); x is unbounded.
 struct SmoothFunction {
-  // Writes the gradient where it is not empty. False: no value at x.
+  // Writes the value, and the gradient unless it is empty. False: no value at x.
   std::function<bool(std::span<const double> x, double& value, std::span<double> gradient)>
       evaluate;
   int iterations = 50;  // at most
   double function_tolerance = 1e-6;
 };
 
-// Where nothing can be solved: `start`.
+// Returns `start` if nothing can be solved.
 [[nodiscard]] LeastSquaresSolution least_squares(const LeastSquares& problem,
                                                  std::vector<double> start);
 [[nodiscard]] std::vector<double> smooth_minimum(const SmoothFunction& function,
                                                  std::vector<double> start);
 
-// What the program and the module agree on, exported as C symbols:
+// The interface of the module, exported as C symbols:
 //   std::uint64_t tilecast_ceres_module_abi();   // kCeresModuleAbi of its build
 //   void* tilecast_ceres_module();               // Solvers
 struct Solvers {

@@ -22,7 +22,7 @@ struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-// Of a regular file, in bytes; 0: unknown.
+// Size of a regular file in bytes; 0: unknown.
 std::size_t size_of(std::FILE* file) {
   struct stat status {};
   const bool known = ::fstat(::fileno(file), &status) == 0 && S_ISREG(status.st_mode);
@@ -34,7 +34,7 @@ std::size_t line_start(std::string_view text, std::size_t offset) {
   return newline == std::string_view::npos ? 0 : newline + 1;
 }
 
-// Whether the byte is inside a character of UTF-8.
+// Whether the byte continues a UTF-8 character.
 bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
@@ -115,7 +115,7 @@ std::string SourceText::describe(std::size_t offset, std::string_view message,
   constexpr std::size_t kBefore = 100;
   const Position at = position(offset);
   const std::string_view line = line_at(offset);
-  // Offsets in the line, moved to where a character begins.
+  // Moves an offset in the line to the start of a character.
   const auto character = [&line](std::size_t at_byte) {
     at_byte = std::min(at_byte, line.size());
     for (int i = 0; i < 3 && at_byte > 0 && at_byte < line.size(); ++i) {

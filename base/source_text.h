@@ -27,17 +27,17 @@ class SourceText {
   static std::string read_bytes(const std::string& path, std::size_t max_bytes = kMaxBytes);
 
   [[nodiscard]] const std::string& file() const { return file_; }
-  [[nodiscard]] std::string_view text() const { return text_; }  // a NUL stands behind it
+  [[nodiscard]] std::string_view text() const { return text_; }  // followed by a NUL
   [[nodiscard]] Position position(std::size_t offset) const;
   // The line that holds `offset`, without its end-of-line characters.
   [[nodiscard]] std::string_view line_at(std::size_t offset) const;
-  // `file:line:col: error: message`, the line (cut to a window of 160 bytes), and the caret; bytes
-  // that cannot be shown as `\xNN` (base/text.h).
+  // `file:line:col: error: message`, the line (cut to a window of 160 bytes) and the caret;
+  // unprintable bytes as `\xNN` (base/text.h).
   [[nodiscard]] std::string describe(std::size_t offset, std::string_view message,
                                      std::string_view severity = "error") const;
 
   static constexpr std::size_t kMaxBytes = std::size_t{2} << 30;
-  // Of what does not say its size before it is read: pipes, devices, packed text.
+  // Limit for sources of unknown size: pipes, devices, compressed text.
   static constexpr std::size_t kMaxUnsizedBytes = std::size_t{512} << 20;
 
  private:
@@ -45,8 +45,8 @@ class SourceText {
   std::string text_;
 };
 
-// The entry of `known` nearest to `word` by edit distance, or "" when none is near (for
-// "did you mean ...?" hints).
+// The entry of `known` nearest to `word` by edit distance, or "" if none is close enough (for "did
+// you mean ...?" hints).
 [[nodiscard]] std::string nearest(std::string_view word,
                                   const std::vector<std::string_view>& known);
 

@@ -1,5 +1,5 @@
 // Integer ids that cannot be mixed up: `StrongId<struct OpTag>` is not a `StrongId<struct
-// KernelTag>`. An id is an index into a vector owned by the object that handed it out. Default is
+// KernelTag>`. An id is an index into a vector owned by the object that issued it. The default is
 // "no id".
 #pragma once
 

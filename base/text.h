@@ -1,4 +1,4 @@
-// Small text.
+// Small text utilities.
 #pragma once
 
 #include <optional>
@@ -9,20 +9,20 @@ namespace tilecast::base {
 
 inline constexpr std::string_view kBlanks = " \t";
 
-// Without the characters of `blanks` at both ends; a view into `text`.
+// `text` without leading and trailing characters of `blanks`; a view into `text`.
 [[nodiscard]] std::string_view trim(std::string_view text, std::string_view blanks = kBlanks);
 
-// The whole text as a finite number; nothing for any other text.
+// The whole text as a finite number, else nullopt.
 [[nodiscard]] std::optional<double> parse_number(std::string_view text);
 
-// Valid UTF-8 without control characters but line breaks, for people and for JSON: other bytes
-// become `\xNN`, tabs one space. Text that is already so stays as it is.
+// Makes text safe to show and to put in JSON: valid UTF-8 without control characters except line
+// breaks. Other bytes become `\xNN`, tabs one space. Text that is already safe is unchanged.
 [[nodiscard]] std::string printable(std::string_view text);
 
-// JSON with the control characters that its writers leave in strings, from U+007F on, as `\u00NN`.
+// Escapes control characters from U+007F on, which JSON writers leave in strings, as `\u00NN`.
 [[nodiscard]] std::string printable_json(std::string_view json);
 
-// The date in UTC, as 2026-05-31.
+// The UTC date, as 2026-05-31.
 [[nodiscard]] std::string today();
 
 }  // namespace tilecast::base

@@ -1,6 +1,6 @@
-// A hash of short texts for tables in memory, several times as fast as std::hash. It differs from
-// process to process where the system places programs at random, so that no file can be made to
-// fill one slot: for nothing that is saved or whose order is seen.
+// A hash of short texts for tables in memory, several times as fast as std::hash. It differs
+// between processes under address-space randomisation, so that no input file can force collisions:
+// do not save it or let its order show.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace tilecast::base {
 namespace text_hash {
 inline const std::uint64_t kSeed = reinterpret_cast<std::uintptr_t>(&kSeed);
 
-// High bits reach low ones in the step after.
+// The final shift brings high bits down for the next step.
 [[nodiscard]] inline std::uint64_t mix(std::uint64_t hash, std::uint64_t bits) {
   hash = (hash ^ bits) * 0x9e3779b97f4a7c15U;
   return hash ^ hash >> 32U;
@@ -44,7 +44,7 @@ template <class Bits>
   return mix(hash, 0);
 }
 
-// Of an unordered container that is asked with views.
+// Hash functor of unordered containers with lookup by string_view.
 struct TextHash {
   using is_transparent = void;
   [[nodiscard]] std::size_t operator()(std::string_view text) const { return hash_text(text); }

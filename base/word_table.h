@@ -1,9 +1,9 @@
-// A fixed set of words and what each stands for, found by hashing; built at compile time.
+// A fixed map from words to values, by hashing; built at compile time.
 //
 //   constexpr WordTable kColours(std::to_array<WordEntry<int>>({{"red", 1}, {"green", 2}}));
-//   const int* found = kColours.find("red");     // nullptr where there is no such word
+//   const int* found = kColours.find("red");     // nullptr if there is no such word
 //
-// For words that are asked for at every token of a text. No word is empty, none comes twice.
+// For words that are looked up at every token of a text. Words are unique and not empty.
 #pragma once
 
 #include <array>
@@ -50,7 +50,7 @@ class WordTable {
     return std::uint32_t{1} << (word.size() < 31 ? word.size() : 31);
   }
 
-  // Of the length and four characters: words differ there.
+  // Hashes the length and four characters, in which words differ.
   static constexpr std::size_t slot_of(std::string_view word) {
     const auto character = [&](std::size_t i) {
       return static_cast<std::uint32_t>(static_cast<unsigned char>(word[i]));
@@ -62,7 +62,7 @@ class WordTable {
   }
 
   std::array<WordEntry<Value>, kSlots> slots_{};
-  std::array<std::uint32_t, 256> lengths_{};  // of the words that begin with a character
+  std::array<std::uint32_t, 256> lengths_{};  // per first character: bit set of word lengths
 };
 
 }  // namespace tilecast::base

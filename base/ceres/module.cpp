@@ -1,4 +1,4 @@
-// The module that base/solvers.cpp loads: its C symbols, and problems as Ceres wants them.
+// The module that base/solvers.cpp loads: its C symbols, and adapters from our problems to Ceres.
 #include <ceres/ceres.h>
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 namespace tilecast::base {
 namespace {
 
-// Ceres is not made to be left by an exception: it is kept, and Ceres told that there is no value.
+// Ceres is not exception-safe: the first exception is kept, and Ceres is told that there is no
+// value.
 class Guard {
  public:
   template <class Body>
