@@ -26,8 +26,7 @@ class OutputClaim {
 // Called by every reader of files; throws if the file is a claimed output.
 void refuse_claimed(const std::string& path);
 
-// Throws if the path, or the nearest existing folder above it if it does not exist, is not
-// writable.
+// For output folders: throws unless `path`, or the nearest existing folder above it, is writable.
 void require_writable(const std::string& path);
 
 // Replaces the file with a new one of the same mode. Symbolic links are followed; a file with

@@ -5,7 +5,7 @@
 namespace tilecast::hwdesc {
 namespace {
 
-// A share of a peak, which no calibration moves.
+// Scales a share of a peak; the peak itself is never calibrated.
 void scale(double& share, double factor) {
   share = std::min(share * factor, 1.0);
 }

@@ -24,7 +24,7 @@ bool is_number_or_flag(const ConfigNode& node) {
          node.scalar == "false";
 }
 
-// Does the mapping hold a number of its own, not counting those of blocks with their own source?
+// Whether the mapping has a number of its own, not counting blocks with their own source.
 bool overrides_numbers(const ConfigNode& parent, const ConfigNode& child) {
   return std::any_of(child.children.begin(), child.children.end(), [&](const ConfigNode& entry) {
     if (entry.key == "estimated") return false;
@@ -35,7 +35,7 @@ bool overrides_numbers(const ConfigNode& parent, const ConfigNode& child) {
   });
 }
 
-// The child's order wins when it names everything there is: a memory chain can be re-ordered.
+// If the child names every entry, its order wins: a memory chain can be reordered.
 void reorder_like(ConfigNode& merged, const ConfigNode& child) {
   const bool complete =
       std::all_of(merged.children.begin(), merged.children.end(),
@@ -49,7 +49,8 @@ void reorder_like(ConfigNode& merged, const ConfigNode& child) {
 }
 
 void merge_into(ConfigNode& parent, const ConfigNode& child) {
-  if (overrides_numbers(parent, child)) parent.erase("source");  // not where these come from
+  if (overrides_numbers(parent, child))
+    parent.erase("source");  // the source does not cover the new numbers
   if (child.find("source")) parent.erase("estimated");
   parent.at = child.at;
   for (const ConfigNode& entry : child.children) {
@@ -61,7 +62,7 @@ void merge_into(ConfigNode& parent, const ConfigNode& child) {
     } else if (entry.is_mapping() && inherited->is_mapping()) {
       merge_into(*inherited, entry);
     } else if (entry.key == "source" || entry.kind != Kind::kScalar ||
-               entry.scalar != inherited->scalar) {  // a number restated is as old as it was
+               entry.scalar != inherited->scalar) {  // a repeated number keeps its origin
       *inherited = entry;
     }
   }
@@ -100,7 +101,8 @@ ConfigNode override_value(const std::string& value, const Origin& at) {
   return node;
 }
 
-// Where the first word of a path lives: the top level, or a memory level or engine of that name.
+// The mapping that contains the first word of a path: the top level, or `memory:` or `transfer:` if
+// they have a block of that name.
 ConfigNode& home_of(ConfigNode& root, const std::string& first) {
   if (root.find(first)) return root;
   for (const std::string_view shared : kSharedBlocks) {

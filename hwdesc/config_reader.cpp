@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxDepth = 16;
 
-// Builds the tree from yaml-cpp's events; lighter than YAML::Load, and it sees what Load hides.
+// Builds the tree from yaml-cpp's events: lighter than YAML::Load, and it sees what Load hides.
 class TreeBuilder final : public YAML::EventHandler {
  public:
   explicit TreeBuilder(const std::string& file) : file_(file) {}
@@ -39,7 +39,7 @@ class TreeBuilder final : public YAML::EventHandler {
                 const std::string& value) override {
     refuse_anchor(mark, anchor);
     refuse_tag(mark, tag);
-    require_plain_text(value, origin(mark));  // escapes may write what bytes may not
+    require_plain_text(value, origin(mark));  // escapes can encode forbidden bytes
     if (expects_key()) return take_key(mark, value);
     ConfigNode scalar = node(mark, ConfigNode::Kind::kScalar);
     scalar.scalar = value;
@@ -133,8 +133,8 @@ class TreeBuilder final : public YAML::EventHandler {
   std::vector<Open> open_;
 };
 
-// Bytes of the UTF-8 character at the start of `text`; 0 when it is none (surrogates and overlong
-// forms included), or a control character a description has no use for.
+// Length of the UTF-8 character at the start of `text`; 0 if it is invalid (surrogates and overlong
+// forms included) or a control character that descriptions may not contain.
 std::size_t character_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);

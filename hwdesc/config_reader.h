@@ -1,9 +1,10 @@
-// YAML text -> a tree of nodes that know where they were written. The only user of yaml-cpp.
+// Parses YAML text into a tree of nodes that know where they were written. The only user of
+// yaml-cpp.
 //
-// What YAML allows but a description must not is refused here with `file:line:col: message`:
-// duplicate keys at any depth, anchors and aliases (no expansion bombs), tags, keys that are not
-// plain words, several documents, nesting deeper than 16, texts above 1 MiB, bytes that are not
-// UTF-8 and control characters.
+// Things that YAML allows but a description must not contain are rejected with `file:line:col:
+// message`: duplicate keys at any depth, anchors and aliases (no expansion bombs), tags, keys that
+// are not plain words, several documents, nesting deeper than 16, texts above 1 MiB, bytes that are
+// not UTF-8 and control characters.
 //
 //   ConfigNode root = read_config("clock: 940 MHz\n", "chip.yaml");
 //   root.find("clock")->scalar == "940 MHz";
@@ -16,7 +17,7 @@
 
 namespace tilecast::hwdesc {
 
-// Where a node was written: a place in a file, or (line 0) an override of the command line.
+// Where a node was written: a place in a file, or (line 0) a command-line override.
 struct Origin {
   std::string file;
   int line = 0, column = 0;
@@ -28,8 +29,8 @@ struct ConfigNode {
   enum class Kind { kNull, kScalar, kMapping, kSequence };
 
   Kind kind = Kind::kNull;
-  std::string key;                   // of an entry of a mapping; empty in sequences and at the root
-  Origin at;                         // of the key in mappings, else of the value
+  std::string key;                   // in mappings: the entry's key; else empty
+  Origin at;                         // in mappings: of the key; else of the value
   std::string scalar;                // kScalar: the text, quotes removed
   std::vector<ConfigNode> children;  // kMapping, kSequence: in file order
 
@@ -41,7 +42,7 @@ struct ConfigNode {
 
 constexpr std::size_t kMaxConfigBytes = std::size_t{1} << 20;
 
-// Throws Error for anything that is not one strict YAML document. An empty text is kNull.
+// Throws Error unless the text is one strict YAML document. An empty text gives kNull.
 [[nodiscard]] ConfigNode read_config(const std::string& text, const std::string& file);
 
 // Throws Error unless `text` is UTF-8 without control characters other than tab and line ends.

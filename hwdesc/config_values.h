@@ -1,5 +1,5 @@
-// Nodes of a YAML as values, for every reader of a YAML format. What is thrown says where the
-// node was written: `file:line:col: key: what; got ..., expected ...`.
+// Converts YAML nodes to values, for readers of all YAML formats. Errors name the place of the
+// node: `file:line:col: key: what; got ..., expected ...`.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 namespace tilecast::hwdesc {
 
 [[noreturn]] void fail_at(const ConfigNode& at, const std::string& message);
-// Of a scalar that is not empty.
+// The text of a scalar that is not empty.
 [[nodiscard]] const std::string& text_of(const ConfigNode& node);
-// A mapping with no other keys.
+// Throws unless the node is a mapping with these keys only.
 void allow_only(const ConfigNode& node, const std::vector<std::string_view>& keys);
 [[nodiscard]] const ConfigNode& required(const ConfigNode& node, std::string_view key);
 [[nodiscard]] std::string text(const ConfigNode& node, std::string_view key);
-// Which of `choices` the node names.
+// Index of the node's text in `choices`.
 [[nodiscard]] std::size_t choice(const ConfigNode& node, std::span<const std::string_view> choices);
-// Entries of a list that is not empty.
+// The entries of a list that is not empty.
 [[nodiscard]] const std::vector<ConfigNode>& list(const ConfigNode& node);
-// A text, or a list of them.
+// The texts of a list, or a single text.
 [[nodiscard]] std::vector<std::string> texts(const ConfigNode& node);
 [[nodiscard]] std::vector<std::string> optional_texts(const ConfigNode& node, std::string_view key);
 [[nodiscard]] std::uint64_t whole_number(const ConfigNode& node, std::uint64_t low,

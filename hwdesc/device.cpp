@@ -7,7 +7,7 @@
 namespace tilecast::hwdesc {
 namespace {
 
-// The entry that stands for variants of a type: f8e4m3fn -> f8, u8 -> s8.
+// The entry that covers a variant of a type: f8e4m3fn -> f8, u8 -> s8.
 std::string_view stand_in(std::string_view dtype) {
   if (dtype.starts_with("f4")) return "f4";
   if (dtype.starts_with("f8")) return "f8";

@@ -11,7 +11,7 @@
 namespace tilecast::hwdesc {
 namespace {
 
-// A description off by more than this is a different machine, or a slip of the keyboard.
+// A larger deviation means another machine, or a typing error.
 constexpr double kAbsurdFactor = 2.0;
 
 const MemoryLevel* level_named(const Device& device, std::string_view name) {
@@ -21,7 +21,7 @@ const MemoryLevel* level_named(const Device& device, std::string_view name) {
   return nullptr;
 }
 
-// Recomputes a published quantity of the whole chip from the parts; nothing when no part has it.
+// Recomputes a published quantity of the whole chip from the parts; nullopt if no part has it.
 std::optional<double> recompute(const Device& device, const std::string& quantity) {
   const double cores = device.cores_per_chip;
   const auto dot = quantity.find('.');
@@ -30,7 +30,7 @@ std::optional<double> recompute(const Device& device, const std::string& quantit
     if (!level) return std::nullopt;
     if (quantity.ends_with(".bandwidth")) return cores * level->bandwidth.value;
     if (quantity.ends_with(".capacity")) {
-      const bool innermost = level == &device.scratchpad();  // one for each worker
+      const bool innermost = level == &device.scratchpad();  // one per worker
       return cores * (innermost ? device.multiplexing.workers : 1) * level->capacity.value;
     }
     return std::nullopt;
@@ -71,7 +71,7 @@ class RoofChecks {
   RoofChecks(const Device& device, std::vector<CheckResult>& results)
       : device_(device), results_(results) {}
 
-  // `quantity`: what data sheets call it; a published one is compared already.
+  // `quantity`: its name in data sheets; published quantities are compared by compare() instead.
   void positive(const std::string& what, double value, std::string_view quantity = "") {
     const bool plausible = std::isfinite(value) && value > 0;
     const auto published = [&](const PublishedPeak& peak) { return peak.quantity == quantity; };

@@ -1,6 +1,6 @@
-// Is a description plausible? Recomputes peaks from the parts and compares them with the published
-// ones; flags roofs that are missing or infinite, blocks without a source, and numbers taken over
-// from an ancestor whose clock or number of workers was another.
+// Checks whether a description is plausible: recomputes peaks from the parts and compares them with
+// the published ones; reports rates that are missing or infinite, blocks without a source, and
+// numbers inherited from an ancestor with another clock or number of workers.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace tilecast::hwdesc {
 
-// kNotPublished: plausible, but nobody publishes a number to compare with.
+// kNotPublished: plausible, but there is no published number to compare with.
 enum class Verdict { kAgrees, kNotPublished, kDiffers };
 
 struct CheckResult {

@@ -23,7 +23,7 @@ struct Fact {
   [[nodiscard]] bool agrees() const { return std::abs(profile / described - 1) <= kFactTolerance; }
 };
 
-// Those that both the profile and the description state.
+// The facts that both the profile and the description state.
 std::vector<Fact> comparable_facts(const MachineFacts& facts, const Device& device) {
   const bool has_bf16 = device.matrix_peak("bf16").value > 0;
   const double flops = device.matrix_peak(has_bf16 ? "bf16" : "f16").value;

@@ -13,24 +13,24 @@ namespace tilecast::hwdesc {
 
 struct Provenance {
   std::string source;      // where the numbers of a block come from; never empty in a preset
-  bool estimated = false;  // true: nobody publishes it; `source` says how it was estimated
+  bool estimated = false;  // not published; `source` says how it was estimated
 };
 
 enum class Execution { kScratchpad, kSimt, kCache };
 
 struct MemoryLevel {
   std::string name;                               // "hbm", "vmem", "l2", "shared"
-  Bytes capacity;                                 // of one instance
-  Bytes results{0};                               // of it for results between kernels
-  BytesPerSecond bandwidth;                       // read, peak, of all instances together
+  Bytes capacity;                                 // per instance
+  Bytes results{0};                               // at most this much for results between kernels
+  BytesPerSecond bandwidth;                       // peak read rate, all instances together
   std::optional<BytesPerSecond> write_bandwidth;  // absent: as read
   double efficiency = 1.0;                 // share of the peak that large streams sustain, (0, 1]
-  std::optional<double> write_efficiency;  // the same of writes; absent: as `efficiency`
+  std::optional<double> write_efficiency;  // the same for writes; absent: as `efficiency`
   Seconds latency;                         // first byte of a load
   bool full_duplex = false;                // reads and writes do not share the path
   Bytes granule{1};                        // smallest aligned unit that moves
-  int ways = 0;                            // of a cache, lines of one set; 0: fully associative
-  int memory_space = -1;                   // arrays of this HLO space S(n) stay here; -1 = none do
+  int ways = 0;                            // of a cache: lines per set; 0: fully associative
+  int memory_space = -1;                   // arrays of this HLO space S(n) stay here; -1: none
   Provenance provenance;
 
   [[nodiscard]] BytesPerSecond peak_write() const { return write_bandwidth.value_or(bandwidth); }
@@ -41,15 +41,15 @@ struct MemoryLevel {
 };
 
 struct TransferEngine {
-  Seconds setup;                      // per transfer (one operand's window), issue + descriptor
-  Seconds iteration_overhead;         // per pipeline iteration, synchronisation and loop control
+  Seconds setup;                      // per transfer (one operand's window): issue and descriptor
+  Seconds iteration_overhead;         // per pipeline iteration: synchronisation, loop control
   int stages = 2;                     // buffers per stream that the machine or compiler supports
   Bytes in_flight;                    // bytes outstanding at most; 0 = not limiting
   Bytes full_efficiency_run{0};       // a contiguous run reaches run / (run + this) of the rate
   Bytes full_efficiency_transfer{0};  // a whole transfer likewise
-  Bytes prefetch{0};                  // prefetchers run on to the end of such a page; 0: none do
-  int descriptor_strides = 0;         // strides that one descriptor holds; 0 = any number
-  Seconds descriptor;                 // the engine takes up a descriptor that often
+  Bytes prefetch{0};                  // page size at whose end prefetchers stop; 0: no prefetchers
+  int descriptor_strides = 0;         // strides per descriptor; 0 = any number
+  Seconds descriptor;                 // time between descriptors that the engine starts
   Provenance provenance;
 };
 
@@ -62,8 +62,8 @@ struct MatrixUnit {
   Cycles weight_load;                    // cycles to load one rows x columns weight tile
   bool weight_load_hidden = true;        // double-buffered behind compute
   double efficiency = 1.0;               // sustained share of peak in long runs
-  std::optional<Hertz> clock;            // when it differs from the core clock
-  std::optional<Hertz> limited_clock;    // by power, of products: after `full_clock_time` of work
+  std::optional<Hertz> clock;            // if it differs from the core clock
+  std::optional<Hertz> limited_clock;    // under a power limit, after `full_clock_time` of products
   Seconds full_clock_time;
   Provenance provenance;
 };
@@ -74,15 +74,15 @@ struct VectorUnit {
   double load_ports = 1, store_ports = 1;   // vector registers loaded / stored per cycle
   double packing = 1;                       // speed-up for 16-bit elements
   std::map<std::string, double> op_cycles;  // opcode name -> ALU operations per element (default 1)
-  Cycles latency;                           // from an operation to one that needs its result
+  Cycles latency;                           // from an operation to one that uses its result
   double efficiency = 1.0;
   Provenance provenance;
 };
 
 struct TranscendentalUnit {
-  double per_cycle = 0;                   // elements per cycle of the whole worker
+  double per_cycle = 0;                   // elements per cycle and worker
   std::map<std::string, double> op_cost;  // opcode name -> units of `per_cycle` (default 1)
-  Cycles latency;                         // of one unit of op_cost, to its result
+  Cycles latency;                         // until the result of an op_cost of 1
   Provenance provenance;
 };
 
@@ -98,8 +98,8 @@ struct Multiplexing {
   int workers = 1;                           // SMs, cores that run blocks of one kernel
   int max_resident = 1;                      // blocks per worker
   int warps_per_block = 1, warp_lanes = 32;  // lanes: threads that issue as one
-  bool guards_branch = false;  // a lane's condition is a branch, not an operand of instructions
-  int cluster_blocks = 1;      // blocks that load what they share once (multicast); 1 = none
+  bool guards_branch = false;                // lane conditions are branches, not predicates
+  int cluster_blocks = 1;                    // blocks that share loads by multicast; 1 = none
   Bytes registers_per_worker{0};
   Provenance provenance;
 };
@@ -114,33 +114,33 @@ struct NativeTile {  // device layout rules, see ir::LayoutRules
 struct Interconnect {
   int links = 0;
   BytesPerSecond link_bandwidth;  // peak, one way, one link, per chip
-  double efficiency = 1.0;        // share of it that collectives sustain, (0, 1]
+  double efficiency = 1.0;        // share of the bandwidth that collectives sustain, (0, 1]
   Seconds latency;                // per hop
   std::string topology;           // "ring", "torus2d", "torus3d", "switch"
-  int wraps_from = 3;             // chips of a dimension of the torus from which on it is a ring
-  int devices_per_host = 1;       // cores of one host
+  int wraps_from = 3;             // torus dimensions of at least this many chips are rings
+  int devices_per_host = 1;       // cores per host
   std::optional<Slice> slice;     // absent: a torus as square as each group allows
   Provenance provenance;
 };
 
 struct Dispatch {
   Seconds kernel_launch;  // on-device time between kernels
-  Seconds host;           // host-side dispatch, reported apart
+  Seconds host;           // host-side dispatch, reported separately
   Provenance provenance;
 };
 
-// Fitted to measurements: multipliers of constants (1 = as described), and times of its own.
+// Fitted to measurements: multipliers of constants (1 = as described) and additional times.
 struct Calibration {
-  double memory_bandwidth = 1;  // of main memory, reads and writes
-  double memory_write = 1;      // of main memory's writes, on top of that
-  double cache_bandwidth = 1;   // of the levels between main memory and the innermost
+  double memory_bandwidth = 1;  // main memory, reads and writes
+  double memory_write = 1;      // main memory's writes, in addition
+  double cache_bandwidth = 1;   // levels between main memory and the innermost
   double memory_latency = 1;    // of main memory
-  double transfer_setup = 1, iteration_overhead = 1;                  // of every engine
+  double transfer_setup = 1, iteration_overhead = 1;                  // every engine
   double matrix = 1, vector = 1, transcendental = 1, cross_lane = 1;  // rates of the units
-  double network = 1;                                                 // bandwidth of links
+  double network = 1;                                                 // link bandwidth
   Seconds kernel_overhead;                  // on the device, added to every kernel
   std::map<std::string, Seconds> dispatch;  // op class -> host time per launch; never on-chip time
-  std::string source;                       // what they were fitted on; empty: not calibrated
+  std::string source;                       // the data they were fitted to; empty: not calibrated
 };
 
 }  // namespace tilecast::hwdesc

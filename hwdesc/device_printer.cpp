@@ -1,4 +1,4 @@
-// The three texts that follow from the schema: canonical YAML, flat (path, value) rows, key help.
+// The three texts derived from the schema: canonical YAML, flat (path, value) rows, key help.
 #include <fmt/format.h>
 
 #include "hwdesc/device_schema.h"
@@ -8,7 +8,7 @@
 namespace tilecast::hwdesc {
 namespace {
 
-// Walks a device that is complete and hands each leaf to the derived class as text.
+// Walks a complete device and passes each leaf to the derived class as text.
 class LeafVisitor : public SchemaVisitor {
  public:
   void number(const Field& field, double& value) override {
@@ -105,7 +105,7 @@ class Flattener final : public LeafVisitor {
   Rows rows_;
 };
 
-// Lists the keys of one block of each sort; names that users choose stand in angle brackets.
+// Lists the keys of one block of each kind; user-chosen names are in angle brackets.
 class HelpPrinter final : public SchemaVisitor {
  public:
   [[nodiscard]] std::string take() { return std::move(out_); }

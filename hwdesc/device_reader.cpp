@@ -123,7 +123,7 @@ class TreeReader final : public SchemaVisitor {
     refuse_unknown_keys();
     blocks_.pop_back();
   }
-  // Blocks that name no source, each in a line of one Error.
+  // Throws one Error with a line per block without a source.
   void require_sources() const {
     if (!unsourced_.empty()) throw Error(fmt::format("{}", fmt::join(unsourced_, "\n")));
   }
@@ -137,7 +137,7 @@ class TreeReader final : public SchemaVisitor {
   struct OpenBlock {
     const ConfigNode* node;
     std::string path;
-    std::vector<std::string> known;  // keys the schema asked for
+    std::vector<std::string> known;  // keys that the schema visited
   };
 
   template <class... Args>
@@ -225,7 +225,7 @@ void TreeReader::refuse_unknown_keys() const {
   }
 }
 
-// Names that users choose become parts of key paths and of printed YAML.
+// User-chosen names become parts of key paths and of printed YAML.
 void check_names(const ConfigNode& root, std::string_view block, std::string_view allowed) {
   constexpr std::size_t kLongest = 40;
   const ConfigNode* blocks = root.find(block);
@@ -247,7 +247,7 @@ void check_levels(const ConfigNode& memory, const Device& device) {
         "an inner one the units work from",
         memory.at.describe(), device.memory.size()));
   }
-  std::map<int, std::string> spaces = {{0, device.main_memory().name}};  // where arrays begin
+  std::map<int, std::string> spaces = {{0, device.main_memory().name}};  // the default space
   for (std::size_t i = 0; i < device.memory.size(); ++i) {
     const MemoryLevel& level = device.memory[i];
     if (level.memory_space < 0) continue;
@@ -259,7 +259,8 @@ void check_levels(const ConfigNode& memory, const Device& device) {
   }
 }
 
-// Energy of everything that can do work, and of nothing else: what is left out would cost nothing.
+// Requires an energy for everything that can do work, and for nothing else: missing ones would
+// count as zero.
 void check_energy(const ConfigNode& root, const Device& device) {
   const ConfigNode* block = root.find("energy");
   if (block == nullptr || !device.energy) return;
@@ -300,7 +301,7 @@ void check_energy(const ConfigNode& root, const Device& device) {
   }
 }
 
-// A shape that the topology can have, and links between slices where there are several.
+// Requires a shape that the topology allows, and a network if there are several slices.
 void check_slice(const ConfigNode& root, const Device& device) {
   if (!device.interconnect || !device.interconnect->slice) return;
   const Slice& slice = *device.interconnect->slice;

@@ -1,5 +1,6 @@
-// A merged tree -> Device, checking every key against the schema (device_schema.h) and the parts
-// against each other. Throws Error `file:line:col: key: got ..., expected ...; did you mean ...`.
+// Converts a merged tree to a Device, checking every key against the schema (device_schema.h) and
+// the parts against each other. Throws Error `file:line:col: key: got ..., expected ...; did you
+// mean ...`.
 #pragma once
 
 #include "hwdesc/config_reader.h"

@@ -1,5 +1,5 @@
 // The YAML form of a Device, declared once: every key with its unit, range and one line of
-// explanation. Reading, printing, comparing and the help text are visitors that walk it.
+// explanation. Reading, printing, comparing and the help text are visitors.
 //
 //   walk(reader, device);    // fills the device from a tree, checking every key
 //   walk(printer, device);   // writes the same keys back
@@ -23,7 +23,7 @@ struct Field {
   double low = 0, high = 0;  // inclusive, in SI base units
   bool required = false;
   std::string_view doc;
-  std::span<const std::string_view> words = {};  // choices, or the keys a mapping may have
+  std::span<const std::string_view> words = {};  // choices, or the allowed keys of a mapping
 };
 
 struct Block {
@@ -45,18 +45,18 @@ class SchemaVisitor {
   virtual void numbers(const Field& field, std::map<std::string, double>& values) = 0;
   virtual void word_groups(const Field& field, std::vector<std::vector<std::string>>& groups) = 0;
 
-  // Enters a block; false: there is nothing to visit in it, and no leave() follows. `present` says
-  // whether the device holds it already.
+  // Enters a block; false: skip it, leave() is not called. `present`: whether the device has it
+  // already.
   [[nodiscard]] virtual bool enter(const Block& block, bool present) = 0;
   virtual void leave() = 0;
-  // Names of the blocks inside the mapping just entered; `held` are those the device holds already.
+  // Names of the blocks in the mapping just entered. `held`: those the device already has.
   [[nodiscard]] virtual std::vector<std::string> names(const std::vector<std::string>& held) = 0;
 };
 
 // Visits every key of a device in schema order.
 void walk(SchemaVisitor& visitor, Device& device);
 
-// The unit in which a published quantity is written: "hbm.bandwidth" is a bandwidth, "bf16" a rate.
+// Unit of a published quantity: "hbm.bandwidth" is a bandwidth, "bf16" a rate.
 [[nodiscard]] UnitKind published_kind(std::string_view quantity);
 
 }  // namespace tilecast::hwdesc

@@ -84,7 +84,7 @@ std::string name_of(const ConfigNode& root, const std::string& file) {
   return name && !name->scalar.empty() ? name->scalar : stem(file);
 }
 
-// Whether a description leaves the machine of its parent as it is.
+// Whether a description keeps its parent's machine.
 bool only_calibrates(const ConfigNode& root) {
   constexpr std::string_view kKeys[] = {"extends", "name", "description", "profile_names",
                                         "calibration"};
@@ -97,12 +97,12 @@ bool only_calibrates(const ConfigNode& root) {
 
 namespace chain_detail {
 
-// The files that a description is made of, and what follows from their order.
+// The files of a description's `extends:` chain, and what follows from their order.
 struct Chain {
   std::vector<std::string> identities, files;  // from the description to its farthest ancestor
   std::vector<std::string> lineage;            // Device::lineage
 
-  // How far back a node was written: -1 by an override, 0 in the description itself ...
+  // Age of a node: -1 for an override, 0 for the description itself, 1 for its parent ...
   [[nodiscard]] std::ptrdiff_t age(const ConfigNode* node) const {
     if (node == nullptr) return static_cast<std::ptrdiff_t>(files.size());
     return node->at.line == 0 ? -1 : std::ranges::find(files, node->at.file) - files.begin();
@@ -115,7 +115,7 @@ namespace {
 
 using chain_detail::Chain;
 
-// The tree of `text` laid over those it extends.
+// The tree of `text`, merged over those it extends.
 ConfigNode read_chain(const std::string& text, const std::string& file, Chain& chain) {
   ConfigNode root = read_config(text, file);
   chain.files.push_back(file);
@@ -150,9 +150,9 @@ ConfigNode read_chain(const std::string& text, const std::string& file, Chain& c
   return merge(std::move(inherited), root);
 }
 
-// Device::outdated: numbers of blocks that were written before what they follow was changed. Rates
-// of the levels on the chip are bytes per cycle of all workers; what memory sustains depends on who
-// asks; what a unit sustains, on its clock.
+// Device::outdated: numbers written before the numbers they depend on changed. Rates of on-chip
+// levels are bytes per cycle of all workers; the efficiency of memory depends on clock and workers,
+// that of a unit on its clock.
 std::vector<std::string> outdated_numbers(const ConfigNode& root, const Chain& chain) {
   const ConfigNode* clock = root.find("clock");
   const ConfigNode* multiplexing = root.find("multiplexing");
@@ -182,11 +182,10 @@ std::vector<std::string> outdated_numbers(const ConfigNode& root, const Chain& c
   return outdated;
 }
 
-// Of every value that times depend on: besides what the description is called, cites and claims,
-// and fitted constants.
+// Hashes every value that times depend on: not names, sources, published peaks or calibration.
 std::size_t machine_of(const Device& device) {
   std::string values;
-  const bool limited = device.power_limit().has_value();  // else energy changes no time
+  const bool limited = device.power_limit().has_value();  // without a limit energy affects no time
   for (const auto& [path, value] : flatten(device)) {
     if (path.starts_with("energy.") && !limited) continue;
     if (path == "name" || path == "description" || path == "profile_names") continue;

@@ -1,5 +1,6 @@
-// YAML -> Device: strict (unknown, duplicate, missing, mistyped, wrong-unit, out-of-range keys are
-// errors `file:line:col: key: got ..., expected ...; did you mean ...`), `extends:`, overrides.
+// Reads a Device from YAML, strictly (unknown, duplicate, missing, mistyped, wrong-unit and
+// out-of-range keys are errors `file:line:col: key: got ..., expected ...; did you mean ...`), with
+// `extends:` and overrides.
 //
 //   Device d = load_device("tpu_v3", {{"hbm.bandwidth", "1.2TB/s"}});
 #pragma once
@@ -16,21 +17,21 @@ namespace tilecast::hwdesc {
 
 using Overrides = std::vector<std::pair<std::string, std::string>>;  // key path -> value text
 
-// Whether a text that names a description means a file: it has a `/` or ends in .yaml. Mappings of
-// imports are named alike.
+// Whether a description's name is a path: it has a `/` or ends in .yaml. Import mappings use the
+// same rule.
 [[nodiscard]] bool is_path(std::string_view name_or_path);
 
-// `name_or_path`: a preset's name, or a path. A description may
-// `extends:` a preset or a file relative to its own folder, at most 8 deep; its keys lie over the
-// parent's, blocks key by key; null removes a key; a block that overrides numbers names its own
-// `source:`. Overrides address memory levels and engines by name. Throws Error.
+// `name_or_path`: a preset's name, or a path. A description may `extends:` a preset or a file
+// relative to its own folder, at most 8 deep; its keys override the parent's key by key, null
+// removes a key, and a block that overrides numbers must state its own `source:`. Overrides address
+// memory levels and engines by name. Throws Error.
 [[nodiscard]] Device load_device(const std::string& name_or_path, const Overrides& overrides = {});
-// From text, for tests; `file` is used in messages and to resolve `extends:`.
+// The same from text, for tests; `file` is used in messages and to resolve `extends:`.
 [[nodiscard]] Device parse_device(const std::string& text, const std::string& file,
                                   const Overrides& overrides = {});
-// A description that was read once, for many machines that differ in some keys.
-//   DeviceSource("tpu_v3").with({{"clock", "1 GHz"}}) == load_device("tpu_v3", {{"clock", "1
-//   GHz"}})
+// A description that is read once, for many machines that differ in some keys.
+//   DeviceSource("tpu_v3").with({{"clock", "1 GHz"}})
+//       == load_device("tpu_v3", {{"clock", "1 GHz"}})
 // Thread-safe.
 class DeviceSource {
  public:
@@ -45,16 +46,16 @@ class DeviceSource {
  private:
   std::unique_ptr<const Parts> parts_;
 };
-// Names of the presets, sorted. The first of these folders that exists holds them:
+// Names of the presets, sorted. They are in the first of these folders that exists:
 // $TILECAST_DEVICES; ../share/tilecast/devices beside the executable; configs/devices of the source
 // tree this was built from; share/tilecast/devices under the install prefix.
 [[nodiscard]] std::vector<std::string> preset_names();
 [[nodiscard]] std::string preset_path(const std::string& name);
 // Canonical YAML of a device, every value in its unit: load(print(d)) == d.
 [[nodiscard]] std::string print_device(const Device& device);
-// Every leaf as (key path, value text), in schema order: what `hw diff` compares.
+// Every leaf as (key path, value text), in schema order, as `hw diff` compares them.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> flatten(const Device& device);
-// Every key the schema knows with unit, range and one-line doc: `hw show --schema`.
+// Every key of the schema with unit, range and explanation: `hw show --schema`.
 [[nodiscard]] std::string schema_help();
 
 }  // namespace tilecast::hwdesc

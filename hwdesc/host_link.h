@@ -1,5 +1,4 @@
-// The way from a chip to the memory of its host (PCIe, NVLink-C2C), which holds HLO's arrays in
-// S(5).
+// The link from a chip to its host's memory (PCIe, NVLink-C2C), which holds HLO arrays in S(5).
 #pragma once
 
 #include "hwdesc/device_parts.h"
@@ -7,8 +6,8 @@
 namespace tilecast::hwdesc {
 
 struct HostLink {
-  BytesPerSecond bandwidth;  // one way, of the chip
-  Seconds latency;           // of one transfer
+  BytesPerSecond bandwidth;  // one way, per chip
+  Seconds latency;           // per transfer
   Provenance provenance;
 };
 

@@ -1,4 +1,4 @@
-// How the walks of the schema (hwdesc/device_schema.cpp, energy_schema.cpp) visit quantities.
+// Helpers of the schema walks (hwdesc/device_schema.cpp, energy_schema.cpp) for quantities.
 // Internal to hwdesc.
 #pragma once
 

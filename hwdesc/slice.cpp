@@ -11,7 +11,7 @@
 namespace tilecast::hwdesc {
 namespace {
 
-constexpr std::int64_t kMostChips = 1 << 20;  // of one slice
+constexpr std::int64_t kMostChips = 1 << 20;  // per slice
 
 std::vector<std::string_view> split_at(std::string_view text, char separator) {
   std::vector<std::string_view> parts;

@@ -19,7 +19,7 @@ struct Unit {
   std::string_view symbol;
   double multiplier = 1;
   double divisor = 1;
-  bool printed = true;  // false: accepted, but never the form we print
+  bool printed = true;  // false: accepted but never printed
 };
 
 struct UnitFamily {
@@ -80,7 +80,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Length of the decimal number that `text` starts with, 0 when there is none. Stricter than
+// Length of the decimal number at the start of `text`, 0 if there is none. Stricter than
 // from_chars: no "inf", "nan", ".5", "5." or "010" (which YAML would read as octal).
 std::size_t number_length(std::string_view text) {
   std::size_t at = text.starts_with('-') ? 1 : 0;
@@ -123,9 +123,9 @@ std::string unit_hint(std::string_view symbol, UnitKind kind, const UnitFamily& 
   return fmt::format("known units: {}", fmt::join(known, ", "));
 }
 
-// `number` with its unit, in as few digits as give back exactly `value`; empty when none do.
+// `number` with its unit, in as few digits as restore `value` exactly; empty if none do.
 std::string exact_text(double number, const Unit& unit, double value) {
-  constexpr int kCleanDigits = 15;  // what a double always keeps; hides 31.000000000000004
+  constexpr int kCleanDigits = 15;  // a double always keeps these; hides 31.000000000000004
   for (std::string text :
        {fmt::format("{:.{}g}", number, kCleanDigits), fmt::format("{}", number)}) {
     double back = 0;

@@ -2,8 +2,8 @@
 //
 //   Seconds t = Bytes{1e6} / BytesPerSecond{900e9};
 //
-// Each type holds one double in the SI base unit its name says. `value` is public for formulas that
-// leave the type system (features, CSV); name such doubles with their unit.
+// Each type is a double in the SI base unit of its name. `value` is public for formulas that leave
+// the type system (features, CSV); name such doubles with their unit.
 #pragma once
 
 #include <compare>
@@ -82,10 +82,10 @@ constexpr Seconds operator/(Joules e, Watts p) {
 
 namespace hwdesc {
 
-// "900 GB/s", "16 MiB", "940 MHz", "0.6 us", "61.6 TFLOP/s", "85 %", "0.9 pJ", "44 pJ/B", "72 W":
-// the number in SI base units. `kind` is what the key wants; throws Error with what was got, what
-// was expected and an example. Capacities must say Ki/Mi/Gi (bare KB, MB, GB are refused: 1000 or
-// 1024?); rates are decimal (GiB/s is refused).
+// Parses "900 GB/s", "16 MiB", "940 MHz", "0.6 us", "61.6 TFLOP/s", "85 %", "0.9 pJ", "44 pJ/B",
+// "72 W" to SI base units. `kind`: the expected quantity. Throws Error with the text, the
+// expectation and an example. Capacities need Ki/Mi/Gi (KB, MB, GB are rejected: 1000 or 1024?);
+// rates are decimal (GiB/s is rejected).
 enum class UnitKind {
   kTime,
   kCapacity,
@@ -100,7 +100,7 @@ enum class UnitKind {
   kPower
 };
 [[nodiscard]] double parse_quantity(std::string_view text, UnitKind kind);
-// The shortest exact human form: 9e11, kBandwidth -> "900 GB/s".
+// The shortest exact readable form: 9e11, kBandwidth -> "900 GB/s".
 [[nodiscard]] std::string format_quantity(double value, UnitKind kind);
 
 }  // namespace hwdesc

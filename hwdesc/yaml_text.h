@@ -1,4 +1,4 @@
-// A text as a YAML scalar that hwdesc/config_reader.h reads back as the same text. Pure.
+// Quotes a text as a YAML scalar that hwdesc/config_reader.h reads back unchanged. Pure.
 //
 //   yaml_text("a \"b\"\n", "manifest") == R"("a \"b\"\n")"
 #pragma once
@@ -8,8 +8,8 @@
 
 namespace tilecast::hwdesc {
 
-// Double-quoted, on one line. Throws Error `where: got the byte ...` for what the reader refuses:
-// bytes that are not UTF-8, and control characters other than tab and line ends.
+// Double-quoted, on one line. Throws Error `where: got the byte ...` for bytes that the reader
+// rejects: invalid UTF-8, and control characters other than tab and line ends.
 [[nodiscard]] std::string yaml_text(std::string_view text, std::string_view where);
 
 }  // namespace tilecast::hwdesc
