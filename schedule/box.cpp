@@ -9,8 +9,7 @@
 namespace tilecast::schedule {
 namespace {
 
-// Least value of the inner variables' part, which is taken out of `index`, and its number of
-// values.
+// An index without the inner variables, at their least value, and the number of values they add.
 struct Spread {
   Index start;
   std::int64_t extent = 1;
@@ -59,7 +58,8 @@ class Collector {
   }
 
  private:
-  // Its bounds keep it inside of the buffer, no more: every element of the box that exists is set.
+  // Whether its bounds only keep it inside the buffer: every existing element of the box is
+  // written.
   [[nodiscard]] bool only_clips(const Assign& assign) const {
     const ir::Dims& dims = program_.buffer(buffer_).dims;
     return std::all_of(assign.where.begin(), assign.where.end(), [&](const Bound& bound) {
@@ -158,7 +158,7 @@ bool inside(const Box& box, const Buffer& buffer, const Extents& around) {
 
 bool overlaps_itself(const Box& box, const Extents& around) {
   for (std::size_t d = 0; d < box.start.size(); ++d) {
-    std::vector<std::pair<std::int64_t, std::int64_t>> steps;  // and how often
+    std::vector<std::pair<std::int64_t, std::int64_t>> steps;  // step, count
     for (const auto& [variable, extent] : around) {
       if (extent < 2 || !box.start[d].uses(variable)) continue;
       const Index step = box.start[d].with(variable, 1) - box.start[d].with(variable, 0);

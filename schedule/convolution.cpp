@@ -21,7 +21,7 @@ std::size_t place(std::int64_t dim) {
   return static_cast<std::size_t>(dim);
 }
 
-// The kernel's one convolution of parameters; throws where it is anything else.
+// The kernel's only convolution, of two parameters; throws for other kernels.
 const ir::Op& plain_convolution(const ir::Kernel& kernel) {
   const auto& outputs = kernel.outputs();
   const ir::Op& op = kernel.op(outputs.front());
@@ -33,7 +33,7 @@ const ir::Op& plain_convolution(const ir::Kernel& kernel) {
   return op;
 }
 
-// A loop of the sum by what it runs along, with the extent of a tile.
+// A loop and the extents of its tile.
 struct CutDim {
   std::string variable;
   std::int64_t extent = 1, step = 1;
@@ -142,7 +142,7 @@ class ConvolutionTiler {
   std::vector<std::string> loop_order() {
     std::vector<std::size_t> outer(outputs_.size());
     std::iota(outer.begin(), outer.end(), std::size_t{0});
-    if (tile_.order.empty()) {  // output features before rows and columns: weights stay near
+    if (tile_.order.empty()) {  // output features before rows and columns: weights stay in cache
       const auto batch = outer.begin() + 1;
       std::rotate(batch, std::find(outer.begin(), outer.end(), features_),
                   std::find(outer.begin(), outer.end(), features_) + 1);
@@ -204,9 +204,9 @@ class ConvolutionTiler {
   Schedule schedule_;
   std::string image_, weights_, weights_read_, target_, innermost_output_;
   std::vector<CutDim> outputs_;  // by dimension of the output
-  std::vector<int> slots_;       // where a tile's `output` holds them
-  std::size_t features_ = 0;     // which of them are the output features
-  CutDim feature_;               // of the input
+  std::vector<int> slots_;       // their slots in a tile's `output`
+  std::size_t features_ = 0;     // index of the output features
+  CutDim feature_;               // input features
   std::vector<std::string> taps_;
 };
 

@@ -1,24 +1,23 @@
-// The schedule of a convolution that a tile stands for: packed arrays, a block of sums in
-// registers.
+// The schedule of a convolution with a given tile: packed arrays, a block of sums in registers.
 //
 //   for the tiles of the output, in the tile's `order`:
 //     sums[rows][columns][features of the tile] = 0
 //     for blocks of input features, window rows, window columns, features of a block:
-//       for rows, columns (written out), features of the tile (vectors):
+//       for rows, columns (unrolled), features of the tile (vectors):
 //         sums += image.packed * weights.packed
 //     output = sums
 //
-// `output` of the tile cuts batch, rows, columns and output features, `kernel` the input features.
-// The image is packed as [batch][blocks of features][rows][columns][features of a block], with the
-// window's padding around it; weights as [tiles of output features][blocks of input
-// features][window] [input features of a block][output features of a tile]. `unroll` above 1: the
-// taps of the window's last dimension go innermost of the sum, written out. `stages` above 1: the
-// weights of a block are copied, and those of a later block prefetched. `direct`: arrays are read
-// where they lie, which a padded window forbids.
+// The tile's `output` cuts batch, rows, columns and output features, `kernel` the input features.
+// Packed image: [batch][blocks of features][rows][columns][features of a block], with the window's
+// padding around it. Packed weights: [tiles of output features][blocks of input features][window]
+// [input features of a block][output features of a tile]. `unroll` above 1: the taps of the
+// window's last dimension are innermost in the sum, unrolled. `stages` above 1: the weights of a
+// block are copied, and those of a later block prefetched. `direct`: arrays are read in place,
+// which a padded window forbids.
 //
 // The space is that of TVM's template for convolutions on x86 (Liu et al., USENIX ATC 2019, section
-// 3.1): tiles of input features, output features, columns, and where the window's taps go. Tiles
-// that do not divide their dimension have no schedule.
+// 3.1): tiles of input features, output features, columns, and the position of the window's taps.
+// Tiles that do not divide their dimension have no schedule.
 #pragma once
 
 #include "analytical/tile.h"
@@ -28,16 +27,16 @@
 
 namespace tilecast::schedule {
 
-// Throws Error where the kernel is no plain convolution of two arrays in one group, or the tile is
-// not one of its tiles. Thread-safe.
+// Throws Error unless the kernel is a plain convolution of two arrays in one group and the tile is
+// one of its tiles. Thread-safe.
 [[nodiscard]] TiledLoops convolution_loops(const ir::Kernel& kernel,
                                            const analytical::TileConfig& tile,
                                            const AsyncCopies& machine = {});
 
-// The template's tiles of a convolution: input and output features by every divisor, columns by
-// every divisor up to 64; windows of more than one column with their taps outside and inside,
-// others with one and, where rows are even, two rows of the output at once. Empty for other
-// kernels.
+// The template's tiles of a convolution: every divisor of input and output features, divisors of
+// the columns up to 64. Windows of several columns: with their taps outside and inside. Others:
+// with one output row, and with as many as the smallest divisor above 1 of their number. Empty for
+// other kernels.
 [[nodiscard]] std::vector<analytical::TileConfig> convolution_tiles(const ir::Kernel& kernel);
 
 }  // namespace tilecast::schedule

@@ -37,7 +37,7 @@ bool indexes(const Copy& copy, const std::string& variable) {
                      [&](const Index& index) { return index.uses(variable); });
 }
 
-// The innermost loop in which every iteration fills the whole buffer anew.
+// The innermost loop that refills the whole buffer in every iteration.
 const Loop* load_use_loop(const Producer& producer) {
   for (std::size_t i = producer.around.size(); i-- > 0;) {
     if (!indexes(*producer.copy, producer.around[i]->variable)) return producer.around[i];
@@ -45,7 +45,7 @@ const Loop* load_use_loop(const Producer& producer) {
   return nullptr;
 }
 
-// Is everything that reads the buffer in the loop, after what fills it?
+// Refusal unless all reads of the buffer are in the loop, after the statement that fills it.
 std::string misplaced_use(const LoopProgram& program, std::string_view buffer, const Loop& loop) {
   int reads = 0, reads_in_loop = 0;
   const auto count = [&](const Body& body, int& reads_found) {

@@ -103,7 +103,8 @@ class Reader {
     }
     const std::vector<Loop> loops = output_loops(op, "");
     const Position position = position_of(loops);
-    // Before the list: GCC 12 destroys parts of a list twice where a later one throws.
+    // Computed before the initialiser list: GCC 12 destroys parts of a list twice if a later one
+    // throws.
     const Value value = element(op, position);
     append(nest(loops, {Assign{{name(id), {}, position}, value, {}, {}}}));
   }
@@ -176,7 +177,7 @@ class Reader {
     return read(op.operands.empty() ? OpId() : op.operands[0], source_position(op, position));
   }
 
-  // Where the one operand of an op that only moves elements has the element.
+  // Position in the operand of an op that only moves elements.
   [[nodiscard]] Position source_position(const Op& op, const Position& position) const {
     Position source;
     switch (op.opcode) {
@@ -228,7 +229,7 @@ class Reader {
     return source;
   }
 
-  // --- sums: a nest that clears, a nest that adds, and one that rounds where the sum is wider
+  // --- sums: one nest clears, one adds, and one rounds if the sum is wider than the result
   struct Sum {
     std::vector<Loop> output, reduced;
     Value start, term;
@@ -260,14 +261,14 @@ class Reader {
                               {}}}));
   }
 
-  // A factor of a product, in the type of the sum.
+  // A factor of a product, converted to the type of the sum.
   [[nodiscard]] Value factor(OpId id, Position position, DType dtype) const {
     Value value = read(id, std::move(position));
     const DType wide = is_half(dtype) ? DType::kF32 : dtype;
     if (value.dtype == wide) return value;
     const bool exact =
         value.kind == Value::Kind::kNumber && (value.number == 0 || std::abs(value.number) == 1 ||
-                                               std::isinf(value.number));  // in every type
+                                               std::isinf(value.number));  // exact in every type
     if (exact && ir::is_floating(value.dtype)) return Value::of(value.number, wide);
     return Value::apply(Opcode::kConvert, wide, {std::move(value)});
   }
@@ -351,7 +352,7 @@ class Reader {
       refuse(op, "by more than one op has no loop nest yet");
     }
     const Op& input = kernel_.op(op.operands[0]);
-    const Value start = factor(op.operands[1], {}, op.shape.dtype);  // throws: see add_op()
+    const Value start = factor(op.operands[1], {}, op.shape.dtype);  // may throw: see add_op()
     Sum sum{output_loops(op, ""), {}, start, {}, *op.applied, {}};
     Position position;
     std::size_t kept = 0;

@@ -1,12 +1,12 @@
-// A position in a loop program: a whole number made of loop variables.
+// A position in a loop program: an integer expression in loop variables.
 //
 //   Index k = Index::of("ko");
 //   ((k + 2) % 3).text()                  // "(ko + 2) % 3"
 //   (k * 32 + Index::of("ki")).value({{"ko", 1}, {"ki", 5}})      // 37
 //
-// A sum of a constant and of terms: coefficient x variable, or coefficient x a quotient or
-// remainder of an index by a constant above 0 (both rounded towards minus infinity). Sums are kept
-// in one order, so equal sums have equal text. What leaves 2^62 throws Error. Value type;
+// A sum of a constant and terms: coefficient x variable, or coefficient x quotient or remainder of
+// an index by a constant above 0 (rounding towards minus infinity). Terms are kept in a fixed
+// order, so equal sums have equal text. Values beyond 2^62 throw Error. Value type;
 // thread-compatible.
 #pragma once
 
@@ -23,7 +23,7 @@ namespace tilecast::schedule {
 struct IndexRange {  // both ends included
   std::int64_t low = 0, high = 0;
 };
-// Values of loop variables: few, so a search through their hashes beats a tree.
+// Values of loop variables. There are few, so a linear search by hash beats a tree.
 class Environment {
  public:
   struct Variable {
@@ -35,8 +35,8 @@ class Environment {
   Environment(std::initializer_list<std::pair<const char*, std::int64_t>> values) {
     for (const auto& [name, value] : values) (*this)[name] = value;
   }
-  std::int64_t& operator[](const std::string& variable);  // 0 where it was not there
-  [[nodiscard]] const std::int64_t* find(const std::string& variable) const;  // nullptr: not there
+  std::int64_t& operator[](const std::string& variable);                      // inserts 0 if absent
+  [[nodiscard]] const std::int64_t* find(const std::string& variable) const;  // nullptr if absent
   void erase(const std::string& variable);
   [[nodiscard]] const std::vector<Variable>& variables() const { return variables_; }
 
@@ -47,7 +47,7 @@ using Extents = std::map<std::string, std::int64_t, std::less<>>;  // of loops, 
 
 class Index {
  public:
-  static constexpr std::int64_t kMost = std::int64_t{1} << 62;  // of any number, either sign
+  static constexpr std::int64_t kMost = std::int64_t{1} << 62;  // largest magnitude of any number
 
   Index(std::int64_t constant = 0) : constant_(constant) {}  // NOLINT(google-explicit-constructor)
   static Index of(std::string variable);
@@ -62,18 +62,18 @@ class Index {
   [[nodiscard]] bool is_constant() const { return terms_.empty(); }
   [[nodiscard]] std::int64_t constant() const { return constant_; }
   [[nodiscard]] bool uses(std::string_view variable) const;
-  // Only sums of variables: no quotient, no remainder.
+  // Whether it is a plain sum of variables, without quotient or remainder.
   [[nodiscard]] bool is_affine() const;
-  // With every variable that `replacements` names replaced.
+  // With the variables of `replacements` replaced.
   [[nodiscard]] Index with(const std::map<std::string, Index, std::less<>>& replacements) const;
   [[nodiscard]] Index with(const std::string& variable, const Index& replacement) const;
   // Throws Error for a variable without a value.
   [[nodiscard]] std::int64_t value(const Environment& variables) const;
-  // What it can be while variables run from 0 to their extent; one without extent is an Error. May
-  // be wider than the truth, never narrower.
+  // Range while variables run from 0 to their extent; throws Error for one without extent. May be
+  // wider than the exact range, never narrower.
   [[nodiscard]] IndexRange range(const Extents& extents) const;
-  // Equal while variables run from 0 to their extent, without the quotients and remainders that
-  // these ranges make plain: (8 * ko + ki) / 8 is ko where ki < 8.
+  // An equal index for variables from 0 to their extent, without the quotients and remainders that
+  // these ranges make redundant: (8 * ko + ki) / 8 is ko if ki < 8.
   [[nodiscard]] Index simplified(const Extents& extents) const;
   [[nodiscard]] std::string text() const;
 
@@ -83,7 +83,7 @@ class Index {
     std::int64_t coefficient = 1;
     Kind kind = Kind::kVariable;
     std::string variable;
-    std::vector<Index> of;  // of a quotient or remainder: one
+    std::vector<Index> of;  // of a quotient or remainder: one entry
     std::int64_t divisor = 1;
     [[nodiscard]] std::string text() const;  // without the coefficient
     [[nodiscard]] std::int64_t value(const Environment& variables) const;
@@ -91,7 +91,8 @@ class Index {
   };
   static Index of_term(Term term);
   void add(Term term);
-  // The terms whose coefficient `divisor` divides, divided; what is left stays in `rest`.
+  // Returns the terms whose coefficient is a multiple of `divisor`, divided; the others go to
+  // `rest`.
   [[nodiscard]] Index take_multiples(std::int64_t divisor, Index& rest) const;
 
   std::int64_t constant_ = 0;

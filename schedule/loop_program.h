@@ -1,12 +1,14 @@
-// A kernel as loops: what is copied where, what is computed from what, and in which order.
+// A kernel as scheduled loops: copies, computations and their order.
 //
-// The one representation between a kernel and code. `read_loops` (from_kernel.h) makes it, a
-// Schedule (primitives.h) transforms it, `pipelined` (pipeline.h) spreads copies over iterations,
-// text.h prints and parses it, c_code.h writes it as C or CUDA C++.
+// read_loops() (from_kernel.h) builds it from a kernel and parse_loops() (text.h) from text; a
+// Schedule (primitives.h) transforms it, by a tile in tile_schedule.h and convolution.h;
+// pipelined() (pipeline.h) spreads copies over iterations; to_text() prints it; host/c_loops.h and
+// host/cuda_loops.h write it as C and CUDA C++; learned models read it as a tree (tree.h). The
+// plain C of host/c_kernel.h does not go through it.
 //
-// Buffers live in a scope: main memory (HBM, DRAM), shared (a scratchpad, a GPU's shared memory, a
-// cache), registers. Indices count elements of a dimension, first dimension first. A buffer with
-// stages holds that many copies of its box; an access says which by its slot. Value types.
+// Buffers are in a scope: main memory (HBM, DRAM), shared (a scratchpad, a GPU's shared memory, a
+// cache), registers. Indices count elements per dimension, first dimension first. A buffer with
+// stages holds that many copies of its box; an access selects one by its slot. Value types.
 #pragma once
 
 #include <cstdint>
@@ -29,16 +31,16 @@ struct Buffer {
   std::string name;
   ir::DType dtype = ir::DType::kF32;
   ir::Dims dims;
-  ir::Dims strides;  // elements, by dimension; {}: row-major
+  ir::Dims strides;  // elements, per dimension; {}: row-major
   Scope scope = Scope::kMain;
   Role role = Role::kTemporary;
-  int stages = 1;  // to pipeline with, or of the enlarged buffer once pipelined
+  int stages = 1;  // to pipeline with; once pipelined, copies of the box
 };
 
 struct Access {  // an element, or the first of a box
   std::string buffer;
-  std::optional<Index> slot;  // of the stages of a pipelined buffer
-  std::vector<Index> at;      // by dimension
+  std::optional<Index> slot;  // stage of a pipelined buffer
+  std::vector<Index> at;      // per dimension
 };
 
 struct Value {
@@ -46,7 +48,7 @@ struct Value {
   Kind kind = Kind::kNumber;
   double number = 0;
   Access read;
-  ir::Opcode opcode = ir::Opcode::kCopy;  // elementwise, of one to three operands
+  ir::Opcode opcode = ir::Opcode::kCopy;  // elementwise, with one to three operands
   ir::DType dtype = ir::DType::kF32;      // of the result
   std::string direction;                  // of a comparison: "LT"
   std::vector<Value> operands;
@@ -61,7 +63,7 @@ struct Bound {  // 0 <= index < limit
   std::int64_t limit = 0;
 };
 
-// to = value, or to = combine(to, value); nothing where a bound does not hold.
+// to = value, or to = combine(to, value); skipped if a bound does not hold.
 struct Assign {
   Access to;
   Value value;
@@ -69,8 +71,8 @@ struct Assign {
   std::vector<Bound> where;
 };
 
-// A box from one buffer to another. `padded`: what lies outside of the source is filled with zeros,
-// what lies outside of the target is left out; else both lie inside.
+// Copies a box between buffers. `padded`: elements outside the source are zeros, elements outside
+// the target are skipped; otherwise both boxes are inside.
 struct Copy {
   Access to, from;
   ir::Dims extents;
@@ -84,13 +86,13 @@ struct Multiply {
   std::int64_t rows = 0, columns = 0, depth = 0;
 };
 
-// Of asynchronous copies: a batch is what is copied between acquire and commit.
+// Synchronises asynchronous copies; a batch is the copies between acquire and commit.
 struct Sync {
   enum class Kind : std::uint8_t {
     kProducerAcquire,  // waits until a stage is free
     kProducerCommit,   // ends a batch
-    kConsumerWait,     // waits until the oldest batch that was not waited for has landed
-    kConsumerRelease   // the oldest batch that was not released may be overwritten
+    kConsumerWait,     // waits for the oldest batch not yet waited for
+    kConsumerRelease   // allows overwriting the oldest batch not yet released
   };
   Kind kind = Kind::kProducerAcquire;
   std::string pipeline;
@@ -123,7 +125,7 @@ struct Statement {
   [[nodiscard]] T* get() {
     return std::get_if<T>(&is);
   }
-  // Of a loop or guard, else null.
+  // The body of a loop or guard, else null.
   [[nodiscard]] const Body* body() const;
   [[nodiscard]] Body* body();
 };
@@ -138,7 +140,7 @@ struct LoopProgram {
   [[nodiscard]] const Buffer& buffer(std::string_view buffer) const;
 };
 
-// Of one stage, by dimension: those stated, else row-major.
+// Strides of one stage, per dimension: the stated ones, else row-major.
 [[nodiscard]] ir::Dims strides(const Buffer& buffer);
 [[nodiscard]] std::int64_t elements(const Buffer& buffer);  // of one stage
 

@@ -114,7 +114,7 @@ class Parser : private Tokens {
     } else if (take("-")) {
       made = parse_factor() * -1;
     } else if (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) != 0) {
-      made = number(Index::kMost);  // whatever text() prints
+      made = number(Index::kMost);  // any number that text() prints
     } else {
       const std::size_t place = at_;
       const std::string variable = word("a loop variable or a number");

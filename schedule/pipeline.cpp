@@ -25,8 +25,8 @@ const Loop* child_loop(const Body& body, std::string_view variable) {
   return nullptr;
 }
 
-// Inner-pipeline fusion: the inner loop stands right in the outer one, its loads come from there,
-// and its first loads fit into one iteration of the outer loop.
+// Inner-pipeline fusion: applies if the inner loop is directly in the outer one, its loads read the
+// outer pipeline, and its first loads fit into one iteration of the outer loop.
 void fuse(LoopProgram& program, std::vector<Pipeline>& pipelines,
           const std::vector<LoadUseLoop>& sites) {
   for (Pipeline& inner : pipelines) {
@@ -41,7 +41,7 @@ void fuse(LoopProgram& program, std::vector<Pipeline>& pipelines,
   }
 }
 
-// The statements of a loop's body: those that only load into the pipeline's buffers, and the rest.
+// The statements of a loop's body: those that only load the pipeline's buffers, and the rest.
 struct Parts {
   Body loads, uses;
 };
@@ -65,7 +65,7 @@ Statement sync(Sync::Kind kind, const Pipeline& pipeline) {
   return {Sync{kind, pipeline.name}};
 }
 
-// `count` times the same.
+// Appends a loop that runs `repeated` `count` times.
 void repeat(Body& body, int count, const std::string& variable, Body repeated) {
   if (count < 1) return;
   body.push_back({Loop{variable, count, LoopKind::kSequential, std::move(repeated)}});
@@ -75,7 +75,7 @@ void append(Body& body, Body more) {
   for (Statement& statement : more) body.push_back(std::move(statement));
 }
 
-// The slots of a pipeline's buffers where the accesses of that use get them.
+// Sets the slot of accesses with that use to the pipeline's buffers.
 void set_slots(Body& body, const Pipeline& pipeline, Use use, const Index& slot) {
   for_each_access(body, [&](Access& access, Use how) {
     if (how == use && belongs(pipeline, access.buffer)) access.slot = slot;
@@ -102,7 +102,7 @@ class Transformer {
   }
 
  private:
-  // The outermost pipeline of a loop that is not fused with one around it.
+  // The pipeline of a loop, unless it is fused with one around it.
   [[nodiscard]] const Pipeline* of_loop(const std::string& variable) const {
     for (const Pipeline& pipeline : pipelines_) {
       if (pipeline.loop == variable && pipeline.outer.empty()) return &pipeline;
@@ -116,7 +116,7 @@ class Transformer {
     return nullptr;
   }
 
-  // acquire, the loads at a position and slot, commit
+  // One batch: acquire, the loads at a position and slot, commit.
   static Body batch(const Pipeline& pipeline, const Body& loads, const Replacements& position,
                     const Index& slot) {
     Body made{sync(Sync::Kind::kProducerAcquire, pipeline)};
@@ -127,7 +127,7 @@ class Transformer {
     return made;
   }
 
-  // One loop and what pipelines it, the loop fused into it included.
+  // One loop with its pipeline, including an inner loop that is fused into it.
   Body expanded(const Loop& loop, const Pipeline& pipeline) {
     const int ahead = pipeline.stages - 1;
     const Pipeline* inner = fused_with(pipeline);
@@ -155,21 +155,21 @@ class Transformer {
     steady.body.push_back(sync(Sync::Kind::kConsumerRelease, pipeline));
     made.push_back({std::move(steady)});
 
-    // The inner one first: its last loads still read the outer one's stages.
+    // The inner pipeline first: its last loads still read the outer one's stages.
     if (inner != nullptr) drain(made, *inner, inner->stages - 1);
     drain(made, pipeline, inner == nullptr ? ahead : ahead - 1);
     return made;
   }
 
-  // Loads that ran ahead of the last iteration land and are given up.
+  // Waits for the loads issued beyond the last iteration and releases them.
   static void drain(Body& body, const Pipeline& pipeline, int waits) {
     const std::string last = pipeline.loop + ".last";
     repeat(body, waits, last, {sync(Sync::Kind::kConsumerWait, pipeline)});
     repeat(body, pipeline.stages - 1, last, {sync(Sync::Kind::kConsumerRelease, pipeline)});
   }
 
-  // Before the outer loop: the first tile of the outer pipeline has landed, the first ones of the
-  // inner one are under way.
+  // Before the outer loop: waits for the first tile of the outer pipeline, and issues the first
+  // loads of the inner one.
   static Body first_inner_loads(const Loop& loop, const Parts& parts, const Pipeline& pipeline,
                                 const Pipeline& inner) {
     const Loop& inner_loop = *child_loop(parts.uses, inner.loop);
@@ -198,8 +198,8 @@ class Transformer {
     return made;
   }
 
-  // The inner loop, which runs on through iterations of the outer one: its iterations are counted
-  // from the outer loop's start, and those that overflow it belong to the next outer iteration.
+  // The inner loop, which continues across iterations of the outer one: its iterations are counted
+  // from the outer loop's start, and those beyond its extent belong to the next outer iteration.
   Loop fused(const Loop& loop, const Loop& outer, const Pipeline& pipeline, const Pipeline& inner) {
     const int ahead = inner.stages - 1;
     const Index v = Index::of(outer.variable), w = Index::of(loop.variable);
@@ -212,7 +212,7 @@ class Transformer {
     made.body.push_back(
         {Guard{{{w - (loop.extent - ahead), 1}}, {sync(Sync::Kind::kConsumerWait, pipeline)}}});
     Body moved = batch(inner, loads, {}, (count + ahead) % inner.stages);
-    for_each_access(moved, [&](Access& access, Use) {  // slots count on, positions wrap
+    for_each_access(moved, [&](Access& access, Use) {  // slots keep counting, positions wrap
       for (Index& index : access.at) {
         index = index.with({{outer.variable, (v + carry) % outer.extent},
                             {loop.variable, (w + ahead) % loop.extent}});

@@ -12,7 +12,7 @@
 namespace tilecast::schedule {
 namespace {
 
-// Statements that use the variable of a ragged split run only inside of the loop's old extent.
+// Guards statements that use the variable of a ragged split, so that they stay in the old extent.
 void guard_pieces(Body& body, const std::string& outer, const Index& whole, std::int64_t extent) {
   for (Statement& statement : body) {
     if (Body* inner = statement.body()) {
@@ -28,7 +28,7 @@ void guard_pieces(Body& body, const std::string& outer, const Index& whole, std:
   }
 }
 
-// The loops from `first` inwards for as long as they are a perfect nest.
+// The loops from `first` inwards while they form a perfect nest.
 std::vector<Loop*> perfect_nest(Loop& first) {
   std::vector<Loop*> loops{&first};
   while (loops.back()->body.size() == 1) {
@@ -189,7 +189,7 @@ std::string Schedule::cache_write(const std::string& loop, const std::string& bu
   const bool padded = !inside(box, target, extents_of(around));
   const Copy back{{buffer, {}, box.start}, whole, box.extents, false, padded};
   const Copy forth{whole, back.to, box.extents, false, padded};
-  // Every loop around moves the box: each box is summed here from start to end.
+  // If every surrounding loop moves the box, each box is summed here from start to end.
   const bool complete = std::all_of(around.begin(), around.end(), [&](const Loop* l) {
     return std::any_of(box.start.begin(), box.start.end(),
                        [&](const Index& index) { return index.uses(l->variable); });
@@ -197,7 +197,7 @@ std::string Schedule::cache_write(const std::string& loop, const std::string& bu
   body.push_back(Statement{back});
   std::optional<Value> start;
   if (complete) start = take_clearing_nest(program, buffer);
-  // The nest that went may have stood before: the loop is looked up again.
+  // The erased nest may have shifted the loop: look it up again.
   Body& found = find_loop(program, loop).loop().body;
   if (start) {
     found.insert(found.begin(), clearing_nest(cache, *start));

@@ -1,4 +1,4 @@
-// The steps of a Schedule that change what is computed where.
+// Steps of a Schedule that change where values are computed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ void replace_reads(Value& value, const std::string& buffer,
   for (Value& operand : value.operands) replace_reads(operand, buffer, by);
 }
 
-// Nothing for other nests.
+// nullopt for other nests.
 std::optional<ElementwiseNest> plain_nest(const Statement& statement) {
   const SingleNest nest = single_nest(statement);
   if (nest.assign == nullptr || nest.assign->combine || !nest.assign->where.empty() ||
@@ -68,7 +68,7 @@ ElementwiseNest take_elementwise_nest(LoopProgram& program, const std::string& b
   throw Error(fmt::format("inline {}: no plain elementwise nest computes it", buffer));
 }
 
-// Loops over the elements of a copy, in place of it.
+// Loops over the elements of a copy, to replace it.
 struct BoxLoops {
   explicit BoxLoops(const Copy& copy) {
     for (std::size_t d = 0; d < copy.extents.size(); ++d) {
@@ -96,7 +96,7 @@ struct BoxLoops {
   std::vector<Index> to, from;
 };
 
-// What `consumer` makes of the copied elements, in place of the copy.
+// The statement that replaces the copy: `consumer` applied to the copied elements.
 Statement computed_copy(const LoopProgram& program, const Copy& copy,
                         const ElementwiseNest& consumer) {
   const BoxLoops box(copy);
@@ -143,7 +143,7 @@ class Inliner {
     }
   }
 
-  // Case 1: the copy becomes a computation. Gives the number of statements it takes.
+  // Case 1: the copy becomes a computation. Returns the number of statements it takes.
   std::size_t compute_in_place(Body& body, std::size_t place, const Copy& copy) {
     const BoxLoops box(copy);
     Assign assign{{copy.to.buffer, copy.to.slot, box.to}, producer_.at(box.from), {}, {}};
@@ -159,7 +159,7 @@ class Inliner {
     return made.size();
   }
 
-  // Case 2: what the producer reads is copied, and the producer applied where the copy is read.
+  // Case 2: copies the producer's source instead, and applies the producer where the copy is read.
   void copy_source(Copy& copy) {
     const Value* read = nullptr;
     const std::function<void(const Value&)> find = [&](const Value& value) {

@@ -1,4 +1,4 @@
-// The steps of a Schedule that change how arrays lie in memory.
+// Steps of a Schedule that change how arrays are laid out in memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace tilecast::schedule {
 namespace {
 
-// How the elements of an array lie in the packed one.
+// Maps the elements of an array to the packed one.
 class Packing {
  public:
   Packing(const Buffer& array, const std::vector<LayoutDim>& layout,
@@ -34,7 +34,7 @@ class Packing {
     }
     return made;
   }
-  // Where an element of the array lies.
+  // Position of an element in the packed array.
   [[nodiscard]] std::vector<Index> place(const std::vector<Index>& at,
                                          const Extents& extents) const {
     std::vector<Index> made;
@@ -44,13 +44,13 @@ class Packing {
     }
     return made;
   }
-  // Does the packed array hold an element for each value of the index along `dim`?
+  // Whether the packed array has an element for each value of the index along `dim`.
   [[nodiscard]] bool covers(std::size_t dim, const Index& index, const Extents& extents) const {
     const IndexRange range = index.range(extents);
     return range.low >= -margin_[dim].before && range.high < array_.dims[dim] + margin_[dim].behind;
   }
-  // The loops that fill the packed array. The array's most minor dimension runs innermost. Of whole
-  // dimensions what the array has is copied; pieces of others are guarded at its ends.
+  // The loops that fill the packed array; the array's most minor dimension is innermost. Whole
+  // dimensions are copied over the array's extent; pieces of split ones are guarded at its ends.
   [[nodiscard]] Body fill(const Buffer& packed) const {
     Assign copy{{packed.name, {}, {}}, {}, {}, {}};
     std::vector<Index> source(array_.dims.size());
@@ -119,7 +119,7 @@ class Packing {
   std::vector<Margin> margin_;
 };
 
-// Reads of the array in statements, turned into reads of the packed one.
+// Turns reads of the array into reads of the packed one.
 class PackedReads {
  public:
   PackedReads(const Packing& packing, const std::string& array, const Buffer& packed)

@@ -1,4 +1,4 @@
-// The step of a Schedule that gives loops to a matrix unit.
+// The step of a Schedule that maps loops to a matrix unit.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace tilecast::schedule {
 namespace {
 
-// a[.., x, z] of a product, through a conversion.
+// The read a[.., x, z] of a factor, possibly through a conversion.
 const Access* matrix_read(const Value& value) {
   if (value.kind == Value::Kind::kApply && value.opcode == ir::Opcode::kConvert) {
     return matrix_read(value.operands[0]);
@@ -19,7 +19,7 @@ const Access* matrix_read(const Value& value) {
   return matrix ? &value.read : nullptr;
 }
 
-// Do the last two indices run along these variables, and nothing else along any of the three?
+// Whether the last two indices run along these variables, and no index uses `all` otherwise.
 bool runs_along(const Access& access, const std::string& row, const std::string& column,
                 const std::vector<std::string>& all) {
   const std::size_t rank = access.at.size();
@@ -34,7 +34,7 @@ bool runs_along(const Access& access, const std::string& row, const std::string&
   return true;
 }
 
-// The one copy to or from a buffer; null where there are more, or anything else does it too.
+// The only copy to or from a buffer; null if there are several or other accesses of that kind.
 const Copy* only_copy(const LoopProgram& program, const std::string& buffer, Use use) {
   const Copy* found = nullptr;
   int others = 0;
@@ -50,7 +50,7 @@ const Copy* only_copy(const LoopProgram& program, const std::string& buffer, Use
   return others == 0 ? found : nullptr;
 }
 
-// Does the bound only keep the place, on the other side of a padded copy, inside of its array?
+// Whether the bound only keeps the place, on the other side of a padded copy, inside its array.
 bool clips(const LoopProgram& program, const Copy& copy, const std::vector<Index>& place,
            const Access& own, const Access& other, const Bound& bound) {
   const Buffer& array = program.buffer(other.buffer);
@@ -62,7 +62,7 @@ bool clips(const LoopProgram& program, const Copy& copy, const std::vector<Index
   return false;
 }
 
-// Was what lies at the place filled with zeros wherever the bound does not hold?
+// Whether the accessed elements are zeros wherever the bound does not hold.
 bool is_zero_outside(const LoopProgram& program, const Access& access, const Bound& bound) {
   const Copy* fill = only_copy(program, access.buffer, Use::kWrite);
   if (fill == nullptr) return false;

@@ -11,8 +11,8 @@
 //         ...
 //           c.register[i, j] add= multiply.f32(a.shared[i, k], b.shared[k, j]) where 0 <= i < 60
 //
-// A line a statement; `#` starts a comment. Two lists of brackets, `a.shared[ko % 3][i, k]`: the
-// first is the slot. docs/schedules.md has the whole grammar. Thread-safe.
+// One statement per line; `#` starts a comment. With two lists of brackets, `a.shared[ko % 3][i,
+// k]`, the first is the slot. docs/schedules.md has the whole grammar. Thread-safe.
 #pragma once
 
 #include <string>
@@ -26,8 +26,8 @@ namespace tilecast::schedule {
 [[nodiscard]] std::string to_text(const Access& access);
 [[nodiscard]] std::string to_text(const Value& value);
 
-// Throws Error with file, line and column: bad syntax, an unknown or repeated name, a number of
-// indices that is not the buffer's, nesting deeper than 64.
+// Throws Error with file, line and column: bad syntax, an unknown or repeated name, a wrong number
+// of indices, nesting deeper than 64.
 [[nodiscard]] LoopProgram parse_loops(const base::SourceText& source);
 
 }  // namespace tilecast::schedule

@@ -1,4 +1,4 @@
-// How the threads of a GPU's block share a product: which results are whose. Pure functions.
+// Distributes the results of a product over the threads of a GPU block. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,23 @@ inline constexpr std::int64_t kFragment = 16;  // rows, columns and depth of a m
 
 struct ThreadBlock {
   int warps = 4;
-  ir::Dims threads;  // side by side along rows and columns of the results; {}: not told
+  ir::Dims threads;  // along rows and columns of the results; {}: not stated
   [[nodiscard]] std::int64_t size() const { return warps * kWarp; }
 };
-// As the tile says; `warps` where it says nothing. Throws Error beyond 32 warps, a block's most,
-// and where its threads are no whole warps.
+// The block the tile states, else one of `warps` warps. Throws Error beyond 32 warps, a block's
+// limit, and if its threads need more warps than stated.
 [[nodiscard]] ThreadBlock thread_block(const analytical::TileConfig& tile, int warps);
 
-struct Sharing {  // of rows x columns
+struct Sharing {  // workers along rows and columns
   std::int64_t rows = 1, columns = 1;
 };
-// Warps over a product of 16-bit factors: each has equally many whole fragments, nearly as many
-// down as along. Nothing where no such grid exists or the threads are told.
+// Warps over a product of 16-bit factors: each gets the same number of whole fragments, in a shape
+// that reads least. nullopt if no such grid exists or the tile states threads.
 [[nodiscard]] std::optional<Sharing> warps_over(std::int64_t rows, std::int64_t columns,
                                                 std::int64_t depth, const ThreadBlock& block);
-// Threads over a product on plain lanes: as told, else as many as have equal shares, so that they
-// read the fewest factors; what is left of the block has no share.
+// Threads over a product on plain lanes: as stated (throws Error if their shares are unequal), else
+// the largest number with equal shares, in the shape that reads the fewest factors; the other
+// threads of the block are idle.
 [[nodiscard]] Sharing threads_over(std::int64_t rows, std::int64_t columns,
                                    const ThreadBlock& block);
 

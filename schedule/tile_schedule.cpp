@@ -51,7 +51,7 @@ class Tiler {
     loops_ = cut_loops();
     const Schedule uncut = schedule_;
     cut(block_.has_value());
-    // Registers serve a matrix unit; other sums are each thread's own.
+    // Register slices serve a matrix unit; other sums belong to one thread each.
     if (!sliced_.empty() && !multiplied_) {
       schedule_ = uncut;
       sliced_.clear();
@@ -101,7 +101,7 @@ class Tiler {
     }
   }
 
-  // The tile's depth in slices that fit registers, as a loop of its own.
+  // Splits the tile's depth into slices that fit registers, as a loop of its own.
   void slice() {
     const CutLoop& depth = loops_.back();
     if (loops_.size() < 3 || loops_[loops_.size() - 2].reduced) return;
@@ -144,7 +144,7 @@ class Tiler {
         const std::string held = schedule_.cache_read(sliced_, buffer, Scope::kRegister);
         LoopProgram program = schedule_.program();
         const std::int64_t slices = find_loop(program, sliced_).loop().extent;
-        // Registers are named, not indexed: which of the two is known where the loop is unrolled.
+        // Registers are named, not indexed: the stage must be known when the loop is unrolled.
         if (slices % kRegisterStages == 0) schedule_.pipeline(held, kRegisterStages);
       });
     }
@@ -155,7 +155,7 @@ class Tiler {
       if (buffer.role != Role::kTemporary) continue;
       try {
         schedule_.inline_value(buffer.name);
-      } catch (const Error&) {  // a sum: it keeps its nest
+      } catch (const Error&) {  // a sum keeps its nest
       }
     }
   }
@@ -232,8 +232,8 @@ class Tiler {
   std::optional<ThreadBlock> block_;
   std::vector<CutLoop> loops_;
   std::string sliced_;               // the loop over slices of a product's depth
-  std::vector<std::string> shared_;  // what its operands are read from
-  std::string target_;               // what the tiled nest writes
+  std::vector<std::string> shared_;  // buffers its operands are read from
+  std::string target_;               // buffer that the tiled nest writes
   bool product_ = false, multiplied_ = false;
   std::vector<std::string> refusals_;
 };

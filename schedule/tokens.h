@@ -1,4 +1,4 @@
-// The words, numbers and marks of a loop program's text. Inside of parse.cpp.
+// Tokens of a loop program's text: words, numbers and marks. Internal to parse.cpp.
 #pragma once
 
 #include <bit>
@@ -67,7 +67,7 @@ class Tokens {
   void expect_word(std::string_view expected) {
     if (!take_word(expected)) fail("expected `" + std::string(expected) + "`");
   }
-  std::int64_t number(std::int64_t most = kMaxNumber) {  // a power of two
+  std::int64_t number(std::int64_t most = kMaxNumber) {  // `most` is a power of two
     skip_blanks();
     std::int64_t value = 0;
     const auto [end, error] =

@@ -9,27 +9,27 @@
 namespace tilecast::schedule {
 namespace {
 
-constexpr double kMostPositions = 1 << 18;  // listed of one group of dimensions
+constexpr double kMostPositions = 1 << 18;  // listed per group of dimensions
 constexpr std::size_t kMostAccesses = 6;    // counted by inclusion and exclusion: 2^6 terms
 using Values = std::vector<std::int64_t>;   // ascending, each once
 
 // One dimension of an access as a function of the loops that run.
 struct Dimension {
   Index index;
-  std::int64_t box = 1, size = 1;  // elements from there on; of the buffer
+  std::int64_t box = 1, size = 1;  // elements from the index on; size of the dimension
   bool affine = true;
   std::int64_t first = 0;              // with all loops at 0
-  std::vector<std::int64_t> per_loop;  // what an iteration adds; of an affine one
-  std::vector<bool> uses;              // by loop
+  std::vector<std::int64_t> per_loop;  // step per iteration, if affine
+  std::vector<bool> uses;              // per loop
 };
 
-// The values of a sum of loops: first, first + step, ... where they are that, else listed.
+// The values of a sum of loops: first, first + step, ... if they are a progression, else listed.
 struct Progression {
   std::int64_t first = 0, step = 1, count = 1;
 };
 struct ValueSet {
   std::optional<Progression> progression;
-  Values values;  // where there is none
+  Values values;  // else
 
   [[nodiscard]] double count() const {
     return static_cast<double>(progression ? progression->count
@@ -67,8 +67,8 @@ ValueSet intersection(const ValueSet& a, const ValueSet& b) {
   return both;
 }
 
-// {a + b}: of a sum whose parts are independent. Steps from small to large, so that progressions
-// stay progressions where one follows from the other.
+// {a + b} for a sum of independent parts. Steps go from small to large, so that progressions stay
+// progressions where one continues the other.
 ValueSet affine_values(const Dimension& dimension, std::span<const Loop* const> loops) {
   std::int64_t first = dimension.first;
   std::vector<std::pair<std::int64_t, std::int64_t>> parts;  // step, count
@@ -117,8 +117,8 @@ class Reach {
   [[nodiscard]] const std::vector<Dimension>& dimensions() const { return dimensions_; }
   [[nodiscard]] std::size_t loops() const { return loops_.size(); }
 
-  // Of dimensions that depend on each other, as positions in a space of the sizes given; nothing
-  // where there are too many to list.
+  // Values of dimensions that depend on each other, as positions in a space of their sizes; nullopt
+  // if there are too many to list.
   [[nodiscard]] std::optional<ValueSet> values(const std::vector<std::size_t>& group) const {
     if (group.size() == 1 && dimensions_[group[0]].affine) {
       return affine_values(dimensions_[group[0]], loops_);
@@ -142,7 +142,7 @@ class Reach {
     return set;
   }
 
-  // No fewer than there are.
+  // Upper bound on the number of values.
   [[nodiscard]] double bound(const std::vector<std::size_t>& group) const {
     Extents extents;
     for (const auto& variable : at_zero_.variables()) extents[variable.name] = 1;
@@ -181,7 +181,7 @@ class Reach {
     Values positions{0};
     for (const std::size_t d : group) {
       const Dimension& dimension = dimensions_[d];
-      // Wide enough for positions outside of the buffer too: those of bounds that do not hold.
+      // Wide enough for positions outside the buffer, where bounds do not hold.
       constexpr std::int64_t kRoom = 8;
       const std::int64_t width = kRoom * dimension.size;
       const std::int64_t offset = group.size() > 1 ? width / 2 : 0;  // alone: as affine_values
@@ -202,7 +202,7 @@ class Reach {
   std::vector<Dimension> dimensions_;
 };
 
-// Dimensions that share a loop, in any of the accesses, together.
+// Groups dimensions that share a loop in any of the accesses.
 std::vector<std::vector<std::size_t>> dependent_groups(const std::vector<Reach>& reaches) {
   const std::size_t rank = reaches[0].dimensions().size();
   std::vector<std::size_t> group(rank);
@@ -230,7 +230,7 @@ double capacity(const Reach& reach, const std::vector<std::size_t>& group) {
   return product;
 }
 
-// Of one access: a set per group.
+// The elements of one access: a set per group.
 struct Product {
   std::vector<ValueSet> sets;
   [[nodiscard]] double count() const {
@@ -247,7 +247,7 @@ struct Product {
   }
 };
 
-// |A u B u ...| over the products from `next` on, met with `so_far`.
+// A u B u ...| over the products from `next` on, each intersected with `so_far`.
 double union_count(const std::vector<Product>& products, std::size_t next,
                    const std::optional<Product>& so_far) {
   double sum = 0;

@@ -87,7 +87,7 @@ class Builder {
     return parents_.back();
   }
 
-  // The node ran `times` times what is inside it; its parent counts it.
+  // Ends a node whose contents ran `times` times, and adds its counts to the parent.
   void close(std::size_t node, double times) {
     parents_.pop_back();
     NodeContext& of = context(node);
@@ -177,7 +177,7 @@ class Builder {
                      });
   }
 
-  // A node's own access: a load, a store, what a copy writes.
+  // A node's own access: a load, a store, the target of a copy.
   [[nodiscard]] BufferTouch own_touch(const Access& access, Use use, const ir::Dims& box) const {
     const Buffer& buffer = program_.buffer(access.buffer);
     const LoopAccess of{&access, use, box, loops_};

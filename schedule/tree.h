@@ -1,13 +1,13 @@
-// A loop program as a tree: what models of schedules read (Tomczak et al., 2019; AutoTVM: Chen et
-// al., NeurIPS 2018), with what each loop does to memory.
+// A loop program as a tree, the input of schedule-based models (Tomczak et al., 2019; AutoTVM: Chen
+// et al., NeurIPS 2018), with the memory accesses of each loop.
 //
 //   ScheduleTree tree = make_tree(program);
 //   for (const TreeNode& node : tree.nodes) ... name(node.kind), node.context.top_down
 //
-// The program is the root; its children are the buffers, then the statements. Loops and guards hold
-// their bodies; an assignment holds its value, with the read and the op of what it combines with;
-// a copy holds the read of its source, a product of a matrix unit its three reads. Parents stand
-// before children. Values; pure functions; thread-safe.
+// The program is the root; its children are the buffers, then the statements. Loops and guards
+// contain their bodies; an assignment contains its value, or the op that combines it with a read of
+// the target; a copy contains the read of its source, a product of a matrix unit its three reads.
+// Parents precede children. Values; pure functions; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ enum class NodeKind : std::uint8_t {
   kCommit,
   kWait,
   kRelease,
-  kApply  // TreeNode::opcode says what
+  kApply  // TreeNode::opcode is the op
 };
 inline constexpr std::size_t kNodeKinds = 20;
 [[nodiscard]] std::string_view name(NodeKind kind);  // "program", "main_buffer", "loop", ...
@@ -46,34 +46,34 @@ inline constexpr std::size_t kNodeKinds = 20;
   return kind >= NodeKind::kSequentialLoop && kind <= NodeKind::kVectorizedLoop;
 }
 
-// One buffer during one run of a node; the loops around the node stand still.
+// Accesses of one buffer during one run of a node; the loops around the node stand still.
 struct BufferTouch {
-  const Buffer* buffer = nullptr;  // of the program that the tree was made of
+  const Buffer* buffer = nullptr;  // in the program the tree was built from
   bool writes = false;
-  double elements = 0;  // different ones (touched.h)
+  double elements = 0;  // distinct ones (touched.h)
   double bytes = 0;     // of these
   double accesses = 0;  // reads and writes
-  double stride = 0;    // elements between two iterations of the loop; of others: of the one around
+  double stride = 0;    // elements between iterations of the loop, else of the one around
   [[nodiscard]] double reuse() const { return elements > 0 ? accesses / elements : 0; }
 };
 
 // Operations during one run of a node.
 struct OpCounts {
-  double adds = 0;  // and subtractions, minima, maxima
+  double adds = 0;  // also subtractions, minima, maxima
   double multiplies = 0, divides = 0, transcendentals = 0, others = 0;
-  double loads = 0, stores = 0;  // elements; of copies too
+  double loads = 0, stores = 0;  // elements, copies included
   double copies = 0, syncs = 0;
 };
 
 struct NodeContext {
   double extent = 0;     // of a loop; else 0
   double depth = 0;      // nodes above
-  double top_down = 1;   // product of the extents of the loops around
-  double bottom_up = 1;  // of the loops inside, where they nest deepest
-                         // in iterations; both with the node itself
-  double parallel = 1, unrolled = 1, vectorized = 1;  // parts of top_down, by kind of loop
+  double top_down = 1;   // product of the extents of the surrounding loops
+  double bottom_up = 1;  // of the loops inside, along the path with the largest product;
+                         // both include the node itself
+  double parallel = 1, unrolled = 1, vectorized = 1;  // factors of top_down, by loop kind
   OpCounts ops;
-  std::vector<BufferTouch> touches;  // written ones first, then by bytes, largest first
+  std::vector<BufferTouch> touches;  // written ones first, then largest first
 };
 
 struct TreeNode {
