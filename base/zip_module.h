@@ -20,7 +20,7 @@ class ZipEntry {
  public:
   virtual ~ZipEntry() = default;
   [[nodiscard]] virtual std::uint64_t size() const = 0;         // as stated in the archive
-  [[nodiscard]] virtual std::uint64_t packed_size() const = 0;  // likewise
+  [[nodiscard]] virtual std::uint64_t packed_size() const = 0;  // compressed; also as stated
   // Reads up to `count` of the next bytes; 0 at the end, where the checksum was correct.
   [[nodiscard]] virtual std::size_t read(char* to, std::size_t count) = 0;
 };

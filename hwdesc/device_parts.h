@@ -46,7 +46,7 @@ struct TransferEngine {
   int stages = 2;                     // buffers per stream that the machine or compiler supports
   Bytes in_flight;                    // bytes outstanding at most; 0 = not limiting
   Bytes full_efficiency_run{0};       // a contiguous run reaches run / (run + this) of the rate
-  Bytes full_efficiency_transfer{0};  // a whole transfer likewise
+  Bytes full_efficiency_transfer{0};  // the same for a whole transfer
   Bytes prefetch{0};                  // page size at whose end prefetchers stop; 0: no prefetchers
   int descriptor_strides = 0;         // strides per descriptor; 0 = any number
   Seconds descriptor;                 // time between descriptors that the engine starts

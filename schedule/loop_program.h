@@ -2,9 +2,9 @@
 //
 // read_loops() (from_kernel.h) builds it from a kernel and parse_loops() (text.h) from text; a
 // Schedule (primitives.h) transforms it, by a tile in tile_schedule.h and convolution.h;
-// pipelined() (pipeline.h) spreads copies over iterations; to_text() prints it; host/c_loops.h and
-// host/cuda_loops.h write it as C and CUDA C++; learned models read it as a tree (tree.h). The
-// plain C of host/c_kernel.h does not go through it.
+// pipelined() (pipeline.h) spreads copies over iterations. host/c_loops.h and host/cuda_loops.h
+// write it as C and CUDA C++, learned models read it as a tree (tree.h). host/c_kernel.h does not
+// go through it.
 //
 // Buffers are in a scope: main memory (HBM, DRAM), shared (a scratchpad, a GPU's shared memory, a
 // cache), registers. Indices count elements per dimension, first dimension first. A buffer with

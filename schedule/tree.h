@@ -46,7 +46,7 @@ inline constexpr std::size_t kNodeKinds = 20;
   return kind >= NodeKind::kSequentialLoop && kind <= NodeKind::kVectorizedLoop;
 }
 
-// Accesses of one buffer during one run of a node; the loops around the node stand still.
+// Accesses of one buffer during one run of a node, with the surrounding loops fixed.
 struct BufferTouch {
   const Buffer* buffer = nullptr;  // in the program the tree was built from
   bool writes = false;
