@@ -22,8 +22,8 @@ constexpr double kCopyInstructions = 3;  // the copy and its addresses
 constexpr double kRegisterStages = 2;
 constexpr double kLaneLatency = 4;  // cycles until a multiply-add's result can be used (Volta on)
 
-// What one warp computes and reads. A matrix unit takes whole instructions per slice of the depth;
-// lanes take one multiply-add per thread, result and depth step.
+// Work and reads of one warp. A matrix unit takes whole instructions per slice of the depth; lanes
+// take one multiply-add per thread, result and depth step.
 struct WarpTile {
   WarpGrid grid;
   double rows, columns;          // per warp

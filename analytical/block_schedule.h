@@ -37,8 +37,8 @@ struct ThreadGrid {
   double row_vector = 4, column_vector = 4;  // elements per load
 };
 
-// What the threads of a block read for the windows of their results, where the tile states its
-// threads. Weights are the same for the whole warp (constant memory) and cost no reads.
+// Reads of a block's threads for the windows of their results, where the tile states its threads.
+// Weights are the same for the whole warp (constant memory) and cost no reads.
 struct WindowReads {
   double bytes = 0;   // input under all windows of a block
   double reads = 0;   // elements per thread and step; 0: unknown

@@ -29,7 +29,7 @@ std::optional<Pattern> pattern_of(Opcode opcode) {
     case Opcode::kRaggedAllToAll:
       return Pattern::kAllToAll;
     case Opcode::kCollectiveBroadcast:
-    case Opcode::kCollectiveReduce:  // a broadcast backwards
+    case Opcode::kCollectiveReduce:  // a reversed broadcast
       return Pattern::kBroadcast;
     case Opcode::kCollectivePermute:
     case Opcode::kCollectivePermuteStart:

@@ -28,8 +28,8 @@ struct LibraryTiles {
 // Time per multiply-add of a block on vector lanes, relative to a block of 128 x 128, the largest,
 // which MatrixUnit::efficiency describes. A thread of 16 x 16 reads rows / 16 and columns / 16
 // numbers of shared memory, four at a time, for rows / 16 x columns / 16 multiply-adds; a read
-// takes two of their issue slots. The inverse is within 0.04 of the relative rates of 12,920
-// products on an A100 and a V100.
+// takes two of their issue slots. Within 0.04 of the relative rates of 12,920 products on an A100
+// and a V100.
 [[nodiscard]] double operand_reads_on_lanes(double rows, double columns);
 
 }  // namespace tilecast::analytical

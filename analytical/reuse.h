@@ -15,7 +15,7 @@ namespace tilecast::analytical {
 
 inline constexpr std::size_t kMaxLevels = 8;
 
-struct NestLoop {    // of a nest given innermost first
+struct NestLoop {    // nests are listed innermost first
   int loop = 0;      // bit in Operand::loops
   double tiles = 1;  // size / extent: an edge tile counts as a fraction
 };

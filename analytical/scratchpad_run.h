@@ -54,7 +54,7 @@ struct ComputeTime {
   double iteration_s = 0, finish_s = 0;
   double chain_s = 0;  // by which the critical path exceeds the busy time
   double fill_s = 0;   // of the matrix unit, once: the next iteration hides it, except at the end
-  double loads = 0;    // cycles in which operands reach the products
+  double loads = 0;    // cycles of vector loads of the products' operands
   UnitCycles iteration, finish;
   UnitCycles partial;  // adding a partial result to the one before
 };

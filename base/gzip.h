@@ -1,4 +1,4 @@
-// Gzip in memory.
+// Unpacks gzip data in memory.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,10 @@
 // A kernel as scheduled loops: copies, computations and their order.
 //
-// read_loops() (from_kernel.h) builds it from a kernel and parse_loops() (text.h) from text; a
-// Schedule (primitives.h) transforms it, by a tile in tile_schedule.h and convolution.h;
-// pipelined() (pipeline.h) spreads copies over iterations. host/c_loops.h and host/cuda_loops.h
-// write it as C and CUDA C++, learned models read it as a tree (tree.h). host/c_kernel.h does not
-// go through it.
+// read_loops() (from_kernel.h) builds it from a kernel, parse_loops() (text.h) from text; a
+// Schedule (primitives.h, driven by a tile in tile_schedule.h) transforms it; pipelined()
+// (pipeline.h) spreads copies over iterations. host/c_loops.h and host/cuda_loops.h write it as C
+// and CUDA C++, learned models read it as a tree (tree.h). host/c_kernel.h writes plain C without
+// it.
 //
 // Buffers are in a scope: main memory (HBM, DRAM), shared (a scratchpad, a GPU's shared memory, a
 // cache), registers. Indices count elements per dimension, first dimension first. A buffer with
@@ -142,7 +142,7 @@ struct LoopProgram {
 
 // Strides of one stage, per dimension: the stated ones, else row-major.
 [[nodiscard]] ir::Dims strides(const Buffer& buffer);
-[[nodiscard]] std::int64_t elements(const Buffer& buffer);  // of one stage
+[[nodiscard]] std::int64_t elements(const Buffer& buffer);  // per stage
 
 [[nodiscard]] std::string_view name(Scope scope);      // "main", "shared", "register"
 [[nodiscard]] std::string_view name(LoopKind kind);    // "loop", "parallel", "unroll", "vector"

@@ -104,7 +104,7 @@ bool mentions(const Statement& statement, std::string_view variable) {
 
 Body with(Body body, const std::map<std::string, Index, std::less<>>& replacements) {
   for_each_access(body, [&](Access& access, Use use) {
-    // c of a Multiply is visited twice
+    // c of a Multiply is visited twice: replace it once
     if (use == Use::kRead) replace(access, replacements);
   });
   const std::function<void(Body&)> rest = [&](Body& statements) {

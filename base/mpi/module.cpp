@@ -1,4 +1,4 @@
-// MPI behind base/ranks.h.
+// Implements base/ranks.h with MPI.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <mpi.h>
