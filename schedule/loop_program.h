@@ -1,10 +1,9 @@
 // A kernel as scheduled loops: copies, computations and their order.
 //
-// read_loops() (from_kernel.h) builds it from a kernel, parse_loops() (text.h) from text; a
-// Schedule (primitives.h, driven by a tile in tile_schedule.h) transforms it; pipelined()
-// (pipeline.h) spreads copies over iterations. host/c_loops.h and host/cuda_loops.h write it as C
-// and CUDA C++, learned models read it as a tree (tree.h). host/c_kernel.h writes plain C without
-// it.
+// read_loops() (from_kernel.h) or parse_loops() (text.h) builds it; a Schedule (primitives.h) or a
+// tile (tile_schedule.h) transforms it; pipelined() (pipeline.h) spreads copies over iterations;
+// host/c_loops.h and host/cuda_loops.h write it as C and CUDA C++; tree.h shows it to learned
+// models. host/c_kernel.h writes plain C without it.
 //
 // Buffers are in a scope: main memory (HBM, DRAM), shared (a scratchpad, a GPU's shared memory, a
 // cache), registers. Indices count elements per dimension, first dimension first. A buffer with
