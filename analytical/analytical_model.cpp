@@ -166,7 +166,7 @@ std::string KernelAnalysis::misfit(const TileConfig& tile) const {
   if (std::string wrong = tile_mismatch(tile, state_->full); !wrong.empty()) return wrong;
   const bool as_loops = tile.unroll > 0 && state_->device->execution == hwdesc::Execution::kCache;
   if ((tile.unroll > 0 || !tile.order.empty()) && !as_loops) {
-    return "unroll, and the order with it, are of loops of a processor core";
+    return "unroll and order apply only to loops on a processor core";
   }
   if (!tile.is_written() || state_->tiled->has_schedules()) return {};
   return "stages, warps and threads are of products that thread blocks compute";

@@ -103,7 +103,7 @@ class Crew {
     threads_ =
         start_threads(static_cast<std::size_t>(std::max(jobs.threads, 0)), [this] { work(); });
     if (threads_.empty())
-      throw Error("the system gives no thread: too many run, or memory is short");
+      throw Error("cannot start a thread: too many are running, or memory is short");
     const std::lock_guard lock(mutex_);
     running_ -= jobs.threads - static_cast<int>(threads_.size());
   }

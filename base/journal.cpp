@@ -75,7 +75,7 @@ std::uint64_t fnv1a(std::string_view text, std::uint64_t seed) {
 
 Journal::Journal(std::string file, std::string_view identity, std::size_t tasks, bool resume)
     : file_(std::move(file), resume ? GrowingFile::Begin::kNewOrOn : GrowingFile::Begin::kNew,
-            "this journal exists: --resume goes on with it; remove it to begin anew"),
+            "this journal exists: --resume goes on with it; remove it to start over"),
       tasks_(tasks),
       flushed_(std::chrono::steady_clock::now()) {
   read(fmt::format("tilecast.journal/1 {:016x} {}\n", fnv1a(identity), tasks));
@@ -87,7 +87,7 @@ void Journal::read(std::string_view header) {
     if (!header.starts_with(text)) {
       throw Error(
           fmt::format("{}: the journal is of another study, program, device or version; remove it "
-                      "to begin anew",
+                      "to start over",
                       file_.path()));
     }
     file_.cut(0);
@@ -102,7 +102,7 @@ void Journal::read(std::string_view header) {
     if (!whole) break;
     if (!entry || entry->first >= tasks_) {
       if (end + 1 == text.size()) break;
-      throw Error(fmt::format("{}:{}: the line is damaged; remove the journal to begin anew",
+      throw Error(fmt::format("{}:{}: the line is damaged; remove the journal to start over",
                               file_.path(), line));
     }
     known_.insert_or_assign(entry->first, std::move(entry->second));

@@ -161,7 +161,7 @@ void require_writable(const std::string& path) {
   while (!fs::exists(nearest, none) && nearest.has_relative_path()) nearest = folder_of(nearest);
   if (::access(nearest.c_str(), W_OK) != 0) cannot_write(path);
   if (!fs::is_directory(nearest, none)) {
-    throw Error(fmt::format("{}: cannot be made: {} is no folder", path, nearest.string()));
+    throw Error(fmt::format("{}: cannot be created: {} is not a folder", path, nearest.string()));
   }
 }
 
@@ -231,7 +231,7 @@ void FolderBeside::take_place() {
   if (!failure) return;
   if (replaces && fs::exists(kept, stays)) fs::rename(kept, target_, stays);
   if (stays) old.path_.clear();  // keep the old target under its temporary name
-  throw Error(fmt::format("{}: cannot be put there: {}", target_.string(), failure.message()));
+  throw Error(fmt::format("{}: cannot replace it: {}", target_.string(), failure.message()));
 }
 
 GrowingFile::GrowingFile(std::string path, Begin begin, std::string_view exists)

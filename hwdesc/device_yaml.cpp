@@ -140,7 +140,7 @@ ConfigNode read_chain(const std::string& text, const std::string& file, Chain& c
   }
   root.erase("extends");
   if (!inherited.is_mapping()) {
-    throw Error(fmt::format("{}: extends: {} is no device description", where, parent));
+    throw Error(fmt::format("{}: extends: {} is not a device description", where, parent));
   }
   if (only_calibrates(root)) {
     chain.lineage.insert(chain.lineage.begin(), name_of(inherited, parent));

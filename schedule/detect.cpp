@@ -114,7 +114,7 @@ Detection detect_pipeline(const LoopProgram& program, std::string_view name, int
                           const AsyncCopies& machine) {
   const Buffer& buffer = program.buffer(name);
   if (buffer.scope == Scope::kMain) {
-    return {{}, fmt::format("{} is in main memory: pipeline what cache_read made", name)};
+    return {{}, fmt::format("{} is in main memory: pipeline the buffer of a cache_read", name)};
   }
   Producer producer;
   std::vector<const Loop*> around;
@@ -124,7 +124,7 @@ Detection detect_pipeline(const LoopProgram& program, std::string_view name, int
   }
   const Loop* loop = load_use_loop(producer);
   if (loop == nullptr) {
-    return {{}, fmt::format("rule 2: {} is filled once, in no loop", name)};
+    return {{}, fmt::format("rule 2: {} is filled once, outside any loop", name)};
   }
   if (loop->kind != LoopKind::kSequential) {
     return {{},

@@ -311,7 +311,7 @@ class Parser : private Tokens {
       const std::string name = word("an assignment");
       made.combine = ir::parse_opcode(name);
       if (!made.combine || ir::info(*made.combine).arity != 2) {
-        fail(fmt::format("{} combines no two values", name));
+        fail(fmt::format("{} does not combine two values", name));
       }
       expect("=");
     }

@@ -263,7 +263,7 @@ void Schedule::fuse_consumer(const std::string& buffer) {
   if (consumer == program.body.end()) refuse("no nest reads it");
   const std::optional<ElementwiseNest> nest = plain_nest(*consumer);
   if (!nest || program.buffer(nest->buffer).dims != fused.dims) {
-    refuse("what reads it is no plain elementwise nest");
+    refuse("its reader is not a plain elementwise nest");
   }
   const auto producer = std::find_if(
       program.body.begin(), consumer,
