@@ -268,14 +268,12 @@ BoundVector KernelAnalysis::attributed_time(const Estimate& answer) const {
     sequence.emplace(state_->nests, device);
     account = [&](BoundMask removed) { return sequence->account(removed); };
   }
-  if (answer.tile != full_tile() &&
-      answer.tile == TileConfig{}) {  // a Winograd estimate has no tile
+  if (answer.tile != full_tile() && answer.tile == TileConfig{}) {  // Winograd has no tile
     if (const auto fewer = winograd(kernel, device)) account = fewer->account;
   }
   const PerBound seconds = analytical::attributed_time(account);
   const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  const double scale =
-      sum > 0 ? answer.time.value / sum : 1;  // the answer may be raised to the speed of light
+  const double scale = sum > 0 ? answer.time.value / sum : 1;  // at least the speed of light
   BoundVector result;
   std::ranges::transform(seconds, result.begin(), [&](double s) { return Seconds{scale * s}; });
   return result;

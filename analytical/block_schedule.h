@@ -3,9 +3,8 @@
 // I): main memory to shared memory, and shared memory to registers.
 //
 // One step of a block multiplies rows x depth by depth x columns. Alone on its worker it occupies
-//   matrix  the matrix unit, for the tile padded to the warps' instructions; a block with fewer
-//   warps
-//           than the worker has units uses only that many of them. On plain lanes: multiply-adds of
+//   matrix  the matrix unit, for the tile padded to the warps' instructions; if the block has fewer
+//           warps than the worker has units, only that many units. On plain lanes: multiply-adds of
 //           threads that each hold a square of results, or the box that ThreadGrid gives them
 //   shared  shared memory: operands are written once and read by every warp that needs them;
 //           registers beyond 255 per thread are spilled and reloaded. Operands that are not copied

@@ -315,8 +315,7 @@ double CacheModel::scratchpad_bytes(const TileConfig& tile) const {
 
 std::string CacheModel::infeasible_reason(const TileConfig& tile) const {
   if (tile.unroll > 0) {
-    return as_loops_ ? as_loops_->refusal(tile)
-                     : "unroll applies only to convolutions written as loops";
+    return as_loops_ ? as_loops_->refusal(tile) : "unroll applies only to convolution loops";
   }
   const hwdesc::MemoryLevel& cache = worker_memory(*device_);
   const double bytes = scratchpad_bytes(tile);

@@ -123,7 +123,7 @@ class ComputeModel {
   double passes_ = 0;                 // passes at the base rate per product of `type_`
   std::array<double, 2> shifting_{};  // per operand: cycles until a block of it is in place
   double push_ = 0;                   // cycles per row, conversion included
-  double array_rows_ = 1;             // narrow elements packed
+  double array_rows_ = 1;             // rows of the array, narrow elements packed
 };
 
 }  // namespace tilecast::analytical

@@ -115,8 +115,7 @@ OperationCounts operation_counts(const ir::Kernel& kernel, const hwdesc::Device&
     products += flops;
   }
   const bool windows = std::ranges::any_of(kernel.ops(), [](const ir::Op& op) {
-    return op.opcode ==
-           ir::Opcode::kReduceWindow;  // XLA counts every window as if summed from scratch
+    return op.opcode == ir::Opcode::kReduceWindow;  // XLA counts each window from scratch
   });
   const ir::WorkCounts& work = kernel.work();
   if (!windows && (work.flops > 0 || work.transcendentals > 0)) {

@@ -226,8 +226,7 @@ class Builder {
   const IterationSpace& space_;
   std::vector<Group>& groups_;
   std::vector<int>& group_of_;
-  std::vector<std::array<std::uint32_t, kMaxRank>>
-      dims_;  // per group and dimension: the loops it depends on
+  std::vector<std::array<std::uint32_t, kMaxRank>> dims_;  // loops that each dimension depends on
 };
 
 }  // namespace

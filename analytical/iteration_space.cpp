@@ -125,8 +125,7 @@ void push_loop(std::vector<int>& loops, int loop) {
 // Whether every output meets exactly one window position, each a different one. Batched dots are
 // written like that: a window of the batch's size, padded or dilated so that only pairs meet.
 bool pairs_positions(std::int64_t input, std::int64_t output, const ir::WindowDim& window) {
-  constexpr std::int64_t kLargestBatch =
-      4096;  // larger windows are not checked position by position
+  constexpr std::int64_t kLargestBatch = 4096;  // larger windows are not checked
   if (window.size <= 1 || window.size > kLargestBatch || window.size != output ||
       ir::valid_positions(input, output, window) != output) {
     return false;

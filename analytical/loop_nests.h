@@ -24,8 +24,7 @@ class NestSequence {
   [[nodiscard]] Accounting account(BoundMask removed) const;
 
  private:
-  std::unique_ptr<const hwdesc::Device> launched_,
-      further_;  // with the launch cost, for the first nest; without it
+  std::unique_ptr<const hwdesc::Device> launched_, further_;  // with and without launch cost
   struct Nest {
     std::unique_ptr<const TileModel> model;
     TileConfig tile;

@@ -51,8 +51,7 @@ double wave_step_bytes(const ProductBlock& product, double in_flight, double cap
 
 ContendedPeriod::ContendedPeriod(const WaveTimes& busy_s) {
   WaveTimes top = busy_s;
-  for (std::size_t half = top.size() / 2; half > 0;
-       half /= 2) {  // a dependence chain of three, not eight
+  for (std::size_t half = top.size() / 2; half > 0; half /= 2) {  // a chain of three, not eight
     for (std::size_t i = 0; i < half; ++i) top[i] = std::max(top[i], top[i + half]);
   }
   const double longest = top[0];

@@ -192,7 +192,8 @@ SimtModel::Block SimtModel::prepare(const TileConfig& tile, std::span<Extents> g
 }
 
 // Matrix kernels buffer the operands of every stage and keep accumulators in registers. Others hold
-// their tile in registers (or the core's cache) and reload the excess from the shared cache.
+// their tile in registers (in the worker's memory if no register file is described) and reload the
+// excess from the shared cache.
 void SimtModel::set_needs(std::span<const Extents> groups, Block& block) const {
   const double registers = device_->multiplexing.registers_per_worker.value;
   const double capacity = registers > 0 ? registers : worker_memory(*device_).capacity.value;

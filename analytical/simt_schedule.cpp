@@ -215,9 +215,9 @@ Accounting SimtModel::account_schedule(const TileConfig& tile, BoundMask removed
       const Bound bound = kWaveResources[i];
       const double waited_s = contended.waited_s(i);
       const double busy_s = bound == Bound::kLatency ? waited_s
-                            : i == 1 ? 0  // cache and shared memory count as one: the longer
-                            : i == 2 ? std::max(period.busy_s[1], period.busy_s[2])
-                                     : period.busy_s[i];
+                            : i == 1                 ? 0  // counted with i == 2: the longer
+                            : i == 2                 ? std::max(period.busy_s[1], period.busy_s[2])
+                                                     : period.busy_s[i];
       sum.busy[index_of(bound)] += period.times * busy_s;
       sum.bound_time[index_of(bound)] += period.times * waited_s;
     }

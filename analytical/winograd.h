@@ -6,9 +6,8 @@
 // kernels that cuDNN 8.9 chose for 19,875 convolutions on four GPUs (NeuSight's data).
 //
 //   fused     F(2x2): one kernel transforms the weights; in the other each block computes 4 x 8
-//   tiles
-//             of 2 x 2 results of one image for 32 features: 16 products of 32 x 32, over all input
-//             features. Kernels for Pascal also use tiles of two and four images.
+//             tiles of 2 x 2 results of one image for 32 features: 16 products of 32 x 32, over all
+//             input features. Kernels for Pascal also use tiles of two and four images.
 //   in parts  F(4x4): inputs and weights are transformed to memory, 36 products of (tiles, input
 //             features) x (input features, features) run as one batch, and their results are
 //             transformed back. Images are padded to 16, as in the grids of all 7,254. A power

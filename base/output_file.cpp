@@ -92,8 +92,7 @@ class Descriptor {
 };
 
 void flush(int fd, const std::string& path) {
-  if (::fsync(fd) != 0 && errno != EINVAL)
-    cannot_write(path);  // EINVAL: the file does not support it
+  if (::fsync(fd) != 0 && errno != EINVAL) cannot_write(path);  // EINVAL: cannot be synced
 }
 
 void write_new(const fs::path& file, const struct stat* replaced, std::string_view text,

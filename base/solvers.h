@@ -27,9 +27,8 @@ struct LeastSquares {
   // value at x.
   std::function<bool(std::span<const double> x, std::span<double> r, std::span<double> jacobian)>
       evaluate;
-  int iterations = 50;  // at most
-  double function_tolerance = 1e-6,
-         parameter_tolerance = 1e-8;  // stops at smaller relative changes
+  int iterations = 50;                                           // at most
+  double function_tolerance = 1e-6, parameter_tolerance = 1e-8;  // relative changes to stop at
 };
 struct LeastSquaresSolution {
   std::vector<double> x;

@@ -49,8 +49,7 @@ void reorder_like(ConfigNode& merged, const ConfigNode& child) {
 }
 
 void merge_into(ConfigNode& parent, const ConfigNode& child) {
-  if (overrides_numbers(parent, child))
-    parent.erase("source");  // the source does not cover the new numbers
+  if (overrides_numbers(parent, child)) parent.erase("source");  // not of the new numbers
   if (child.find("source")) parent.erase("estimated");
   parent.at = child.at;
   for (const ConfigNode& entry : child.children) {

@@ -5,8 +5,7 @@
 //   2  it is inside a sequential loop that refills it in every iteration: the innermost loop around
 //      the copy whose variable does not index the buffer, which must be sequential;
 //   3  if the machine synchronises a whole scope at once, all pipelined buffers of the scope wait
-//   at
-//      the same place: in one loop, with one number of stages.
+//      at the same place: in one loop, with one number of stages.
 //
 // Thread-safe.
 #pragma once
