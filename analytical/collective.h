@@ -14,11 +14,11 @@
 //   broadcast           P beta                 s/2 alpha    pipelined [PY]
 //   permute, send       P / link               alpha        neighbours; all links on a switch
 //
-// Steps s: ring c-1; torus the sum of (d-1) over its dimensions d; switch ceil(log2 c). A torus is
-// as square as the divisors of c allow. Its dimensions of at least `wraps_from` chips are rings;
-// each works on its own part of the data in parallel, so all their links are busy. A shorter
-// dimension is a line (in a ring of two both directions lead to the same chip) and uses one of its
-// two links. Lines run one after another. With r chips in rings and l in lines:
+// Steps s: ring c-1; torus the sum of (d-1) over its dimensions d; switch ceil(log2 c).
+// A torus is as square as the divisors of c allow. Its dimensions of at least `wraps_from` chips
+// are rings; each works on its own part of the data in parallel, so all their links are busy. A
+// shorter dimension is a line (in a ring of two both directions lead to the same chip) and uses one
+// of its two links. Lines run one after another. With r chips in rings and l in lines:
 //
 //   all-gather          P (r-1)/r beta + P/r (l-1)/l beta_line    an all-reduce twice that
 //   all-to-all          at least P (c-1)/c beta_line              one message after another
@@ -37,12 +37,14 @@
 // messages: P (c-1)/c k / link, (c-1) steps (all-reduce twice that; all-to-all P (c-1)/2 k / link).
 // A permute takes shortest paths, one dimension after another: P k / link.
 //
-// Checked on a 2 x 2 slice of TPU v5p: all-gather at 100.0 GB/s and all-to-all at 99.6 GB/s of P
-// (c-1)/c; all-reduces of up to 4 KB take 6.6 us (n = 4). Network traffic overlaps with reading
-// operands and writing results in main memory; the slower of the two is the bandwidth part. time =
-// bandwidth part + latency part. [TRG] Thakur, Rabenseifner, Gropp, Optimization of Collective
-// Communication Operations in MPICH, IJHPCA 19(1), 2005. [PY] Patarasuk, Yuan, Bandwidth Optimal
-// All-reduce Algorithms for Clusters of Workstations, JPDC 69(2), 2009.
+// Network traffic overlaps with reading operands and writing results in main memory; the slower of
+// the two is the bandwidth part. time = bandwidth part + latency part.
+// Checked on a 2 x 2 slice of TPU v5p: all-gather at 100.0 GB/s and all-to-all at 99.6 GB/s of
+// those P (c-1)/c; all-reduces of up to 4 KB take 6.6 us (n = 4).
+// [TRG] Thakur, Rabenseifner, Gropp, Optimization of Collective Communication Operations in MPICH,
+// IJHPCA 19(1), 2005.
+// [PY] Patarasuk, Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations, JPDC
+// 69(2), 2009.
 #pragma once
 
 #include <cstdint>

@@ -9,12 +9,14 @@
 // may be stationary: the compiler picks the left one if its rows waste less of a block than the
 // columns of the other. A product fills and drains the array once: the first block's load, and R +
 // C - 2 of skew (SCALE-Sim, Samajdar et al., ISPASS 2020, weight-stationary runtime 2R + C + rows -
-// 2). Vector, transcendental and cross-lane units: operations / rate, elements padded to the native
+// 2).
+// Vector, transcendental and cross-lane units: operations / rate, elements padded to the native
 // tile. Element types that no unit computes in (`op_cycles` of the vector unit: convert-f16) pass
 // the vector unit when loaded and stored, and once more in every push through the matrix unit,
-// which waits for them. Critical path: a tile takes at least its longest chain of dependent
-// operations, each at the latency of its unit, from a scratchpad load to the last result (Kaufman
-// et al., MLSys 2021, Appendix A):
+// which waits for them.
+// Critical path: a tile takes at least its longest chain of dependent operations, each at the
+// latency of its unit, from a scratchpad load to the last result (Kaufman et al., MLSys 2021,
+// Appendix A):
 //   cycles = max(busy cycles of the busiest unit, sum of the chain's latencies).
 // Registers of one tile, and several sums into one result, are independent chains because the
 // compiler unrolls; conversions of unsupported types process the parts of an element in parallel.

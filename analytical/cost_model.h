@@ -1,12 +1,12 @@
 // The interface of every model that predicts kernel times: analytical, baseline, learned and hybrid
-// models implement it, and models that wrap others do too.
+// models implement it, and so do models that wrap others.
 //
 //   AnalyticalModel model;
 //   auto answers = model.estimate(queries, device);   // one per query, same order
 //
-// Batched (learned models need batches), thread-safe, deterministic. nullopt: outside the model's
-// domain (an op it does not model; a tile that cannot run). Throws Error if the request is
-// impossible or something is broken.
+// Batched (learned models need batches), thread-safe, deterministic.
+// nullopt: outside the model's domain (an op it does not model; a tile that cannot run).
+// Throws if the request is impossible or something is broken.
 #pragma once
 
 #include <optional>

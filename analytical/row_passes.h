@@ -5,9 +5,10 @@
 // to count digits, keys and values are read and written once per pass (CUB's onesweep: Adinarayan
 // and Merrill 2022, arXiv:2206.01784, whose 29.4 G keys/s of 32 bits on an A100 are 0.68 of a
 // copy). XLA:GPU calls it for rows with at most one value beside the key; other rows use a bitonic
-// network whose steps across blocks are launches. Cores with a scratchpad: a bitonic network over
-// chunks that fill half of it; every doubling beyond a chunk is one pass that combines distant keys
-// and one within chunks. A selection of at most 16 keys reads the row once.
+// network whose steps across blocks are launches.
+// Cores with a scratchpad: a bitonic network over chunks that fill half of it; every doubling
+// beyond a chunk is one pass that combines distant keys and one within chunks. A selection of at
+// most 16 keys reads the row once.
 #pragma once
 
 #include <optional>

@@ -1,13 +1,12 @@
 // Places the device groups of a collective on a slice (hwdesc/slice.h), and counts the load of its
-// links.
+// links. Internal to analytical.
 //
 // A group that takes the same evenly spaced coordinates along every dimension (a row, a plane, the
 // whole mesh, every 4th chip of a row), on every slice it reaches, is a rectangle: one side per
 // dimension. A side that covers a dimension that wraps is a ring, others are lines. With `stride` s
-// between its chips, s such groups interleave on the same links, so each has 1/s of their rate. Any
-// other group counts as a ring in the order of its ids, each message on the shortest path, one
-// dimension after the other; messages on the busiest link are counted over all groups. Internal to
-// analytical.
+// between its chips, s such groups interleave on the same links, so each has 1/s of their rate.
+// Any other group counts as a ring in the order of its ids, each message on the shortest path, one
+// dimension after the other; messages on the busiest link are counted over all groups.
 #pragma once
 
 #include <cstdint>

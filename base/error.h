@@ -4,8 +4,8 @@
 // Its message follows one template: *where: what; got X, expected Y; hint*. It is reported at the
 // program's boundaries: the command line's main() prints `error: <message>` and exits with 1; the C
 // API, the Python module and the HTTP server turn it into their own errors. Code in between catches
-// it only to add context, to try an alternative or to go on with the next item. `TC_CHECK` guards
-// our own invariants: it prints the place and aborts. No input may trigger it.
+// it only to add context, to try an alternative or to go on with the next item.
+// `TC_CHECK` guards our own invariants: it prints the place and aborts. No input may trigger it.
 //
 //   if (rank > kMaxRank) throw Error(at.describe("rank 40 is above the limit of 32"));
 #pragma once

@@ -1,8 +1,8 @@
 // A machine as the cost models see it: one core of a TPU, one whole GPU, one core or socket of a
 // CPU. Read from YAML by hwdesc/device_yaml.h; plain values, no behaviour beyond derived peaks.
-// Numbers are per *core* (the unit that runs one kernel) unless a name says chip. `memory` is the
-// chain from the outermost level (HBM, DRAM) to the innermost (VMEM, shared memory, L1);
-// `engines[i]` moves data between memory[i] and memory[i + 1]. Immutable in use; thread-safe.
+// Numbers are per *core* (the unit that runs one kernel) unless a name says chip.
+// `memory` is the chain from the outermost level (HBM, DRAM) to the innermost (VMEM, shared memory,
+// L1); `engines[i]` moves data between memory[i] and memory[i + 1]. Immutable in use; thread-safe.
 #pragma once
 
 #include <map>
