@@ -45,6 +45,7 @@ struct Plugin {
 }  // namespace tilecast::base
 
 // For modules, outside of namespaces. `offer`: a pointer to a function or an object.
+// NOLINTBEGIN(bugprone-macro-parentheses): it defines two functions
 #define TILECAST_PLUGIN(name, abi, offer)                                                          \
   extern "C" __attribute__((visibility("default"))) std::uint64_t tilecast_##name##_module_abi() { \
     return abi;                                                                                    \
