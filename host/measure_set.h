@@ -63,8 +63,8 @@ struct SkippedRow {
 class GrowingSet {
  public:
   // Throws Error if `directory` holds other files or rows measured under different settings (the
-  // message names the difference), or if another process is writing it. For labels the machine may
-  // differ, but not the compiler.
+  // message names the difference), or if another process is writing it. Labels require the same
+  // device and compiler, but not the same machine.
   GrowingSet(const std::string& directory, const measured::Manifest& manifest,
              const SessionSettings& settings);
   ~GrowingSet();

@@ -18,7 +18,7 @@ struct ClassSummary {
   std::string set, op_class;
   std::size_t kernels = 0, rows = 0;
   std::size_t at_least_5us = 0;           // rows
-  std::size_t ranked = 0;                 // kernels with two tiles or more
+  std::size_t ranked = 0;                 // kernels with at least two tiles
   std::optional<double> worst_over_best;  // median of slowest / fastest tile over ranked kernels
 };
 
