@@ -33,7 +33,7 @@ std::string_view take_line(std::string_view& text) {
 void TokenCounts::add(const analytical::KernelQuery& query, const hwdesc::Device& device,
                       const TextSpec& spec) {
   int left = spec.most_tokens;
-  std::string text;  // a key that is not allocated anew for every token
+  std::string text;  // reused, to avoid an allocation per token
   for_each_token(query, device, spec, [&](const Token& token) {
     if (left-- <= 0) return;
     text.assign(token.text);
