@@ -10,9 +10,9 @@
 // runs); the median is over the two quietest visits. Cold: successive calls use different copies of
 // the arrays, rotating over several times the last-level cache. Warm: every call uses the same
 // arrays (timing_arrays.h). A reference loop of known work runs around every visit and, for cold, a
-// pass over memory before it. If either was slow, the visit is marked loud and used only if no
-// quiet one exists, and another visit follows. If a function crashes or overruns, only its child
-// ends; a new child continues with the next function.
+// pass over memory before it. If either was slow, the visit is marked loud, is used last for the
+// median, and another visit follows. If a function crashes or overruns, only its child ends; a new
+// child continues with the next function.
 //
 // A child fills its arrays once, which takes a tenth of a second or more, so pass many jobs per
 // call. Jobs are visited in turn within chunks of 32 and reported when their chunk is done, at 30
