@@ -17,8 +17,7 @@ using ir::Op;
 using ir::Opcode;
 using ir::OpId;
 
-constexpr std::size_t kMaxNest =
-    160;  // values in a nest; beyond this, further operands get buffers
+constexpr std::size_t kMaxNest = 160;  // values in a nest before operands get buffers
 
 std::string value_type_of(const Op& op) {
   return std::string(value_type(op.shape.dtype));

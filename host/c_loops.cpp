@@ -32,13 +32,11 @@ using schedule::Role;
 using schedule::Sync;
 using schedule::Value;
 
-constexpr std::int64_t kScratchLine = 64;  // bytes of a cache line, and of alignment
-constexpr std::int64_t kMostWritten =
-    256;  // maximum statements of a loop that is unrolled in the text
+constexpr std::int64_t kScratchLine = 64;       // bytes of a cache line, and of alignment
+constexpr std::int64_t kMostWritten = 256;      // statements of a loop unrolled in the text
 constexpr std::int64_t kMostLocal = 128 << 10;  // bytes of a buffer on the stack
 constexpr std::int64_t kVectorBytes = 64;
-constexpr std::int64_t kMostSums =
-    30;  // maximum vectors of sums: 32 registers minus two for operands
+constexpr std::int64_t kMostSums = 30;  // vectors of sums: 32 registers minus 2 for operands
 
 class LoopWriter {
  public:

@@ -23,8 +23,7 @@
 namespace tilecast::host {
 namespace {
 
-constexpr int kPriority =
-    -10;  // nice value of a pinned child, so that it runs before other processes
+constexpr int kPriority = -10;    // nice value of a pinned child, ahead of other processes
 constexpr int kFailedStatus = 3;  // exit status if the child's work threw
 
 bool pin_to(const std::vector<int>& cores) {

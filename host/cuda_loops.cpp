@@ -196,8 +196,7 @@ class FileWriter {
   }
 
   void write_launch(std::size_t l, const std::map<std::string, std::string>& places) {
-    constexpr std::int64_t kUnasked = 48
-                                      << 10;  // bytes of shared memory available without opting in
+    constexpr std::int64_t kUnasked = 48 << 10;  // bytes of shared memory without opting in
     const CudaLaunch& launch = made_.launches[l];
     out_.open("");
     std::string arguments;

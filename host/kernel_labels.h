@@ -32,9 +32,8 @@ struct LoopCode {
 };
 
 struct KernelCode {
-  std::vector<std::string>
-      functions;         // the kernel's and those it calls in the file, sorted by name
-  int instructions = 0;  // in all of them
+  std::vector<std::string> functions;  // the kernel's and its callees in the file, by name
+  int instructions = 0;                // in all of them
   int spills = 0, reloads = 0;
   std::optional<LoopCode> loop;  // nullopt: the kernel has no loop
 };

@@ -12,8 +12,7 @@
 namespace tilecast::host {
 namespace {
 
-constexpr std::size_t kFilesPerCompiler =
-    2;  // files per compiler in a wave; rows are written after each wave
+constexpr std::size_t kFilesPerCompiler = 2;  // files per compiler between writes of rows
 
 Seconds clock_now() {
   const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();

@@ -27,8 +27,7 @@ namespace tilecast::host {
 // tile that the model chooses. The kernels of already fused programs are used unchanged.
 [[nodiscard]] WorkSource fusion_source(const std::vector<std::string>& files,
                                        const hwdesc::Device& device, const FusionCut& cut);
-[[nodiscard]] std::vector<std::string>
-own_programs();  // paths of the programs shipped with Tilecast
+[[nodiscard]] std::vector<std::string> own_programs();  // paths of the shipped programs
 
 // Set "files": the kernels that `simulate` finds in the files, each with many tiles.
 [[nodiscard]] WorkSource file_source(const std::vector<std::string>& files,

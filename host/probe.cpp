@@ -170,8 +170,7 @@ std::string model_or_machine(const std::string& model) {
 std::vector<ProbedLevel> levels_to_probe(const Topology& topology) {
   const double cores = static_cast<double>(topology.pus.size());
   std::vector<ProbedLevel> levels;
-  double before = 0,
-         all_before = 0;  // capacity of the previous levels, for one core and per core of all
+  double before = 0, all_before = 0;  // capacity of the levels before
   for (const Cache& cache : topology.caches) {
     const double capacity = cache.capacity.value;
     const double share = capacity / cache.shared_by;

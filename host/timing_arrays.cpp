@@ -25,10 +25,9 @@ constexpr std::size_t kPattern = 1 << 20;   // bytes of distinct values in a poo
 // With a 32 MiB cache, adding two arrays of 1 MiB took 55 us per call in rotation over 64 MiB, 68
 // us over 128 MiB, and 77 us over 256 or 512 MiB (measured 2026-11-22).
 constexpr std::size_t kColdCaches = 8;
-constexpr std::size_t kMinCold = 64ULL << 20;   // bytes
-constexpr std::size_t kMaxCold = 512ULL << 20;  // bytes
-constexpr double kGoldenSection =
-    0.3819660113;  // step between visited copies, as a share of their number
+constexpr std::size_t kMinCold = 64ULL << 20;    // bytes
+constexpr std::size_t kMaxCold = 512ULL << 20;   // bytes
+constexpr double kGoldenSection = 0.3819660113;  // step between copies / their number
 
 // xorshift64*: S. Vigna, "An experimental exploration of Marsaglia's xorshift generators,
 // scrambled" (2016), equation for xorshift64*.

@@ -13,8 +13,7 @@
 namespace tilecast::host {
 namespace {
 
-constexpr int kMaxVisitsPerVisit =
-    2;  // limit as a multiple of TimingOptions::visits, if visits disagree
+constexpr int kMaxVisitsPerVisit = 2;  // limit / TimingOptions::visits, if visits disagree
 constexpr int kMaxCallsPerGroup = 1'000'000;
 constexpr int kMinWarmUp = 4;          // calls
 constexpr Seconds kLongCall{10e-3};    // one call of this length is enough to warm up

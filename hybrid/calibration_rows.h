@@ -16,8 +16,7 @@ namespace tilecast::hybrid {
 struct CalibrationRow {
   std::size_t set = 0, sample = 0;
   std::string kernel;  // fingerprint of the kernel's work
-  std::string
-      group;  // fold unit of a cross-validation: the kernel, or the row if there is one kernel
+  std::string group;   // unit of cross-validation: the kernel; the row, of a single kernel
   std::string op_class;
   double measured_s = 0;
   // Rows of one kernel share the model's error, so each of n rows weighs 1 / sqrt(n). If some rows

@@ -28,8 +28,7 @@ inline constexpr double kFactor = 4, kReached = 0.9;
 struct Coordinates {
   float time = 0, bytes = 0, flops = 0;  // logarithms
   std::array<float, analytical::kBoundCount> shares = {};
-  float moving = 0,
-        computing = 0;  // largest shares among memory resources and among units, 0 ... 1
+  float moving = 0, computing = 0;  // largest share: memories, units
 };
 [[nodiscard]] Coordinates coordinates_of(const analytical::Estimate& estimate);
 [[nodiscard]] float distance(const Coordinates& a, const Coordinates& b);

@@ -15,10 +15,9 @@ constexpr double kCauchy = 2.385;
 constexpr double kStep = 1e-4;          // step of x for finite differences
 constexpr double kLeastScatter = 0.02;  // no model is more accurate than 2 %
 constexpr double kMostScatter = 0.5;
-constexpr int kRounds = 5;      // maximum rounds of tiles, scatter and fit
-constexpr double kLowered = 2;  // in standard deviations of the prior
-constexpr double kSettled =
-    0.05;  // rounds end when every x moves by less than this share of its prior
+constexpr int kRounds = 5;         // maximum rounds of tiles, scatter and fit
+constexpr double kLowered = 2;     // in standard deviations of the prior
+constexpr double kSettled = 0.05;  // of its prior: rounds end when all x move less
 constexpr double kPooledRows = 3;  // prior weight, in rows, of the scatter of all rows
 constexpr int kIterations = 12;
 

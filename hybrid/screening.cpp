@@ -18,20 +18,17 @@ namespace {
 
 using RowNumbers = std::vector<std::size_t>;
 
-constexpr double kLightMargin = 0.98;  // as in measured/physics.h: clocks are not exact
-constexpr double kShareBeyondLight =
-    0.2;  // share of a class and type from which all its rows are doubtful
-constexpr double kFarFromRest = 20;    // factor that neither physics nor a kernel can explain
-constexpr double kFarFromClass = 100;  // as in measured/physics.h: bad tiles are slow, too
-constexpr double kPlausible = 5;       // maximum error of physics on trusted rows
-constexpr double kDisagreement = 2;    // between equal kernels
-constexpr double kSlower =
-    2.5;  // than similar devices; an L4 at its power limit is 3 to 5 times slower
-constexpr double kBesidePhysics = 2;  // maximum factor from physics of the rows compared with
-constexpr double kAsOtherType = 1.6;  // slower than physics, and than the other type
-constexpr double kMemoryAsOtherType =
-    1.3;                           // the same where memory binds, as the type has more bytes
-constexpr double kFitsRate = 1.3;  // tolerance on another type's rate
+constexpr double kLightMargin = 0.98;      // as in measured/physics.h: clocks are not exact
+constexpr double kShareBeyondLight = 0.2;  // of a class and type: then all its rows are doubtful
+constexpr double kFarFromRest = 20;        // factor that neither physics nor a kernel can explain
+constexpr double kFarFromClass = 100;      // as in measured/physics.h: bad tiles are slow, too
+constexpr double kPlausible = 5;           // maximum error of physics on trusted rows
+constexpr double kDisagreement = 2;        // between equal kernels
+constexpr double kSlower = 2.5;            // than similar devices; an L4 at its power limit: 3 to 5
+constexpr double kBesidePhysics = 2;       // maximum factor from physics of the rows compared with
+constexpr double kAsOtherType = 1.6;       // slower than physics, and than the other type
+constexpr double kMemoryAsOtherType = 1.3;  // where memory binds: the type has more bytes
+constexpr double kFitsRate = 1.3;           // tolerance on another type's rate
 constexpr std::size_t kLeastGroup = 3, kLeastComparable = 5;
 
 // Regimes are searched among kernels of similar time, kBin at a time.

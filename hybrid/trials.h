@@ -27,8 +27,7 @@ struct TrialRows {
 struct RowSource {
   std::span<const measured::SampleSet> sets;
   std::span<const hwdesc::Device> devices;
-  learned::ValidateBy trial_by =
-      learned::ValidateBy::kKernel;  // for sets with enough of these units
+  learned::ValidateBy trial_by = learned::ValidateBy::kKernel;  // for sets with enough of them
   int jobs = 1;
 };
 // The rows of single kernels with an analytical estimate.

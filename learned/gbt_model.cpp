@@ -39,10 +39,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kLanes = 16;  // rows that walk down a tree in parallel
-constexpr std::size_t kBlock = 64;  // rows that fit in the cache together with a tree
-constexpr std::size_t kFewRows =
-    4;  // up to this many rows walk one by one, as lanes would be empty
+constexpr std::size_t kLanes = 16;   // rows that walk down a tree in parallel
+constexpr std::size_t kBlock = 64;   // rows that fit in the cache together with a tree
+constexpr std::size_t kFewRows = 4;  // walk one by one: lanes would be empty
 constexpr std::uint32_t kDeepestLeaf = 64;
 constexpr std::size_t kMaxIndex = std::numeric_limits<std::uint16_t>::max();
 
@@ -174,8 +173,7 @@ struct GbtModel::Trees {
   std::vector<GbtNode> nodes;
   std::vector<float> values;  // by node: value of the leaf
   std::vector<GbtSlot> slots;
-  std::map<std::pair<std::uint32_t, bool>, std::size_t>
-      slot_of;  // by column and whether missing values go left
+  std::map<std::pair<std::uint32_t, bool>, std::size_t> slot_of;  // by column, missing goes left
 
   void read(const Json& document, std::size_t columns);
 

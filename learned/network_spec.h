@@ -40,10 +40,8 @@ struct NetworkSpec {
   Reduction reduction = Reduction::kColumnWise;
   bool pool_mean = true, pool_max = true, pool_sum = false;  // kColumnWise: any, at least one
   int reduction_layers = 1;                                  // layers of the Transformer encoder
-  int filter = 2,
-      wide_filter =
-          0;  // kConv1d: filter lengths in nodes; the wide one for half of the columns, 0: none
-  bool positions = false;  // add a positional encoding before the reduction
+  int filter = 2, wide_filter = 0;  // kConv1d, nodes; wide: half the columns, 0: none
+  bool positions = false;           // add a positional encoding before the reduction
   // Hidden layers between a kernel's embedding and its number: head_width wide, each next one half
   // as wide. 0 layers: none, or one of width `hidden` if the kernel has features.
   int head_layers = 0, head_width = 128;

@@ -2,8 +2,9 @@
 // cards and --help are all driven by this table.
 //
 //   const ParameterTable<GbtSpec>& table = gbt_parameters();
-//   table.set(spec, "depth", "8");                      // throws Error with the range or nearest
-//   name for (const auto& p : table.parameters()) p.get(spec);
+//   table.set(spec, "depth", "8");                      // throws Error if out of range
+//   for (const auto& p : table.parameters()) p.get(spec);
+//
 // Values are text, as in YAML. Thread-safe once built.
 #pragma once
 
@@ -28,8 +29,7 @@ struct ParameterRange {
 // Parsers that throw Error "got 'x', expected RANGE".
 [[nodiscard]] double parse_parameter(std::string_view text, const ParameterRange& range);
 [[nodiscard]] std::size_t parse_choice(std::string_view text, const ParameterRange& range);
-[[nodiscard]] std::string parameter_text(
-    double value);  // shortest text that parses to the same value
+[[nodiscard]] std::string parameter_text(double value);  // shortest that parses to the same value
 // Throws Error "unknown parameter 'dept'; did you mean 'depth'?".
 [[noreturn]] void unknown_parameter(std::string_view name,
                                     const std::vector<std::string_view>& known);

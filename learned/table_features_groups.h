@@ -49,8 +49,7 @@ struct KernelScan {
   MatrixSizes sizes;                  // of `matrix`
   double multiply_adds = 0;           // of all dots and convolutions
   double flops = 0, transcendentals = 0, bytes_read = 0, bytes_written = 0;  // NaN: unknown
-  ir::DType main_dtype =
-      ir::DType::kF32;  // dtype of the matrix op's operands, else of the largest array
+  ir::DType main_dtype = ir::DType::kF32;  // of the matrix op's operands, else the largest array
 
   void of(const ir::Kernel& scanned);
 };

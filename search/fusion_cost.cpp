@@ -47,8 +47,7 @@ FusionCost::FusionCost(const ir::FusionSpace& space, const hwdesc::Device& devic
 // From the unfused program: launches of each computation, and the time of unfusible kernels.
 void FusionCost::find_parts(double trip_count) {
   const ir::Program program = ir::make_program(laid_out_, {.default_trip_count = trip_count});
-  std::map<std::string_view, std::map<std::string_view, double>>
-      launches;  // by computation and instruction
+  std::map<std::string_view, std::map<std::string_view, double>> launches;  // by instruction
   for (const ir::ScheduledKernel& scheduled : program.kernels()) {
     launches[scheduled.computation][scheduled.kernel.name()] += scheduled.multiplicity;
   }

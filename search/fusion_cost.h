@@ -93,9 +93,8 @@ class FusionCost final : public FusionObjective {
   std::vector<Part> parts_;
   double fixed_ = 0;  // seconds of kernels that are never fused
   std::size_t fixed_kernels_ = 0;
-  std::unordered_map<PlanHash, Known, HashOf>
-      by_members_;  // by hash of computation, members and roots
-  std::unordered_map<PlanHash, double, HashOf> by_work_;  // ir/kernels/kernel_fingerprint.h
+  std::unordered_map<PlanHash, Known, HashOf> by_members_;  // and computation and roots
+  std::unordered_map<PlanHash, double, HashOf> by_work_;    // ir/kernels/kernel_fingerprint.h
 };
 
 }  // namespace tilecast::search

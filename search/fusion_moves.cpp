@@ -41,8 +41,7 @@ std::span<const std::uint32_t> FusionMoves::around(std::uint32_t decision,
 }
 
 void FusionMoves::step(FusionConfiguration& chosen, std::mt19937_64& random) const {
-  constexpr std::uint64_t kOf = 10, kFlips = 6,
-                          kSwaps = 2;  // out of ten steps; the rest set whole regions
+  constexpr std::uint64_t kOf = 10, kFlips = 6, kSwaps = 2;  // of ten steps; the rest: regions
   const auto decision = static_cast<std::uint32_t>(base::draw(random, chosen.size()));
   const std::uint64_t kind = base::draw(random, kOf);
   if (kind < kFlips) return flip(chosen, decision, random);

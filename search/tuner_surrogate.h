@@ -53,8 +53,7 @@ class Surrogate {
   void fit_process(std::span<const double> targets);  // targets of rows_
   void fit_trees(std::span<const std::size_t> rows, std::span<const double> targets,
                  std::uint64_t seed);
-  [[nodiscard]] std::vector<double> squares_to(
-      std::size_t candidate) const;  // squared distances to rows_
+  [[nodiscard]] std::vector<double> squares_to(std::size_t candidate) const;  // from rows_
   void predict_trees(std::span<const std::size_t> candidates, std::span<double> means,
                      std::span<double> variances) const;
   void predict_process(std::span<const std::size_t> candidates, std::span<double> means,

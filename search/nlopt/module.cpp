@@ -58,8 +58,7 @@ class MinimumSearch {
   const Trial& trial(const Point& asked) {
     const Point point = snapped(asked);
     if (const auto at = known_.find(point); at != known_.end()) {
-      constexpr std::size_t kMostRepeats =
-          20'000;  // consecutive repeated points after which it stops
+      constexpr std::size_t kMostRepeats = 20'000;  // consecutive repeated points to stop at
       if (++repeats_ > kMostRepeats) throw nlopt::forced_stop();
       return found_.trials[at->second];
     }
