@@ -2,6 +2,7 @@
 //
 //   std::vector<WorkSource> sources{tile_source(device),
 //                                  fusion_source(own_programs(), device, {})};
+//
 // Deterministic. Throws Error naming a file that cannot be read. Thread-safe.
 #pragma once
 

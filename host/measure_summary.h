@@ -2,6 +2,7 @@
 //
 //   SetSummary summary = summarise("my_machine");
 //   Repeatability again = repeatability("my_machine", "my_machine_again");
+//
 // Reads only the tables, no kernels. Throws Error if they are missing. Thread-safe.
 #pragma once
 

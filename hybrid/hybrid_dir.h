@@ -1,5 +1,6 @@
 // A hybrid on disk: a model folder (learned/model_dir.h) whose card says `hybrid`, of kind physics,
 // with these files:
+//
 //   correction.yaml  feature groups of the trees, rules of regimes (hybrid/shrinkage.h)
 //   member_N.ubj     the trees of the bag (hybrid/bag.h)
 //   known.csv        measured kernels (hybrid/known_kernels.h)

@@ -2,6 +2,7 @@
 //
 //   hybrids:                                      in an experiment, beside `learners:`
 //     - {name: hybrid, features: [prior], trial_by: kernel}
+//
 //   name       name of the column
 //   features   groups of the trees' columns (learned/feature_schema.h); default: prior,
 //              the analytical terms; if all devices are processors, every group without text

@@ -3,6 +3,7 @@
 //
 //   devices.name(0);   // "tpu_v3"
 //   devices[0].clock;  // throws Error if its description cannot be read
+//
 // Concurrent reads are safe.
 #pragma once
 

@@ -1,5 +1,6 @@
 // Finds measured rows that contradict the rest, so that nothing is fitted to them. The evidence is
 // always other rows, never a large error of physics on a class: corrections exist for that.
+//
 //   repeated     the same kernel, tile and time again: kept once
 //   disagreeing  equal kernels measured more than twice apart: those away from their median
 //   light        rows faster than the speed of light; if these are a fifth of a class and type,

@@ -1,6 +1,7 @@
 // A kernel as input of a graph network: opcodes, a row of features per op, and data-flow edges.
 //
 //   KernelGraph graph = make_graph(kernel, GraphEncoding::kTilecast);
+//
 // Encodings, each with a schema that documents its columns:
 //   kTilecast   shape, layout, dimensions, window, padding, slices, contraction, is_output per op,
 //               lists as a fixed sub-vector, sum and product (Kaufman et al., MLSys 2021, 3.1)

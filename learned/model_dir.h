@@ -1,4 +1,5 @@
 // A trained model on disk: a folder of plain files.
+//
 //   model.yaml      the card: kind, training data, metrics (below)
 //   trees.ubj       XGBoost's UBJSON, for trees
 //   weights.bin     learned/graph_network.h, for networks, with scaler_*.csv

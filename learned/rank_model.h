@@ -3,6 +3,7 @@
 //   const analytical::AnalyticalModel physics;
 //   RankModel ranks(load_model("models/tiles_rank"), physics);
 //   ranks.scores(kernel, tiles, device);
+//
 // Kernels of op classes that were not in the training set get no scores.
 #pragma once
 

@@ -2,6 +2,7 @@
 // (search/command_hardware.h), a measurement set (search/set_hardware.h), or a caller's own.
 //
 //   std::vector<HardwareTime> times = hardware.time(jobs);
+//
 // Programs are measured one at a time; a batch only allows preparing them together.
 #pragma once
 

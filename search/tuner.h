@@ -6,6 +6,7 @@
 // A candidate is a tile with optional parameters (make_space) and, where available, its analytical
 // time. `measure` takes candidates and returns their times; a failed candidate returns none, counts
 // as a trial, and is not measured again. The strategy chooses each batch:
+//
 //   first batch  hybrid: the best by physics, then the farthest from the chosen ones among the best
 //                kFirstShare (at least a batch). xgboost: random. At least kFirstTrials.
 //   later        the greatest expected improvement on the best measured (Jones, Schonlau and Welch,
@@ -13,6 +14,7 @@
 //                (search/tuner_surrogate.h). Within a batch, candidates similar to those already
 //                chosen are discounted. hybrid: only the best kFirstShare ^ trust by physics; with
 //                no trust in physics these are all candidates.
+//
 // Ties are broken in a random order drawn from the seed. Deterministic.
 #pragma once
 

@@ -1,6 +1,7 @@
 // Combines several kernel graphs into one disjoint graph of tensors.
 //
 //   Batch batch = make_batch(inputs, widths);
+//
 // Deterministic. Thread-safe.
 #pragma once
 

@@ -92,6 +92,7 @@ class Hop {
 [[nodiscard]] torch::Tensor l2_normalised(const torch::Tensor& rows);
 
 // Node embeddings -> one embedding per kernel (Kaufman et al., MLSys 2021, section 3.2).
+//
 //   per_node     one scalar per node, summed: width 1 (with several tasks, one per task)
 //   column_wise  the chosen ones of mean, maximum and sum over nodes, concatenated in this order
 //   lstm         the final state over the nodes in topological order
