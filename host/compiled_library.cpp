@@ -164,7 +164,7 @@ void CompiledLibrary::remove() noexcept {
 Compiler::Compiler(std::string_view optimise) {
   const char* set = std::getenv("CC");
   const Words compiler = split_words(set != nullptr && *set != '\0' ? set : "cc");
-  if (compiler.empty()) throw Error("CC: names no compiler; got only blanks, expected a command");
+  if (compiler.empty()) throw Error("CC: got only blanks, expected a compiler command");
   const std::string version = version_of(compiler);
   std::string output;
   for (const char* native : kNativeFlags) {

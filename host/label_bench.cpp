@@ -91,7 +91,7 @@ class LabelTools {
   LabelTools() : mca_(kCpu) {
     const char* set = std::getenv("CC");
     const std::vector<std::string> compiler = words_of(set != nullptr && *set != '\0' ? set : "cc");
-    if (compiler.empty()) throw Error("CC: names no compiler; got only blanks, expected a command");
+    if (compiler.empty()) throw Error("CC: got only blanks, expected a compiler command");
     command_ = compiler;
     for (const std::string& flag : words_of(kLabelFlags)) command_.push_back(flag);
     for (const std::string& flag : words_of(kFileFlags)) command_.push_back(flag);

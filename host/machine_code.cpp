@@ -107,7 +107,7 @@ template <class Record>
 Record record_at(const std::string& bytes, std::uint64_t offset, const std::string& file) {
   Record record;
   if (offset > bytes.size() || bytes.size() - offset < sizeof(Record)) {
-    throw Error(fmt::format("{}: is no whole ELF object", file));
+    throw Error(fmt::format("{}: is not a complete ELF object", file));
   }
   std::memcpy(&record, bytes.data() + offset, sizeof(Record));
   return record;
@@ -189,7 +189,7 @@ std::map<std::string, std::int64_t> function_sizes(const std::string& object_fil
   const std::string bytes = contents_of(object_file);
   const auto header = record_at<Elf64_Ehdr>(bytes, 0, object_file);
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_machine != EM_X86_64) {
-    throw Error(fmt::format("{}: is no ELF object of x86-64", object_file));
+    throw Error(fmt::format("{}: is not an x86-64 ELF object", object_file));
   }
   const auto section = [&](std::uint64_t i) {
     return record_at<Elf64_Shdr>(bytes, header.e_shoff + i * sizeof(Elf64_Shdr), object_file);

@@ -42,7 +42,7 @@ struct ProbedRate {
 
 struct Probed {
   std::string model, compiler, date;  // date: 2026-11-22, UTC
-  int cores = 1;                      // of the NUMA node that the process may use
+  int cores = 1;                      // of its NUMA node, usable by the process
   int threads_per_core = 1, numa_nodes = 1;
   int vector_bytes = 16;  // widest vectors of the compiler for this machine
   Hertz clock;            // measured: a chain of dependent additions, one per cycle

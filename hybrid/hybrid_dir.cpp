@@ -138,7 +138,7 @@ std::size_t read_correction(const std::string& text, const std::string& file, Hy
   }
   for (const hwdesc::ConfigNode& entry : hwdesc::list(hwdesc::required(root, "features"))) {
     const auto group = learned::parse_feature_group(hwdesc::text_of(entry));
-    if (!group) hwdesc::fail_at(entry, "no group of features is called that");
+    if (!group) hwdesc::fail_at(entry, "there is no group of features with this name");
     selection.groups.push_back(*group);
   }
   const std::string ours = learned::TableFeatures(selection).schema().hash();

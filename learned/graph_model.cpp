@@ -186,7 +186,7 @@ void save_graph_model(const GraphModel& model, const std::string& directory, boo
   if (fs::exists(folder) && !(force && is_graph_model(directory))) {
     throw Error(directory + (is_graph_model(directory)
                                  ? ": a model is there already; force replaces it"
-                                 : ": exists and is no model of graphs"));
+                                 : ": exists and is not a model of graphs"));
   }
   fs::create_directories(folder);
   const std::pair<const char*, std::string> files[] = {

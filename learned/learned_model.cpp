@@ -41,8 +41,8 @@ void take_time(Estimate& estimate, double log_seconds, const KernelQuery& query,
                const ModelCard& card) {
   const Seconds predicted{std::exp(log_seconds)};
   if (!std::isfinite(predicted.value)) {
-    throw Error(fmt::format("model {}: kernel {}: predicts exp({}) s, which is no time", card.name,
-                            query.kernel.name(), log_seconds));
+    throw Error(fmt::format("model {}: kernel {}: predicts exp({}) s, which is not a finite time",
+                            card.name, query.kernel.name(), log_seconds));
   }
   estimate.time = std::max(predicted, estimate.speed_of_light);
   estimate.next_time = std::min(estimate.next_time, estimate.time);

@@ -133,7 +133,7 @@ Vocabulary Vocabulary::from_csv(const std::string& text, const std::string& file
     fail(number + 1, fmt::format("expected '{}' as the first token", kUnknownText));
   }
   read.number_tokens();
-  if (read.ids_.size() != read.tokens_.size()) fail(number + 1, "a token stands there twice");
+  if (read.ids_.size() != read.tokens_.size()) fail(number + 1, "a token occurs twice");
   return read;
 }
 

@@ -54,7 +54,7 @@ class Search {
       : space_(space), measure_(measure), options_(options), taken_(space.size()) {
     for (const TuneTrial& trial : options.known) {
       if (trial.candidate >= space.size() || taken_[trial.candidate]) {
-        throw Error("tune: got a known trial of no candidate, or two of one");
+        throw Error("tune: got a known trial of an unknown candidate, or two trials of one");
       }
       add(trial);
     }
