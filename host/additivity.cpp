@@ -34,7 +34,7 @@ std::variant<Built, std::string> build(const ProgramVariant& variant, const hwde
   return Built{std::move(program), std::move(*compiled.front().library)};
 }
 
-// The program, its parts, the program again.
+// Jobs: the program, its parts, the program again.
 std::vector<RunJob> jobs_of(const CProgram& program) {
   std::vector<RunJob> jobs{whole_job(program)};
   for (const PartKernel& part : program.parts) jobs.push_back(part_job(part));
@@ -42,10 +42,10 @@ std::vector<RunJob> jobs_of(const CProgram& program) {
   return jobs;
 }
 
-// What one program and its kernels take in one state.
+// Times of one program and its kernels in one cache state.
 struct TimedParts {
   Timing whole;
-  std::vector<Seconds> parts;  // minimum
+  std::vector<Seconds> parts;  // minima
 };
 
 class Measurement {
@@ -89,7 +89,7 @@ class Measurement {
   ProgramTimes& row_;
 };
 
-// Below main memory: what keeps arrays between kernels.
+// The last cache before main memory, which keeps arrays between kernels.
 Bytes last_level_cache(const hwdesc::Device& device) {
   return device.memory.at(1).capacity;
 }
@@ -202,7 +202,7 @@ void write_program_set(const std::string& directory, const ProgramSet& set) {
                                       [&](const auto& v) { return v.name == row.program; });
     TC_CHECK(variant != set.programs.end(), "rows are of the programs given");
     ir::Module scheduled = variant->program;
-    scheduled.is_scheduled = true;  // a reader is not to fuse it again
+    scheduled.is_scheduled = true;  // so that a reader does not fuse it again
     const std::string file = fmt::format("programs/{}.hlo", row.program);
     writer.add_file(file, ir::print_hlo(scheduled));
     writer.add({file, nanoseconds_text(row.cold.whole.minimum),

@@ -1,14 +1,15 @@
-// Is a program as long as its kernels together? Whole programs timed beside their parts.
+// Compares a program's measured time with the sum of its kernels' times.
 //
 //   measure_additivity(whole_programs(program, device), device, this_machine(), {},
 //                      [&](const ProgramTimes& row) { rows.push_back(row); return true; });
 //   summarise(rows, CacheState::kCold, Sum::kPlaced)->median;
 //
-// A program and its kernels run from the same library, cold (a call's inputs come from main memory)
-// and warm (the same arrays every time). Kernels timed alone are all cold or all warm; in a program
-// each finds what those before it left in the caches. So there are two sums: of times alone in the
-// program's own state, and "placed": each kernel between its warm and its cold time by the share of
-// its bytes that the last-level cache no longer holds (c_program_reuse.h). Not thread-safe (forks).
+// A program and its kernels run from the same library, cold (inputs come from main memory) and warm
+// (the same arrays at every call). A kernel timed alone is either cold or warm; inside a program it
+// finds part of its data in the caches. So two sums are reported: "alone" adds times in the
+// program's own state; "placed" interpolates each kernel between its warm and its cold time by the
+// share of its bytes that the last-level cache no longer holds (c_program_reuse.h). Not thread-safe
+// (forks).
 #pragma once
 
 #include <functional>
@@ -24,17 +25,17 @@
 namespace tilecast::host {
 
 struct StateTimes {
-  Timing whole;   // of the program
-  Seconds alone;  // sum over calls: minimum of the kernel alone in this state
-  Seconds placed;
+  Timing whole;    // the program in one run
+  Seconds alone;   // sum over calls of the kernel's minimum in this state
+  Seconds placed;  // sum over calls of times interpolated between warm and cold
 };
 
 struct ProgramTimes {
   std::string program;                    // "mlp_train.c17"
-  std::size_t kernels = 0, distinct = 0;  // calls, and functions among them
+  std::size_t kernels = 0, distinct = 0;  // calls; different functions among them
   StateTimes cold, warm;
-  std::size_t unstable = 0;  // timings that never agreed; their best attempt counts
-  std::string skipped;       // why there are no times: "unsupported: sort is not generated"
+  std::size_t unstable = 0;  // timings that never agreed; the best attempt is used
+  std::string skipped;       // reason if not timed: "unsupported: sort is not generated"
 
   [[nodiscard]] const StateTimes& in(CacheState state) const {
     return state == CacheState::kCold ? cold : warm;
@@ -42,15 +43,15 @@ struct ProgramTimes {
 };
 
 enum class Sum { kAlone, kPlaced };
-// Sum / whole program - 1; of rows that have times.
+// Sum / whole program - 1, for a row that has times.
 [[nodiscard]] double error(const ProgramTimes& row, CacheState state, Sum sum);
 
-// One row per program, in their order; `done` returning false stops. `timing.state` is not used.
+// Calls `done` with one row per program, in order, until it returns false. Ignores `timing.state`.
 void measure_additivity(std::span<const ProgramVariant> programs, const hwdesc::Device& device,
                         const Bench& bench, const TimingOptions& timing,
                         const std::function<bool(const ProgramTimes&)>& done);
 
-// "mlp_train" of "mlp_train.c17": what was cut.
+// The program a variant was cut from: "mlp_train" for "mlp_train.c17".
 [[nodiscard]] std::string family_of(const std::string& variant);
 
 // Over rows that have times.
@@ -62,18 +63,18 @@ struct AdditivitySummary {
 [[nodiscard]] std::optional<AdditivitySummary> summarise(std::span<const ProgramTimes> rows,
                                                          CacheState state, Sum sum);
 
-// additivity.csv: every row, skipped ones with their reason.
+// Text of additivity.csv: every row; skipped rows carry their reason.
 [[nodiscard]] std::string additivity_csv(std::span<const ProgramTimes> rows);
 
-// The timed programs, cold, as a measurement set: programs/<name>.hlo, x_sum_ns, x_placed_ns and
-// x_kernels beside the time, and additivity.csv.
+// The timed programs as a measurement set of cold times: programs/<name>.hlo, columns x_sum_ns,
+// x_placed_ns and x_kernels, and additivity.csv.
 struct ProgramSet {
   measured::Manifest manifest;
-  std::string device_yaml;                   // written as device.yaml, unless empty
-  std::span<const ProgramVariant> programs;  // those measured
+  std::string device_yaml;                   // written to device.yaml unless empty
+  std::span<const ProgramVariant> programs;  // the measured ones
   std::span<const ProgramTimes> rows;
 };
-// Throws Error where `directory` is taken.
+// Throws Error if `directory` exists and is not empty.
 void write_program_set(const std::string& directory, const ProgramSet& set);
 
 }  // namespace tilecast::host

@@ -41,8 +41,8 @@ std::optional<VectorRegister> vector_register(std::string_view name) {
 }
 
 struct Operand {
-  std::uint32_t registers = 0;  // vector registers it names
-  int bytes = 0;                // of the vector register that it is; 0: it is none
+  std::uint32_t registers = 0;  // vector registers in its text
+  int bytes = 0;                // width, if it is a vector register; else 0
   bool memory = false;
 };
 
@@ -58,7 +58,7 @@ Operand operand_of(std::string_view text) {
   return operand;
 }
 
-// Split at commas outside of parentheses.
+// Splits at commas outside of parentheses.
 std::vector<std::string_view> operands_of(std::string_view text) {
   std::vector<std::string_view> operands;
   int depth = 0;
@@ -79,7 +79,7 @@ bool starts_with_one_of(std::string_view text, const std::array<std::string_view
   return std::ranges::any_of(list, [&](std::string_view each) { return text.starts_with(each); });
 }
 
-// Of vector mnemonics without their v: what moves values and computes nothing.
+// Whether a vector mnemonic, without its v, only moves values.
 bool moves(std::string_view stem) {
   constexpr std::array<std::string_view, 18> kMoves{
       "mov",   "lddqu",  "broadcast", "pbroadcast", "shuf",    "pshuf",
@@ -89,13 +89,13 @@ bool moves(std::string_view stem) {
          stem.starts_with("zero");
 }
 
-// Sets flags: its last operand is a source.
+// Whether it only sets flags, so that its last operand is a source.
 bool compares(std::string_view stem) {
   constexpr std::array<std::string_view, 4> kCompares{"ucomis", "comis", "ptest", "testp"};
   return starts_with_one_of(stem, kCompares);
 }
 
-// Reads what it overwrites.
+// Whether it reads its destination.
 bool accumulates(std::string_view stem, bool three_operands) {
   constexpr std::array<std::string_view, 7> kInto{"fmadd",  "fmsub",   "fnmadd", "fnmsub",
                                                   "pdpbus", "pgather", "gather"};
@@ -104,7 +104,7 @@ bool accumulates(std::string_view stem, bool three_operands) {
   return !three_operands && !starts_with_one_of(stem, kFresh);
 }
 
-// Equal sources, whose value does not matter: zeros, or all ones.
+// Whether it sets zeros or all ones by equal sources, which it does not depend on.
 bool is_idiom(std::string_view stem, const std::vector<Operand>& operands) {
   constexpr std::array<std::string_view, 4> kIdioms{"xorp", "pxor", "psub", "pcmpeq"};
   return starts_with_one_of(stem, kIdioms) && operands.size() >= 2 && operands[0].registers != 0 &&
@@ -152,7 +152,7 @@ void read_memory(std::string_view mnemonic, const std::vector<Operand>& operands
     const bool is_last = i + 1 == operands.size();
     if (!is_last || only_reads || operands.size() == 1) read.loads = true;
     if (is_last && !only_reads) read.stores = true;
-    // add $1, (mem) and its kind
+    // read-modify-write, such as add $1, (mem)
     if (is_last && read.stores && read.names == 0 && !mnemonic.starts_with("mov"))
       read.loads = true;
   }

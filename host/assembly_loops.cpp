@@ -23,7 +23,7 @@ std::vector<AsmBlock> blocks_of(const AsmFunction& function) {
   }
   firsts.erase(firsts.lower_bound(function.code.size()), firsts.end());
   std::vector<AsmBlock> blocks;
-  std::map<std::size_t, std::size_t> starting;  // instruction -> block
+  std::map<std::size_t, std::size_t> starting;  // first instruction -> block
   for (const std::size_t first : firsts) {
     if (!blocks.empty()) blocks.back().end = first;
     starting[first] = blocks.size();
@@ -50,7 +50,7 @@ std::vector<std::vector<std::size_t>> previous_of(const std::vector<AsmBlock>& b
   return previous;
 }
 
-// Blocks that can be reached, in reverse postorder.
+// Reachable blocks in reverse postorder.
 std::vector<std::size_t> reverse_postorder(const std::vector<AsmBlock>& blocks) {
   std::vector<std::size_t> order, edge(blocks.size(), 0), path{0};
   std::vector<bool> seen(blocks.size(), false);
@@ -147,9 +147,9 @@ std::vector<AsmLoop> loops_of(const std::vector<AsmBlock>& blocks) {
   return loops;
 }
 
-// What is live before an instruction, from what is after it.
+// Registers that are live before an instruction, given those live after it.
 std::uint32_t before(const AsmInstruction& instruction, std::uint32_t live) {
-  // A call whose number (in register 0) is used was given one there.
+  // If the result of a call (register 0) is used, it was passed there.
   constexpr std::uint32_t kNumber = 1;
   if (instruction.flow == Flow::kCall) return live & kNumber;
   return (live & ~instruction.writes) | instruction.reads;
@@ -188,7 +188,7 @@ int most_live(const AsmFunction& function, const AsmGraph& graph,
   for (const std::size_t b : blocks) {
     std::uint32_t live = out_of(b);
     for (std::size_t i = graph.blocks[b].end; i-- > graph.blocks[b].first;) {
-      // A result nobody reads needs a register, too.
+      // An unused result needs a register, too.
       most = std::max(most, std::popcount(live | function.code[i].writes));
       live = before(function.code[i], live);
     }

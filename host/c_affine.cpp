@@ -123,7 +123,7 @@ Range Symbols::range(const Affine& expression) const {
       if (at(other).loop != symbol.loop) continue;
       (at(other).kind == Kind::kTile ? of_tile : of_piece) += coefficient;
     }
-    if (symbol.kind == Kind::kPiece && of_tile != 0) continue;  // counted with its tile
+    if (symbol.kind == Kind::kPiece && of_tile != 0) continue;  // evaluated together with its tile
     // A linear function over (0, step) ... (trips - 2, step), (trips - 1, rest): extremes at ends.
     const TileLoop& tile = symbol.tile;
     const std::int64_t last = tile.trips() - 1;

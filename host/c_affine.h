@@ -1,12 +1,11 @@
-// Index arithmetic of generated C: sums of symbols with whole coefficients, and what they range
-// over.
+// Index arithmetic for generated C: sums of symbols with integer coefficients, and their ranges.
 //
 //   Symbols symbols;
 //   SymbolId t = symbols.tile(0, {.size = 100, .step = 32});    // "t0": 0 .. 3
 //   Affine start = Affine::of(t) * 32;                          // "32*t0"
 //   symbols.range(start);                                       // 0 .. 96
 //
-// Value types. A Symbols belongs to one function being generated; not thread-safe.
+// Affine and Range are values. A Symbols object belongs to one generated function; not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +22,7 @@ namespace tilecast::host {
 
 using SymbolId = int;
 
-// A dimension number or loop as an index.
+// Converts a dimension or loop number to a container index.
 constexpr std::size_t at(std::int64_t d) {
   return static_cast<std::size_t>(d);
 }
@@ -39,7 +38,7 @@ struct Range {  // both ends included
 
 struct Affine {
   std::int64_t constant = 0;
-  boost::container::small_vector<std::pair<SymbolId, std::int64_t>, 4> terms;  // by symbol
+  boost::container::small_vector<std::pair<SymbolId, std::int64_t>, 4> terms;  // sorted by symbol
 
   Affine() = default;
   explicit Affine(std::int64_t value) : constant(value) {}
@@ -48,11 +47,11 @@ struct Affine {
   [[nodiscard]] bool is_constant() const { return terms.empty(); }
   [[nodiscard]] bool is(std::int64_t value) const { return terms.empty() && constant == value; }
   [[nodiscard]] std::int64_t coefficient(SymbolId symbol) const;
-  // This without the symbol's term.
+  // A copy without the symbol's term.
   [[nodiscard]] Affine without(SymbolId symbol) const;
-  // A factor of the constant and of all coefficients?
+  // Whether `divisor` divides the constant and all coefficients.
   [[nodiscard]] bool divisible_by(std::int64_t divisor) const;
-  [[nodiscard]] Affine divided_by(std::int64_t divisor) const;  // divisible_by()
+  [[nodiscard]] Affine divided_by(std::int64_t divisor) const;  // requires divisible_by()
 
   friend Affine operator+(const Affine& a, const Affine& b);
   friend Affine operator-(const Affine& a, const Affine& b);
@@ -62,25 +61,26 @@ struct Affine {
   friend bool operator==(const Affine&, const Affine&) = default;
 };
 
-struct TileLoop {  // `size` elements in steps of `step`, the last piece may be smaller
+struct TileLoop {  // `size` elements in steps of `step`; the last step may be smaller
   std::int64_t size = 1, step = 1;
   [[nodiscard]] std::int64_t trips() const { return (size + step - 1) / step; }
   [[nodiscard]] bool ragged() const { return size % step != 0; }
 };
 
-// Names that expressions use. Tile symbols count tiles of a loop; piece symbols are the elements of
-// the current tile; locals run inside a tile; values are computed once per tile or element.
+// Symbol table of a function. Tile symbols count the tiles of a loop; piece symbols are the number
+// of elements in the current tile; locals index inside a tile; values are computed once per tile or
+// element.
 class Symbols {
  public:
   SymbolId tile(int loop, const TileLoop& tile);
-  SymbolId piece(int loop);  // of a loop that tile() made and that is ragged
+  SymbolId piece(int loop);  // requires a ragged loop added by tile()
   SymbolId local(std::int64_t largest_size);
-  // `loops`: bit i, it follows tile loop i.
+  // `loops`: bit i is set if the value changes with tile loop i.
   SymbolId value(Range range, std::uint32_t loops);
 
   [[nodiscard]] const std::string& name(SymbolId symbol) const { return at(symbol).name; }
   [[nodiscard]] bool is_local(SymbolId symbol) const { return at(symbol).kind == Kind::kLocal; }
-  // Over all tiles; a tile and its piece are taken together.
+  // The range over all tiles. A tile symbol and its piece symbol are evaluated together.
   [[nodiscard]] Range range(const Affine& expression) const;
   [[nodiscard]] std::uint32_t loops(const Affine& expression) const;
   [[nodiscard]] std::string text(const Affine& expression) const;

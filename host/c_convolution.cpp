@@ -1,7 +1,7 @@
 // Convolutions: the input packed in padded and dilated coordinates to x[group][batch][spatial
 // ...][c], the weights to w[group][window ...][c][f], the result to [batch][spatial ...][f]; one
-// matrix product per window position (positions along the last window dimension join the depth
-// where they lie next to each other).
+// matrix product per window position (positions along the last window dimension are merged into the
+// depth if they are contiguous).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,9 +21,9 @@ struct Convolution {
   const Op* op = nullptr;
   const ConvAttrs* attrs = nullptr;
   std::vector<const PassLoop*> split;
-  std::vector<BoxDim> window;    // positions, by spatial dimension
+  std::vector<BoxDim> window;    // window positions, by spatial dimension
   BoxDim group, depth, columns;  // depth, columns: within a group
-  BoxDim features;               // of the result: the box's, or all of its groups'
+  BoxDim features;               // features of the result: those of the box, or all of its groups
   std::int64_t groups = 1, group_depth = 1, group_columns = 1, group_batch = 0;
   bool channelwise = false;  // one input and one output channel per group
   bool skinny = false;       // vectors run along the depth
@@ -56,7 +56,7 @@ void cut_window(Pass& pass, OpId id, Convolution& conv) {
   conv.depth = piece_or_whole(pass, conv, loop, conv.group_depth);
 }
 
-// Which groups the columns of the box belong to.
+// Finds the groups that the columns of the box belong to.
 void cut_groups(Pass& pass, const Box& box, Convolution& conv) {
   const BoxDim& features = box[at(conv.attrs->dims.output_feature)];
   conv.group = whole(1);
@@ -74,7 +74,7 @@ void cut_groups(Pass& pass, const Box& box, Convolution& conv) {
   } else if (each % features.largest == 0 && features.start.divisible_by(features.largest)) {
     conv.group = {pass.divided(features.start, each), Affine(1), 1};
     conv.columns.start = features.start - conv.group.start * each;
-  } else {  // whole groups, some of whose features the tile does not need
+  } else {  // whole groups, including features that the tile does not need
     const std::int64_t count = std::min((features.largest + each - 2) / each + 1, conv.groups);
     const Affine first = pass.divided(features.start, each);
     const Affine start = pass.definition(
@@ -119,7 +119,7 @@ PackSpec input_spec(Pass& pass, const Box& box, const Convolution& conv, const s
       .type = type, .pieces = {std::move(piece)}, .fill = "0", .fill_type = conv.op->shape.dtype};
 }
 
-// Window positions of a reversed dimension count from its end.
+// Window positions of a reversed dimension are counted from its end.
 PackSpec weight_spec(Pass& pass, const Convolution& conv, const std::string& type,
                      std::int64_t multiple) {
   const ConvAttrs& attrs = *conv.attrs;
@@ -148,7 +148,7 @@ PackSpec weight_spec(Pass& pass, const Convolution& conv, const std::string& typ
   return {.type = type, .pieces = {std::move(piece)}, .fill = {}, .minor_multiple = multiple};
 }
 
-// Widens the box to whole feature groups where it must.
+// Widens the box to whole feature groups if necessary.
 Convolution convolution_of(Pass& pass, OpId id, Box& box) {
   Convolution conv;
   conv.op = &pass.op(id);
@@ -191,7 +191,7 @@ void lay_out(const Box& box, const ConvAttrs& attrs, std::int64_t lanes, Stage& 
   stage.elements *= box[at(attrs.dims.output_batch)].largest;
 }
 
-struct Strides {  // of the packed operands
+struct Strides {  // strides of the packed operands
   std::int64_t x_group = 0, x_batch = 0, w_group = 0, w_depth = 0, w_columns = 0;
   Dims x_spatial, w_window;
 };

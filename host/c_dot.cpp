@@ -1,5 +1,5 @@
-// Dots: operands packed to lhs[batch][m][k], rhs[batch][k][n] and a result[batch][m][n], or with
-// the roles of m and n exchanged, or with k innermost in both where m and n are skinny.
+// Dots: operands are packed to lhs[batch][m][k] and rhs[batch][k][n] with result[batch][m][n], or
+// with m and n exchanged, or with k innermost in both if m and n are skinny.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using ir::Dims;
 using ir::Op;
 using ir::OpId;
 
-// One operand: which of its dimensions play which part, and the box of each.
+// One operand: the roles of its dimensions, and its box.
 struct DotOperand {
   OpId op;
   Dims batch, free, contracted;  // dimensions of the operand
@@ -50,7 +50,7 @@ DotOperand side_of(Pass& pass, const Op& op, std::size_t operand, const Box& box
   return side;
 }
 
-// The contracted dimensions: whole, or the piece of a cut loop.
+// Sets the contracted dimensions: whole, or the piece of a cut loop.
 std::vector<const PassLoop*> cut_contraction(Pass& pass, const Op& op, OpId id, DotOperand& lhs,
                                              DotOperand& rhs) {
   std::vector<const PassLoop*> split;
@@ -73,7 +73,7 @@ std::vector<const PassLoop*> cut_contraction(Pass& pass, const Op& op, OpId id, 
   return split;
 }
 
-// The innermost column dimension is the one that vectors run along: not one of a single element.
+// Vectors run along the innermost column dimension, so dimensions of size 1 are moved outwards.
 void put_single_first(DotOperand& columns) {
   Dims free, result;
   for (const bool single : {true, false}) {
@@ -101,7 +101,7 @@ PackSpec pack_spec(const DotOperand& side, const std::string& type,
   return spec;
 }
 
-// Stride of each operand dimension in its packed form.
+// Strides of the packed operand by operand dimension.
 Dims strides_of(const PackSpec& spec, const Packed& packed, std::size_t rank) {
   Dims strides(rank, 0);
   for (std::size_t i = 0; i < packed.strides.size(); ++i) {
@@ -119,18 +119,18 @@ bool minor_is_contracted(Pass& pass, const DotOperand& side) {
   return false;
 }
 
-// Both operands, and how they are packed.
+// Both operands and their packing.
 struct Operands {
   DotOperand rows, columns;            // of the matrix product: lhs and rhs, or exchanged
   std::vector<const PassLoop*> split;  // contracted loops that the tile cuts
   bool skinny = false;                 // vectors run along k
-  std::int64_t lanes = 1;              // to which rows of the result are padded
+  std::int64_t lanes = 1;              // rows of the result are padded to multiples of this
   Packed a, b;
   Dims a_strides, b_strides;  // by dimension of the operand
 };
 
-// Vectors run along the wider side; along k where both are skinny, or where the operand lies so
-// that anything else would transpose it.
+// Vectors run along the wider side; along k if both are skinny, or if any other choice would
+// transpose the operand.
 Operands operands_of(Pass& pass, OpId id, const Box& box, const std::string& type) {
   const Op& op = pass.op(id);
   Operands made{.rows = side_of(pass, op, 0, box), .columns = side_of(pass, op, 1, box)};
@@ -177,7 +177,7 @@ void lay_out(const Box& box, const Operands& from, Stage& stage) {
   for (std::size_t i = from.rows.batch.size(); i-- > 0;) extend(static_cast<std::int64_t>(i), 1);
 }
 
-// The innermost dimension; the others become loops around.
+// Takes the innermost dimension; the others become outer loops.
 ProductDim take_inner(std::vector<ProductDim> dims, std::vector<ProductDim>& outer) {
   dims = joined(std::move(dims));
   if (dims.empty()) return {Affine(1), 1, 0, 0, 0};

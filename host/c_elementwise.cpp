@@ -16,8 +16,9 @@ using ir::Op;
 using ir::Opcode;
 using Text = std::optional<std::string>;
 
-// An op as C of its operands {a} and {b}: {v} is the value type, {s} its suffix (c_types.h), {w} an
-// unsigned integer type at least as wide, {n} the bits of an element, {m} the end of a libm name.
+// C pattern of an op with operands {a} and {b}. {v} is the value type, {s} its suffix (c_types.h),
+// {w} an unsigned integer type at least as wide, {n} the bits of an element, {m} the suffix of a
+// libm name.
 struct OpPattern {
   Opcode opcode;
   std::string_view text;
@@ -63,7 +64,7 @@ constexpr OpPattern kFloatPatterns[] = {
     {Opcode::kAtan2, "atan2{m}({a},{b})"},
 };
 
-// Integers wrap: they are computed without sign and at least 32 bits wide.
+// Integers wrap: they are computed in unsigned types of at least 32 bits.
 constexpr OpPattern kIntegerPatterns[] = {
     {Opcode::kNegate, "({v})(({w})0-({w}){a})"},
     {Opcode::kNot, "({v})~{a}"},
@@ -88,7 +89,7 @@ constexpr OpPattern kIntegerPatterns[] = {
 };
 
 constexpr OpPattern kPredPatterns[] = {
-    // where they differ from integers
+    // only those that differ from integers
     {Opcode::kNot, "!{a}"},
     {Opcode::kAdd, "({a}|{b})"},
     {Opcode::kMultiply, "({a}&{b})"},
@@ -102,7 +103,7 @@ const OpPattern* pattern_of(std::span<const OpPattern> patterns, Opcode opcode, 
   return nullptr;
 }
 
-// `b`: null for an op of one operand.
+// `b`: nullptr for an op with one operand.
 Text op_text(Opcode opcode, DType dtype, const std::string& a, const std::string* b) {
   const OpPattern* pattern =
       ir::is_floating(dtype) ? pattern_of(kFloatPatterns, opcode, b != nullptr) : nullptr;

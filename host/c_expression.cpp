@@ -17,7 +17,7 @@ using ir::Op;
 using ir::Opcode;
 using ir::OpId;
 
-constexpr std::size_t kMaxNest = 160;  // values in a nest, before further operands get buffers
+constexpr std::size_t kMaxNest = 160;  // values in a nest before operands get buffers
 
 std::string value_type_of(const Op& op) {
   return std::string(value_type(op.shape.dtype));
@@ -71,14 +71,14 @@ std::string Expression::source_element(OpId id, const Index& index) {
   return element(id, source.name, address);
 }
 
-// The value of what lies at `address` of a buffer or array, of the type of op `id`.
+// The value, of op `id`'s type, stored at `address` of a buffer or array.
 std::string Expression::element(OpId id, const std::string& array, const Affine& address) {
   const Op& op = pass_.op(id);
   return nest_.value(value_type_of(op),
                      loaded(op.shape.dtype, fmt::format("{}[{}]", array, nest_.at(address))));
 }
 
-// What the loops touch of an op.
+// The box of an op that the loops touch.
 Box Expression::box_of(OpId id, const Index& index) {
   const Dims& dims = pass_.op(id).shape.dims;
   Box box;
@@ -126,7 +126,7 @@ std::string Expression::iota(const Op& op, const Index& index) {
                      converted(DType::kS64, op.shape.dtype, "(" + nest_.at(index[dim]) + ")"));
 }
 
-// Operand dimensions from the linear position in their group; nothing where that takes a division.
+// Operand dimensions from the linear position in their group; nullopt if that takes a division.
 namespace {
 
 std::optional<Index> split_exactly(const Symbols& symbols, Affine position,
@@ -181,8 +181,8 @@ std::string Expression::reinterpret(const Op& op, const Index& index, const View
   return flat(op.operands[0], std::move(made), flats, view.order);
 }
 
-// Groups of dimensions that a reshape splits at positions known only by division: read through a
-// buffer (or source) in which they lie one after the other, at the linear position.
+// Groups of dimensions whose index would need a division are read at their linear position from a
+// buffer (or source) in which they are contiguous.
 std::string Expression::flat(OpId operand, Index index, const std::vector<Flat>& flats,
                              BoxOrder order) {
   const Dims& dims = pass_.op(operand).shape.dims;
@@ -219,7 +219,7 @@ std::string Expression::flat(OpId operand, Index index, const std::vector<Flat>&
   return element(operand, stage.buffer, address);
 }
 
-// The box of a group: of its first real dimension what the positions touch, the others whole.
+// The box of a group: the touched range of its first dimension larger than 1, the others whole.
 void Expression::outermost_range(const Flat& group, const Dims& dims, Box& box) {
   std::int64_t inner = 1;
   for (const std::int64_t d : group.dims) {
@@ -261,7 +261,7 @@ std::string Expression::flat_source(OpId operand, const Index& index,
   return element(operand, source.name, address);
 }
 
-// By division, element by element.
+// Computes the indices by division for each element.
 std::string Expression::divided(OpId operand, Index index, const std::vector<Flat>& flats) {
   const Dims& dims = pass_.op(operand).shape.dims;
   for (const Flat& group : flats) {
@@ -292,7 +292,7 @@ std::string Expression::gather(const Op& op, const Index& index) {
     }
     made[d] = index[at(attrs.offset_dims[next++])];
   }
-  Index where;  // in the indices, without the vector of one start
+  Index where;  // in the start indices; dropped for a vector with one start
   std::size_t from_batch = 0;
   for (int d = 0; d < indices.rank(); ++d) {
     where.push_back(d == attrs.index_vector_dim ? Affine(0) : batch[from_batch++]);

@@ -1,8 +1,8 @@
-// One element of an op, at an index in the loops of a nest, as C.
+// Writes the C expression for one element of an op, at an index in the loops of a nest.
 //
-// Walks back through elementwise ops and everything that only changes the index (broadcast,
-// transpose, slice, reverse, reshape, dynamic-slice, gather, iota) to ops that have a buffer; asks
-// the pass for the box of it that the loops touch. The same element is computed once.
+// Walks back through elementwise ops and ops that only change the index (broadcast, transpose,
+// slice, reverse, reshape, dynamic-slice, gather, iota) to ops that have a buffer, and requests
+// from the pass the box that the loops touch. Each element is computed once per nest.
 #pragma once
 
 #include <map>
@@ -14,8 +14,8 @@ namespace tilecast::host {
 
 class Expression {
  public:
-  // `direct`: sources are read where they lie, not from a buffer. `root` is computed even where it
-  // would have a buffer.
+  // `direct`: sources are read in place, not from a buffer. `root` is always computed here, even if
+  // it would normally have a buffer.
   Expression(Pass& pass, Nest& nest, bool direct, ir::OpId root = {})
       : pass_(pass), nest_(nest), direct_(direct), root_(root) {}
 
@@ -29,13 +29,13 @@ class Expression {
   std::string source_element(ir::OpId op, const Index& index);
   std::string elementwise(const ir::Op& op, const Index& index);
   std::string reshape(const ir::Op& op, const Index& index);
-  // Dimensions of the result and of the operand in the order in which a linear position runs.
+  // Dimensions of the result and of the operand, in the order of their linear positions.
   struct View {
     ir::Dims result, operand;
-    BoxOrder order;  // of the buffer to read from
+    BoxOrder order;  // layout of the buffer to read from
   };
   std::string reinterpret(const ir::Op& op, const Index& index, const View& view);
-  // Dimensions of an operand, most major first, at a linear position.
+  // A linear position over some dimensions of an operand, most major first.
   struct Flat {
     Affine position;
     ir::Dims dims;
@@ -54,7 +54,7 @@ class Expression {
   std::map<std::string, std::string> known_;
 };
 
-// The start of each dimension of a dynamic slice or update of `sizes`, moved inside `dims`.
+// Start indices of a dynamic slice or update of `sizes`, clamped to stay inside `dims`.
 [[nodiscard]] Index dynamic_starts(Pass& pass, const ir::Op& op, std::size_t first_index,
                                    const ir::Dims& dims, const ir::Dims& sizes);
 

@@ -44,7 +44,7 @@ bool can_be_scalar(const Kernel& kernel, const Op& op, const std::vector<bool>& 
          });
 }
 
-// "{ { 1, 2 }, { -inf, nan } }" as numbers; comments name positions in large arrays.
+// The numbers in "{ { 1, 2 }, { -inf, nan } }"; skips the position comments of large arrays.
 std::vector<std::string> number_words(const std::string& text) {
   std::vector<std::string> words;
   std::string word;
@@ -77,7 +77,7 @@ std::string parsed(DType dtype, const std::string& word) {
   return number_text(dtype, static_cast<std::int64_t>(std::strtoll(word.c_str(), nullptr, 10)));
 }
 
-// Its elements in row-major order.
+// A constant's elements in row-major order.
 std::vector<std::string> elements_of(const Op& op) {
   const ir::Literal& literal = op.as<ir::ConstantAttrs>().literal;
   const auto count = static_cast<std::size_t>(ir::element_count(op.shape));
@@ -146,7 +146,7 @@ std::string Function::table(OpId id) {
   const DType dtype = op.shape.dtype;
   const std::string name = fmt::format("k{}", id.index());
   std::vector<std::string> values = elements_of(op);
-  if (is_half(dtype)) {  // no C constant has this type: converted once
+  if (is_half(dtype)) {  // C has no literals of this type, so it is converted once
     prologue_ += fmt::format("uint16_t {}[{}];\n", name, values.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
       prologue_ += fmt::format("{}[{}] = {};\n", name, i, stored(dtype, values[i]));

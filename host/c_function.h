@@ -1,7 +1,7 @@
-// What all passes of one generated function share: its arrays, its scalars and its names.
+// State shared by all passes of one generated function: arrays, scalars and names.
 //
-// Scalars (rank 0) that follow from scalars are computed once, before the loops. Constants with
-// several elements become tables. Throws Refused where something is not generated.
+// Scalars (rank 0) that depend only on scalars are computed once, before the loops. Constants with
+// several elements become tables. Throws Refused for anything the generator does not support.
 #pragma once
 
 #include <map>
@@ -17,10 +17,10 @@ struct Refused {  // thrown inside the generator; becomes Unsupported
   std::string reason;
 };
 
-// Distances of neighbours along each dimension in a dense array of the shape's layout.
+// Stride of each dimension, in elements, for a dense array with the shape's layout.
 [[nodiscard]] ir::Dims dense_strides(const ir::Shape& shape);
 
-struct Source {  // an array outside the scratchpad that can be read
+struct Source {  // a readable array outside the scratchpad
   std::string name;
   ir::Dims strides;  // elements, by dimension
 };
@@ -36,15 +36,15 @@ class Function {
   [[nodiscard]] const Source* source(ir::OpId op);
   void add_output(ir::OpId op, Source source) { sources_.insert_or_assign(op, std::move(source)); }
 
-  // A scalar of scalars: its value has a name before the loops.
+  // Whether `op` is a scalar that depends only on scalars, so that it is computed before the loops.
   [[nodiscard]] bool is_scalar(ir::OpId op) const { return scalar_[op.index()]; }
   [[nodiscard]] std::string scalar(ir::OpId op);
-  // Scalar `op` as an index moved into 0 .. highest.
+  // Scalar `op` as an index, clamped to 0 .. highest.
   [[nodiscard]] SymbolId clamped_index(ir::OpId op, std::int64_t highest);
-  // Element of a small integer vector, as above.
+  // An element of a small integer vector as an index, clamped in the same way.
   [[nodiscard]] SymbolId clamped_element(ir::OpId op, std::int64_t element, std::int64_t highest);
 
-  // An op that a pass stores whole in the scratchpad, for later passes.
+  // Reserves scratchpad for the whole of `op`, stored by one pass and read by later ones.
   const Source& keep(ir::OpId op);
   [[nodiscard]] std::int64_t kept_bytes() const { return kept_bytes_; }
 

@@ -59,8 +59,8 @@ struct Cut {  // a loop that the tile cuts
   TileLoop tile;
 };
 
-// An output as it is stored: through trailing reshapes that keep every element's place, as the op
-// before them, whose dimensions the tile knows.
+// An output to store. Trailing reshapes that keep every element in place are skipped: the op before
+// them is stored, since the tile refers to its dimensions.
 struct Stored {
   std::string name;
   OpId op;
@@ -77,7 +77,7 @@ bool is_row_major(const ir::Shape& shape) {
   return dense_strides(shape) == dense_strides(row_major(shape));
 }
 
-// Loops among `cuts` that run along a dimension of the op.
+// Number of loops in `cuts` that run along a dimension of the op.
 std::size_t followed(const Labels& labels, OpId op, const std::vector<Cut>& cuts) {
   const std::vector<int>& own = labels.loops(op);
   return static_cast<std::size_t>(std::count_if(cuts.begin(), cuts.end(), [&own](const Cut& cut) {
@@ -116,10 +116,10 @@ std::vector<Cut> cut_loops(const IterationSpace& space, const LoopSizes& extents
   return cuts;
 }
 
-// Outputs that one pass can store: the same cut loops run along their dimensions.
+// Outputs that one pass can store, because the same cut loops run along their dimensions.
 struct Group {
   std::vector<Stored> outputs;
-  std::vector<bool> cuts;  // by cut loop: along a dimension of the outputs
+  std::vector<bool> cuts;  // by cut loop: whether it runs along a dimension of the outputs
 };
 
 std::vector<bool> cuts_along(const Labels& labels, OpId op, const std::vector<Cut>& cuts) {
@@ -145,7 +145,7 @@ std::vector<Group> group_outputs(const Kernel& kernel, const Labels& labels,
       same->outputs.push_back(stored);
     }
   }
-  // Outputs that follow more of the tile first: others may read them.
+  // Outputs cut by more loops come first, since others may read them.
   std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
     return std::count(a.cuts.begin(), a.cuts.end(), true) >
            std::count(b.cuts.begin(), b.cuts.end(), true);
@@ -176,7 +176,7 @@ void store_outputs(Pass& pass, const Group& group) {
 struct Made {
   std::string text;
   std::int64_t scratch = 0;
-  bool follows_tile = true;  // every cut loop has an effect
+  bool follows_tile = true;  // whether every cut loop has an effect
 };
 
 Made make_pass(Function& function, const Labels& labels, const IterationSpace& space,
@@ -215,7 +215,7 @@ Made make_pass(Function& function, const Labels& labels, const IterationSpace& s
 struct KernelBody {
   std::string prologue, text;
   std::int64_t scratch = 0;
-  bool follows_tile = false;  // some pass does
+  bool follows_tile = false;  // whether it does in some pass
 };
 
 class Generator {
@@ -226,8 +226,8 @@ class Generator {
   KernelBody generate() const {
     KernelBody body = passes(std::nullopt);
     if (body.follows_tile) return body;
-    // Where no output follows the tile (a slice, a pad, a reshape that joins what it cuts): an op
-    // that does is stored first, whole, and the rest follows from it.
+    // If no output can be cut by the tile (because of a slice, pad, or reshape that merges cut
+    // dimensions), an op that can be is first stored whole, and the rest is computed from it.
     constexpr int kTries = 30;
     int tries = 0;
     for (std::size_t i = kernel_.ops().size(); i-- > 0 && tries < kTries;) {
@@ -274,7 +274,7 @@ class Generator {
   Labels labels_;
 };
 
-// A tile that says how its loops are written: the loops of the schedule it stands for.
+// For a tile with stages: generates the loops of its schedule.
 CKernel generate_staged(const Kernel& kernel, const analytical::TileConfig& tile,
                         const std::string& name) {
   const schedule::TiledLoops made = schedule::tiled_loops(kernel, tile);
@@ -327,7 +327,7 @@ std::variant<CKernel, Unsupported> generate_c(const Kernel& kernel,
     return generate(kernel, tile, function);
   } catch (const Refused& refused) {
     return Unsupported{refused.reason};
-  } catch (const Error& error) {  // of a schedule that has no loops
+  } catch (const Error& error) {  // from a schedule without loops
     return Unsupported{error.what()};
   }
 }

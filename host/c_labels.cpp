@@ -15,7 +15,7 @@ using ir::OpId;
 
 using Pairs = std::vector<std::pair<int, int>>;  // dimension of the result, of the operand
 
-// The one dimension of more than one element; -1 when there are several or none.
+// The only dimension larger than 1; -1 if there are several or none.
 int only_real(const std::vector<int>& group, const Dims& sizes) {
   int found = -1;
   for (const int d : group) {
@@ -32,7 +32,7 @@ Dims logical_order(const ir::Shape& shape) {
   return order;
 }
 
-// Positions run in the order of dimensions; through a bitcast, in that of the buffer.
+// Linear positions follow the order of dimensions; for a bitcast, that of the buffer.
 Pairs reshape_pairs(const Op& op, const ir::Shape& from) {
   const bool physical = op.opcode == Opcode::kBitcast;
   const Dims result = physical ? analytical::physical_order(op.shape) : logical_order(op.shape);
@@ -81,8 +81,8 @@ Pairs convolution_pairs(const Op& op, std::size_t operand) {
   return {{dims.output_feature, dims.kernel_output_feature}};
 }
 
-// A pair here means: equal sizes and element i belongs to element i. Sizes are checked by the
-// caller, except where an offset hides behind equal sizes.
+// A pair means that element i of one dimension corresponds to element i of the other. The caller
+// checks that sizes are equal; offsets with equal sizes are checked here.
 Pairs related(const Kernel& kernel, const Op& op, std::size_t operand) {
   const ir::Shape& from = kernel.op(op.operands[operand]).shape;
   Pairs pairs;

@@ -1,9 +1,10 @@
-// Which dimension of which op a tile loop runs along.
+// Assigns tile loops to the dimensions of a kernel's ops.
 //
-// From the anchor's dimensions (and what it contracts), labels follow equal dimensions of operands
-// and results: elementwise ops, broadcasts, transposes, reshapes of untouched dimensions, the kept
-// dimensions of reductions, batch, row and column dimensions of products. They only choose how an
-// output is cut and which reduction is split: a dimension without a label is never cut.
+// Labels start at the anchor's dimensions (and those it contracts) and propagate to corresponding
+// dimensions of operands and results: through elementwise ops, broadcasts, transposes, reshapes of
+// unchanged dimensions, kept dimensions of reductions, and batch, row and column dimensions of
+// products. They only decide how an output is cut and which reduction is split; a dimension without
+// a label is never cut.
 #pragma once
 
 #include <vector>
@@ -16,7 +17,7 @@ namespace tilecast::host {
 class Labels {
  public:
   Labels(const ir::Kernel& kernel, const analytical::IterationSpace& space);
-  // Loop of a dimension, -1: none.
+  // The loop of a dimension; -1 if none.
   [[nodiscard]] int loop(ir::OpId op, std::int64_t dim) const {
     return labels_[op.index()][static_cast<std::size_t>(dim)];
   }
@@ -26,8 +27,8 @@ class Labels {
   std::vector<std::vector<int>> labels_;  // by op, by dimension
 };
 
-// Runs of dimensions that a reshape maps to each other: equal products, both not empty unless all
-// their dimensions have one element.
+// Groups of consecutive dimensions with equal products that a reshape maps to each other. Both
+// sides are non-empty unless all dimensions of the group have size 1.
 struct ReshapeGroup {
   std::vector<int> result, operand;
 };

@@ -33,10 +33,10 @@ using schedule::Sync;
 using schedule::Value;
 
 constexpr std::int64_t kScratchLine = 64;       // bytes of a cache line, and of alignment
-constexpr std::int64_t kMostWritten = 256;      // statements of an unrolled loop written out
+constexpr std::int64_t kMostWritten = 256;      // statements of a loop unrolled in the text
 constexpr std::int64_t kMostLocal = 128 << 10;  // bytes of a buffer on the stack
 constexpr std::int64_t kVectorBytes = 64;
-constexpr std::int64_t kMostSums = 30;  // vectors of sums: 32 registers less two for operands
+constexpr std::int64_t kMostSums = 30;  // vectors of sums: 32 registers minus 2 for operands
 
 class LoopWriter {
  public:
@@ -72,7 +72,7 @@ class LoopWriter {
         out_.line(fmt::format("{0}* restrict const {1} = ({0}*)out[{2}];", type, name, outputs++));
       } else if (buffer.scope == schedule::Scope::kRegister &&
                  elements(buffer) * bytes_of(type) <= kMostLocal) {
-        // Of its own, so that the compiler sees that nothing else points there.
+        // A separate array, so that the compiler sees that nothing else points to it.
         out_.line(fmt::format("{} {}[{}] __attribute__((aligned({})));", type, name,
                               elements(buffer), kScratchLine));
       } else {
@@ -83,8 +83,7 @@ class LoopWriter {
     }
   }
 
-  // --- places
-  // Where an element stands in its buffer, offset by loops of a copy.
+  // --- places Address of an element in its buffer, offset by loops of a copy.
   [[nodiscard]] Index address(const Access& access, const std::vector<Index>& offset = {}) const {
     if (access.slot)
       throw Refused{"stages that are waited for: C takes the loops before pipelining"};
@@ -118,7 +117,7 @@ class LoopWriter {
       return;
     }
     if (loop.kind == LoopKind::kVectorized) out_.line("#pragma GCC ivdep");
-    // Sums that do not fit stay in memory: GCC would keep some in registers and spill them around
+    // Keeps sums that do not fit in memory: GCC would keep some in registers and spill them around
     // every use, which takes twice as long.
     if (unrolled && !fits) out_.line("#pragma GCC unroll 1");
     const std::string name = c_name(loop.variable);
@@ -129,7 +128,7 @@ class LoopWriter {
     out_.close();
   }
 
-  // Statements of the text of a loop.
+  // Number of statements in the text of a loop.
   [[nodiscard]] std::int64_t written(const Loop& loop) const {
     std::int64_t inner = 0;
     for (const schedule::Statement& statement : loop.body) {
@@ -141,7 +140,7 @@ class LoopWriter {
     return lanes > 0 ? loop.extent / lanes : inner;
   }
 
-  // Vectors of register buffers that the text inside of `loops` writes, were they written out.
+  // Vectors of register buffers that the text inside `loops` would write if unrolled.
   [[nodiscard]] std::int64_t sums(const Body& body, const std::vector<const Loop*>& loops) const {
     std::int64_t made = 0;
     for (const schedule::Statement& statement : body) {
@@ -167,7 +166,7 @@ class LoopWriter {
     return made;
   }
 
-  // --- vectors: one assignment of sums and products of arrays that stand still or run on
+  // --- vectors: one assignment of sums and products of invariant or contiguous arrays
   [[nodiscard]] Index step_of(const Access& access, const std::string& variable) const {
     const Index at = address(access);
     return at.with(variable, 1) - at.with(variable, 0);
@@ -199,7 +198,7 @@ class LoopWriter {
         return 0;
     }
   }
-  // Of the widest vectors that divide the loop; 0: it is no such loop.
+  // Lanes of the widest vectors that divide the loop; 0 if it cannot be vectorised this way.
   [[nodiscard]] std::int64_t lanes_of(const Loop& loop) const {
     const Assign* assign = loop.body.size() == 1 ? loop.body[0].get<Assign>() : nullptr;
     if (assign == nullptr || !assign->where.empty() ||
@@ -235,7 +234,7 @@ class LoopWriter {
       const Assign& assign = *moved[0].get<Assign>();
       const std::string to = fmt::format("*({}*)&{}", type, place(assign.to));
       const std::string made = vector_value(of, assign.value, loop.variable, type);
-      // Without a sum: minus zero, which makes a vector of a number and changes no sign.
+      // Without a sum, adding minus zero turns a scalar into a vector without changing its value.
       out_.line(assign.combine ? fmt::format("{0} = {0} {1} ({2});", to,
                                              vector_operator(*assign.combine), made)
                                : fmt::format("{} = ({}) - ({}){{0}};", to, made, type));
@@ -284,9 +283,9 @@ class LoopWriter {
     if (copy.padded) write_box(copy, {&copy.to});
     write_box(copy, copy.padded ? std::vector{&copy.to, &copy.from} : std::vector<const Access*>{});
   }
-  // The elements of the box that lie in the buffers of `within`: copied, or zeros where the source
-  // is none of those of a padded copy. Conditions are in the bounds of the loops: GCC 12 computes
-  // vectors of `inside ? x[i] : 0` wrongly with AVX.
+  // Writes the elements of the box that are inside the buffers of `within`: copies, or zeros for
+  // elements outside the source of a padded copy. Conditions are in the loop bounds, because GCC 12
+  // miscompiles vectors of `inside ? x[i] : 0` with AVX.
   void write_box(const Copy& copy, const std::vector<const Access*>& within) {
     std::vector<Index> offset;
     int open = 0;
@@ -312,14 +311,14 @@ class LoopWriter {
         fmt::format("{} = {};", place(copy.to, offset), zeros ? "0" : place(copy.from, offset)));
     while (open-- > 0) out_.close();
   }
-  // The condition for an element to lie in the buffer; "" where it always does.
+  // The condition for an element to be in the buffer; "" if it always is.
   [[nodiscard]] std::string clip(const Access& access, const std::vector<Index>& offset,
                                  bool padded) const {
     if (!padded) return {};
     return condition_text(inside_bounds(program_.buffer(access.buffer), access, offset));
   }
 
-  // The lines of the box that the copy needs stages - 1 iterations later.
+  // Prefetches the lines of the box that the copy needs stages - 1 iterations later.
   void write_prefetch(const Copy& copy) {
     const Buffer& target = program_.buffer(copy.to.buffer);
     const Buffer& source = program_.buffer(copy.from.buffer);
@@ -342,7 +341,7 @@ class LoopWriter {
           fmt::format("for (int64_t c{0} = 0; c{0} < {1}; c{0} += {2})", d, copy.extents[d], step));
       offset.push_back(Index::of(fmt::format("c{}", d)));
     }
-    // A prefetch outside of the array is harmless to the machine, but its address is not C.
+    // Prefetching outside the array is harmless, but computing its address is undefined in C.
     const std::string fits = clip(later, offset, copy.padded);
     out_.line(fmt::format("{}__builtin_prefetch(&{}, 0, 3);",
                           fits.empty() ? "" : "if (" + fits + ") ", place(later, offset)));

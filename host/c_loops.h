@@ -1,14 +1,14 @@
-// A loop program as C for this machine.
+// Writes a loop program as C for the host.
 //
-// An asynchronous copy becomes what a CPU has: software prefetches of the box that the copy will
-// need stages - 1 iterations later, and the copy itself where it stands. So the program is the one
-// before pipelined() (schedule/pipeline.h); one with batches to wait for is refused. Parallel loops
-// run one after the other; a Multiply calls the loops of c_prelude_matrix.cpp.
+// An asynchronous copy becomes a synchronous copy plus software prefetches of the box needed stages
+// - 1 iterations later. Pass the program before pipelined() (schedule/pipeline.h): a program that
+// waits for batches is refused. Parallel loops run sequentially; a Multiply calls the loops of
+// c_prelude_matrix.cpp.
 //
-//   auto made = c_of_loops(schedule.program(), "k17");
-//   if (const auto* c = std::get_if<CKernel>(&made)) write(c_prelude() + c->source);
+//   auto result = c_of_loops(schedule.program(), "k17");
+//   if (const auto* c = std::get_if<CKernel>(&result)) write(c_prelude() + c->source);
 //
-// Arrays are as c_kernel.h says. Thread-safe; same program, same text.
+// Arrays are laid out as in c_kernel.h. Thread-safe and deterministic.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@
 
 namespace tilecast::host {
 
-// CKernel::inputs and outputs are left empty: a loop program knows no shapes with layouts.
-// `function` is a C identifier.
+// CKernel::inputs and outputs are left empty: a loop program has no shapes with layouts. `function`
+// is a C identifier.
 [[nodiscard]] std::variant<CKernel, Unsupported> c_of_loops(const schedule::LoopProgram& program,
                                                             const std::string& function);
 

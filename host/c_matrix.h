@@ -1,10 +1,10 @@
-// Matrix products of generated C: how a dot or convolution becomes calls of the shared loops
+// Matrix products in generated C. A dot or convolution becomes calls of the shared loops
 //
 //   tc_mm_f(m, n, k, a, lda, b, ldb, c, ldc)     c[i][j] += sum over p of a[i][p] * b[p][j]
 //   tc_mmt_f(...)                                c[i][j] += sum over p of a[i][p] * b[j][p]
 //
-// in c_prelude_matrix.cpp, on operands packed to suit them. What does not fit one call becomes
-// loops around it.
+// in c_prelude_matrix.cpp, on operands packed for them, with further loops around the call for the
+// remaining dimensions.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@
 
 namespace tilecast::host {
 
-constexpr std::int64_t kSkinny = 8;  // columns below which vectors would be mostly empty
+constexpr std::int64_t kSkinny = 8;  // with fewer columns, vectors would be mostly empty
 
-// A dimension of a product: how far its neighbours lie apart in the three arrays (0: not there).
+// A dimension of a product, with its stride in each array in elements (0: not a dimension of it).
 struct ProductDim {
   Affine size;
   std::int64_t largest = 1;
@@ -25,21 +25,21 @@ struct ProductDim {
 
 struct Product {
   std::string function;           // "tc_mm_f"
-  std::string a, b, c;            // buffers, with an offset where wanted
-  std::vector<ProductDim> rows;   // candidates for m: any of them; the others become loops
+  std::string a, b, c;            // buffer names, with an optional offset
+  std::vector<ProductDim> rows;   // candidates for m; the others become loops
   ProductDim columns, depth;      // n, k
-  std::vector<ProductDim> outer;  // loops around
-  std::int64_t ldb = 0;           // between rows of b
-  std::int64_t lanes = 1;         // rows of b and c have room for whole multiples of this
+  std::vector<ProductDim> outer;  // surrounding loops
+  std::int64_t ldb = 0;           // row stride of b, elements
+  std::int64_t lanes = 1;         // rows of b and c are padded to multiples of this
 };
 
-// Elements of a vector of 64 bytes: what a padded row is a multiple of.
+// Elements per 64-byte vector; rows are padded to a multiple of this.
 [[nodiscard]] std::int64_t padded_lanes(const std::string& type);
-// Joins dimensions (outer to inner) through which all three arrays run on.
+// Merges adjacent dimensions (outer to inner) that are contiguous in all three arrays.
 [[nodiscard]] std::vector<ProductDim> joined(std::vector<ProductDim> dims);
-// "f", "d", "i32", "i64": how the loops for a result of this type are called.
+// Suffix of the loops for a result of this type: "f", "d", "i32" or "i64".
 [[nodiscard]] std::string product_suffix(ir::DType dtype);
-// Zeroes the accumulators, in the first piece of what is split.
+// Zeroes the accumulators in the first piece of the split loops.
 void clear(const Pass& pass, const Stage& stage, const std::vector<const PassLoop*>& split,
            Writer& out);
 void write_product(const Symbols& symbols, Product product, Writer& out);

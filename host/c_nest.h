@@ -1,4 +1,4 @@
-// One perfect loop nest of generated C: loops, the values computed in it, and what it stores.
+// Builder for one perfect loop nest of generated C: its loops, values and stores.
 //
 //   Nest nest(symbols);
 //   SymbolId i = nest.add_loop(size, 64), j = nest.add_loop(Affine(32), 32);
@@ -6,11 +6,11 @@
 //   nest.store("b2[...] = " + x);
 //   nest.write(writer);
 //
-// A value is placed in the outermost loop where what it needs is known. Two adjacent loops through
-// which every address runs on are merged into one. The innermost loop carries no dependence from
-// one iteration to the next and says so to the compiler. Where one array runs along the innermost
-// loop and another along some other loop (a transposition), these two run in blocks of 8 x 8, so
-// that cache lines are used while they are near.
+// A value is computed in the outermost loop where its operands are known. Two adjacent loops are
+// merged if every address is contiguous across them. The innermost loop carries no dependence
+// between iterations, and a pragma tells the compiler so. If one array is contiguous along the
+// innermost loop and another along a different loop (a transposition), these two loops are blocked
+// 8 x 8, so that cache lines are reused while they are still cached.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class Writer {
   void line(const std::string& text);
   void open(const std::string& text);  // "for (...) {"
   void close();
-  void text(const std::string& lines) { text_ += lines; }  // as they are
+  void text(const std::string& lines) { text_ += lines; }  // appended unchanged
   [[nodiscard]] std::string take() { return std::move(text_); }
 
  private:
@@ -39,8 +39,8 @@ class Writer {
 struct NestLoop {
   SymbolId symbol;
   Affine size;
-  std::int64_t largest;   // of the size
-  bool mergeable = true;  // with its neighbours
+  std::int64_t largest;   // upper bound of the size
+  bool mergeable = true;  // with adjacent loops
 };
 
 class Nest {
@@ -51,24 +51,24 @@ class Nest {
   SymbolId add_loop(const Affine& size, std::int64_t largest, bool mergeable = true);
   [[nodiscard]] const std::vector<NestLoop>& loops() const { return loops_; }
 
-  // A place in the text that will hold `expression`, after merging.
+  // A placeholder for `expression`, resolved after merging.
   [[nodiscard]] std::string at(const Affine& expression);
-  // A new value; its name. It may use places and names that this nest gave.
+  // Adds a value and returns its name. `text` may use placeholders and names of this nest.
   std::string value(const std::string& type, const std::string& text);
-  // A whole number as a symbol, known in this nest only.
+  // Adds an integer value as a symbol that is valid in this nest only.
   SymbolId index(Range range, const std::string& text);
-  // A statement of the innermost loop.
+  // Adds a statement to the innermost loop.
   void store(const std::string& text);
   [[nodiscard]] std::size_t size() const { return lines_.size(); }
 
-  // Regions that the expression passes through: its smallest value and its number of values.
+  // The interval an expression covers in this nest: its smallest value and the number of values.
   struct Hull {
     Affine start, size;
   };
   [[nodiscard]] Hull hull(const Affine& expression) const;
 
   void write(Writer& out);
-  // In parts, for nests with a special innermost loop: merge(), then by depth.
+  // Parts of write(), for nests with a special innermost loop: call merge(), then go by depth.
   void merge();
   [[nodiscard]] std::string resolved(const std::string& text) const;
   [[nodiscard]] std::string loop_head(std::size_t loop) const;
@@ -78,7 +78,7 @@ class Nest {
  private:
   struct Line {
     std::string name, type, text;
-    std::uint32_t needs = 0;  // bit i: loop i
+    std::uint32_t needs = 0;  // bit i: depends on loop i
     bool is_store = false;
   };
   [[nodiscard]] std::uint32_t needs_of(const std::string& text) const;

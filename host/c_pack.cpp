@@ -12,7 +12,7 @@
 namespace tilecast::host {
 namespace {
 
-// Distances in memory of packed dimensions, most major first.
+// Strides of packed dimensions, most major first.
 ir::Dims packed_strides(const std::vector<PackDim>& dims, std::int64_t minor_multiple) {
   ir::Dims strides(dims.size(), 1);
   std::int64_t next = 1;
@@ -39,7 +39,7 @@ std::int64_t packed_elements(const PackSpec& spec, const ir::Dims& strides) {
 
 }  // namespace
 
-// Which elements of a bordered dimension lie in the box: first + 0 .. count - 1.
+// The elements of a bordered dimension that are in the box: first .. first + count - 1.
 Pass::Clamped Pass::clamp(const Border& border, const BoxDim& box) {
   const Affine from = box.start - border.low;  // positions before the box
   const Affine last = from + box.size - 1;

@@ -17,9 +17,9 @@ using ir::Opcode;
 using ir::OpId;
 
 constexpr std::int64_t kBufferAlignment = 64;  // bytes
-constexpr int kWorthSharing = 8;               // additions per element, about
+constexpr int kWorthSharing = 8;               // approximate additions per element
 
-// Ops that a nest cannot compute element by element at any index.
+// Whether a nest cannot compute the op element by element at any index.
 bool has_own_rule(Opcode opcode) {
   switch (opcode) {
     case Opcode::kDot:
@@ -112,7 +112,8 @@ int Pass::inline_cost(OpId id) {
   return cost;
 }
 
-// Values that several nests or indices need, and small arrays that are spread, are computed once.
+// Values that several nests or indices need, and small arrays that are broadcast, are computed
+// once.
 bool Pass::worth_a_buffer(OpId id) {
   const int cost = inline_cost(id);
   if (cost == 0) return false;
@@ -173,7 +174,7 @@ Affine Pass::definition(Range range, const std::string& text, std::uint32_t loop
 Affine Pass::divided(const Affine& value, std::int64_t divisor) {
   if (value.divisible_by(divisor)) return value.divided_by(divisor);
   const Range range = symbols().range(value);
-  // C rounds towards zero, positions towards minus infinity.
+  // C division rounds towards zero, but positions need rounding towards minus infinity.
   if (range.low < 0) throw Refused{"a reshape of elements that padding may put before the first"};
   return definition({range.low / divisor, range.high / divisor},
                     fmt::format("({})/{}", symbols().text(value), divisor), symbols().loops(value));
@@ -223,7 +224,7 @@ void Pass::enter_split(const std::vector<const PassLoop*>& loops) {
   split_levels_.push_back(level);
 }
 
-// A stage of this box that is complete here: what it sums over lies further in.
+// Finds a stage of this box that is complete here: it only sums over loops further in.
 bool Pass::find(const std::string& key, std::size_t& stage) const {
   std::uint32_t outside = 0;
   for (int i = 0; i <= split_levels_.back(); ++i) {

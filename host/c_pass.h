@@ -1,11 +1,11 @@
-// One pass over a kernel's tiles: the tile loops and the stages that run in each tile.
+// One pass over a kernel's tiles: the tile loops, and the stages that run in each tile.
 //
-// A stage fills a buffer of the scratchpad with a box of one op. Stages are asked for backwards,
-// from the outputs: box() makes the stage of an op, its operands' stages first. A stage runs again
-// only where a tile loop has advanced that its box follows. Loads (boxes of parameters, through
-// nothing but moves and conversions) run one tile ahead, in two buffers. A reduction whose loop is
-// cut keeps its accumulator over the pieces; what follows from it runs after the last ("late").
-// Reductions nest: a product summed over pieces can itself be a piece of a sum.
+// A stage fills a buffer of the scratchpad with a box of one op. Stages are created backwards from
+// the outputs: box() creates the stage of an op after those of its operands. A stage runs again
+// only when a tile loop that its box depends on has advanced. Loads (boxes of parameters, reached
+// only through moves and conversions) run one tile ahead, in two buffers. A reduction whose loop is
+// cut keeps its accumulator over the pieces; stages that use its result run after the last piece
+// ("late"). Reductions nest: a product summed over pieces can itself be a piece of a sum.
 #pragma once
 
 #include <map>
@@ -32,13 +32,13 @@ class Pass {
   [[nodiscard]] const std::vector<Stage>& stages() const { return stages_; }
   [[nodiscard]] const std::vector<std::string>& definitions() const { return definitions_; }
 
-  // The part of `op` that the tile has: its labelled dimensions cut, the others whole.
+  // The current tile's part of `op`: labelled dimensions are cut, the others are whole.
   [[nodiscard]] Box box_of(ir::OpId op) const;
   // The stage that holds this box of the op.
   std::size_t box(ir::OpId op, const Box& box, BoxOrder order = BoxOrder::kAny);
   [[nodiscard]] std::int64_t scratch_bytes() const { return scratch_; }
   Packed pack(const PackSpec& spec);
-  // Ops of one index space, stored to outputs over `box`; `names` and `strides` of the outputs.
+  // Stores ops of one index space to output arrays over `box`.
   struct Store {
     ir::OpId op;
     std::string name;
@@ -46,26 +46,26 @@ class Pass {
   };
   void store(const std::vector<Store>& stores, const Box& box);
 
-  // A stage's buffers are read before it ends, and it depends on what they depend on.
+  // Declares that the stage under construction reads `stage`: it inherits its loop dependences.
   const Stage& read(std::size_t stage);
-  // Does an expression end here, because the op has a buffer of its own?
+  // Whether the op has its own buffer, so that expressions read it instead of computing it.
   [[nodiscard]] bool has_buffer(ir::OpId op);
-  // The cut reduction loop that an op may split on here, nullptr for others: inside the operands
-  // of a split reduction only loops further in can be.
+  // The cut reduction loop over which an op may split here, else nullptr: operands of a split
+  // reduction can only split over loops further in.
   PassLoop* split_loop(int loop);
-  // A number known per tile.
+  // Defines a value that is computed once per tile.
   Affine definition(Range range, const std::string& text, std::uint32_t loops);
   Affine divided(const Affine& value, std::int64_t divisor);  // rounded down
 
-  // --- used by the rules of single ops (c_reduce.cpp, c_matrix.cpp, c_pieces.cpp)
-  // Between begin() and finish() lie the requests for what the stage reads.
+  // --- used by the rules of single ops (c_reduce.cpp, c_matrix.cpp, c_pieces.cpp) Request
+  // everything that a stage reads between begin() and finish().
   [[nodiscard]] std::string begin();  // the name of its buffer
   std::size_t finish(Stage stage, Writer& code);
-  // Around the requests for the operands of a reduction that is split over these loops.
+  // Call around the requests for operands of a reduction that is split over these loops.
   void enter_split(const std::vector<const PassLoop*>& loops);
   void leave_split() { split_levels_.pop_back(); }
   [[nodiscard]] const analytical::IterationSpace& space() const { return space_; }
-  // C condition: this tile is the first of those loops.
+  // C condition that is true in the first tile of these loops.
   [[nodiscard]] std::string first_piece(const std::vector<const PassLoop*>& loops) const;
 
  private:
@@ -96,22 +96,22 @@ class Pass {
   std::multimap<std::string, std::size_t> boxes_;
   std::map<std::string, Packed> packs_;
   std::vector<Frame> frames_;
-  std::vector<int> has_buffer_, costs_;  // by op, -1 = not known yet
+  std::vector<int> has_buffer_, costs_;  // by op; -1: not yet known
   std::vector<int> split_levels_{-1};    // positions in loops_, innermost split last
   int buffers_ = 0;
   std::int64_t scratch_ = 0;
   bool many_tiles_ = false;
 };
 
-// Stages of the ops that have rules of their own. `order`: dimensions, most major first.
+// Create the stages of ops with their own rules. `order`: dimensions, most major first.
 std::size_t reduce_stage(Pass& pass, ir::OpId op, const Box& box);
 std::size_t reduce_window_stage(Pass& pass, ir::OpId op, const Box& box);
 std::size_t dot_stage(Pass& pass, ir::OpId op, const Box& box);
 std::size_t convolution_stage(Pass& pass, ir::OpId op, const Box& box);
-// pad, concatenate, dynamic-update-slice
+// For pad, concatenate and dynamic-update-slice.
 PackSpec pieces_of(Pass& pass, ir::OpId op, const Box& box, const ir::Dims& order);
 
-// Only moves and conversions of one source: it can be loaded straight from it.
+// Whether `op` only moves and converts one source, so that it can be loaded directly from it.
 [[nodiscard]] bool is_load(Pass& pass, ir::OpId op);
 
 }  // namespace tilecast::host

@@ -1,4 +1,4 @@
-// Ops whose result is put together from boxes of their operands: pad, concatenate,
+// Ops whose result is assembled from boxes of their operands: pad, concatenate,
 // dynamic-update-slice.
 #include "host/c_expression.h"
 #include "host/c_pass.h"
@@ -10,7 +10,7 @@ using ir::Op;
 using ir::Opcode;
 using ir::OpId;
 
-// Element j of an operand's dimension d lies at low[d] + j * step[d] of the result.
+// Element j of an operand's dimension d is at low[d] + j * step[d] of the result.
 Piece piece_at(Pass& pass, OpId operand, const Box& box, const ir::Dims& order, const Index& low,
                const ir::Dims& step) {
   const ir::Dims& sizes = pass.op(operand).shape.dims;

@@ -5,10 +5,10 @@
 namespace tilecast::host {
 namespace {
 
-// Rounding to nearest, ties to even, on the bits of a float: bf16 is its upper half; f16 has 10
-// bits of mantissa and exponents from -14, below which its numbers are multiples of 2^-24 (as the
-// last bits of a float between 0.5 and 1 are). No branches, so that loops vectorise.
-// Integer division by zero, shifts by too much and conversions: XLA operation semantics.
+// Rounds to nearest, ties to even, on the bits of a float. bf16 is its upper half; f16 has a
+// mantissa of 10 bits and exponents from -14, below which its numbers are multiples of 2^-24 (like
+// the last bits of a float between 0.5 and 1). Branch-free, so that loops vectorise. Integer
+// division by zero, oversized shifts and conversions follow XLA's operation semantics.
 constexpr std::string_view kIncludes = R"(#include <math.h>
 #include <stdint.h>
 #include <string.h>

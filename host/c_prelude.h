@@ -1,4 +1,4 @@
-// The parts of c_prelude() (c_kernel.h): C text that every generated file starts with.
+// Parts of c_prelude() (c_kernel.h), the C text at the start of every generated file.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace tilecast::host {
 
-// Bits, integer operations, conversions between numbers; the text defines TC before it.
+// Bit casts, integer operations, conversions between numbers. Requires macro TC to be defined.
 [[nodiscard]] std::string prelude_numbers();
-[[nodiscard]] std::string_view prelude_math();  // exponentials, logarithms ... that vectorise
+[[nodiscard]] std::string_view prelude_math();  // vectorisable exponentials, logarithms ...
 [[nodiscard]] std::string prelude_matrix();     // the loops of matrix products
 
 }  // namespace tilecast::host

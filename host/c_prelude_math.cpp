@@ -3,8 +3,8 @@
 namespace tilecast::host {
 namespace {
 
-// Written without branches, so that loops vectorise (tc_pick() selects on the bits: a compiler
-// would move one side of a ?: into a branch); about 1e-7 to 5e-7 relative.
+// Branch-free, so that loops vectorise (tc_pick() selects on the bits, because a compiler would
+// move one side of a ?: into a branch). Relative errors are about 1e-7 to 5e-7.
 //   exp: Cody and Waite's reduction x = n ln 2 + r (ln 2 in two parts, n by adding 1.5 * 2^23),
 //        Taylor's polynomial of degree 7 on |r| <= ln 2 / 2 (remainder 5e-9), 2^n in two factors.
 //   log: x = 2^e m with m in [sqrt(1/2), sqrt 2), log m = 2 atanh((m - 1) / (m + 1)) as its series.

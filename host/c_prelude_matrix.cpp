@@ -1,11 +1,11 @@
-// The loops of matrix products, shared by all generated functions.
+// Matrix product loops shared by all generated functions.
 //
 //   tc_mm:  c[i][j] += sum over p of a[i][p] * b[p][j]; vectors run along j. Blocks of rows times
 //           vectors are held in registers over the whole of k: 4 x 4 (where there are 32 vector
-//           registers), 4 x 2, 8 x 1 and single rows. b is read in panels of a block's columns.
+//           registers), 4 x 2, 8 x 1 and single rows. b is read in panels as wide as a block.
 //   tc_mmt: c[i][j] += sum over p of a[i][p] * b[j][p]; vectors run along p, four columns at once.
 //   tc_mul: c[i][j] += a[i][j] * b[j]; k is not used.
-// The last columns, less than a vector, are computed one by one.
+// The last columns, fewer than a vector, are computed one by one.
 #include <fmt/format.h>
 
 #include "host/c_prelude.h"
@@ -124,7 +124,7 @@ static __attribute__((unused, noinline)) void tc_mul_{0}(int64_t m, int64_t n, i
 
 }  // namespace
 
-// Signed overflow wraps: integers are multiplied without sign.
+// Signed overflow must wrap, so integers are multiplied as unsigned.
 std::string prelude_matrix() {
   std::string text = R"(#if defined(__AVX512F__)
 #define TC_BYTES 64

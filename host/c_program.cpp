@@ -18,10 +18,10 @@ namespace {
 using ir::Shape;
 
 constexpr std::string_view kFunction = "tilecast_program";
-// What a function is called while it is compared with those that are there.
+// Placeholder name of a function while its code is compared with existing ones.
 constexpr std::string_view kAnyFunction = "tilecast_part";
 
-// Keeps the compiler from mixing a kernel's code with its caller's.
+// Prevents inlining of a kernel into its caller.
 constexpr std::string_view kPartAttribute = R"(
 #if defined(__GNUC__) && !defined(__clang__)
 #define TILECAST_PART __attribute__((noipa))
@@ -30,7 +30,7 @@ constexpr std::string_view kPartAttribute = R"(
 #endif
 )";
 
-// Of a kernel's code: the same wherever the kernel is.
+// Function name derived from the code, so that equal kernels have equal names.
 std::string function_of(const std::string& code) {
   ir::Hash128 hash;
   hash.add(code);
@@ -38,7 +38,7 @@ std::string function_of(const std::string& code) {
   return fmt::format("part_{:016x}{:016x}", digits[0], digits[1]);
 }
 
-// Where an array behind `end` begins; moves `end` behind it.
+// Offset of an array placed at `end`; advances `end` past it.
 std::int64_t next(std::int64_t& end, const Shape& shape) {
   constexpr std::int64_t kPage = ArrayUse::kAlignment;
   const std::int64_t begin = end;
@@ -79,7 +79,7 @@ class ProgramWriter {
   }
 
  private:
-  // The part that computes this kernel: one that is there, or a new one.
+  // The part that computes this kernel, either an existing or a new one.
   std::variant<std::size_t, Unsupported> part(const ir::Kernel& kernel) {
     auto [tile, given] = tile_of(kernel);
     auto code = options_.generate(kernel, tile, std::string(kAnyFunction));
@@ -144,7 +144,7 @@ class ProgramWriter {
     for (const std::size_t array : launch.writes) {
       writes += place({ArrayRef::Kind::kArray, array}, heap) + ", ";
     }
-    // A kernel may read nothing; C has no empty arrays.
+    // A kernel may have no inputs, but C has no empty arrays.
     return fmt::format(
         "  {{\n    const void* const i[] = {{{}0}};\n    void* const o[] = {{{}0}};\n"
         "    {}(i, o, scratch);\n  }}\n",

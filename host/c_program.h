@@ -1,20 +1,19 @@
-// A whole program as one piece of C: its kernels' functions, and one that calls them in the order
-// of the schedule. What a program takes can then be held against what its kernels take alone.
+// A whole program as C: its kernels' functions, and one that calls them in schedule order. It is
+// used to compare a program's time with the times of its kernels alone.
 //
-//   auto made = make_c_program(variant.program, device);
-//   if (const auto* p = std::get_if<CProgram>(&made)) compile(whole_source(*p));
+//   auto result = make_c_program(variant.program, device);
+//   if (const auto* p = std::get_if<CProgram>(&result)) compile(whole_source(*p));
 //   run_kernels(library, {{whole_job(*p), part_job(p->parts[0]), ...}}, ...);
 //
-// The module is fused and laid out; its entry launches kernels that generate_c() can write, and
-// nothing else (no loops, branches, calls, collectives). A kernel has the tile it is given, else
-// the one the analytical model chooses for the device; where the generator cannot cut it as that
-// says, it is not cut (a given tile that cannot be cut is Unsupported). Instructions that take no
-// time (tuples, bitcasts ...) cost nothing: they only say which array is meant. Arrays between
-// kernels lie in a heap that is reused as soon as its last reader is done, results in the caller's
-// memory. Constants that are arrays are inputs as well, after the parameters: a runtime has them in
-// memory, too. Equal kernels share one function. The functions are called, not inlined, so that a
-// kernel's code is the same alone and in the program. Thread-safe; same module and device, same
-// text.
+// The module must be fused and laid out; its entry may only launch kernels that generate_c() can
+// write (no loops, branches, calls, collectives). A kernel uses its given tile, else the one that
+// the analytical model chooses for the device. If the generator cannot apply a chosen tile, the
+// kernel is left uncut; if it cannot apply a given tile, the program is Unsupported. Instructions
+// such as tuples and bitcasts generate no code; they only rename arrays. Intermediate arrays are in
+// a heap whose space is reused after the last read, results in the caller's memory. Constant arrays
+// are inputs too, after the parameters, since a runtime also keeps them in memory. Equal kernels
+// share one function. Functions are called, not inlined, so that a kernel has the same code alone
+// and in the program. Thread-safe and deterministic.
 #pragma once
 
 #include <functional>
@@ -31,14 +30,14 @@
 namespace tilecast::host {
 
 struct PartKernel {
-  ir::Kernel kernel;  // the first one launched, of equal ones
+  ir::Kernel kernel;  // the first launched of a group of equal kernels
   analytical::TileConfig tile;
-  CKernel code;  // without the prelude; its function is called by what the code is
+  CKernel code;  // without the prelude; its function is named after the code
   std::size_t launches = 1;
 };
 
-// Memory that a call reads or writes. Inputs lie one after the other, so do results; each begins a
-// page (ArrayUse::kAlignment).
+// Memory that a call reads or writes. Inputs are consecutive, and so are results; each starts on a
+// page boundary (kAlignment).
 struct ArrayUse {
   enum class Memory : std::uint8_t { kInput, kOutput, kHeap };
   static constexpr std::int64_t kAlignment = 4096;
@@ -48,27 +47,27 @@ struct ArrayUse {
 
 struct PartCall {
   std::size_t part = 0;
-  std::vector<ArrayUse> uses;  // what it reads, then what it writes
+  std::vector<ArrayUse> uses;  // arrays read, then arrays written
 };
 
 struct CProgram {
-  std::string caller;    // C: declares the parts' functions and calls them
-  std::string function;  // of it: void f(const void* const* in, void* const* out, void* scratch)
+  std::string caller;    // C source that declares the parts' functions and calls them
+  std::string function;  // its name: void f(const void* const* in, void* const* out, void* scratch)
   std::vector<ProgramInput> inputs;
   std::vector<ir::Shape> outputs;
-  std::int64_t scratch_bytes = 0;  // of the kernels, and the heap behind it
+  std::int64_t scratch_bytes = 0;  // the kernels' scratch, followed by the heap
   std::int64_t heap_bytes = 0;
   std::vector<PartKernel> parts;
-  std::vector<PartCall> calls;  // in the order they run
+  std::vector<PartCall> calls;  // in execution order
 };
 
 using Generate = std::function<std::variant<CKernel, Unsupported>(
     const ir::Kernel&, const analytical::TileConfig&, const std::string& function)>;
 
-// The tile to give a kernel, or nothing.
+// Returns the tile for a kernel; nullopt for the default one.
 using GiveTile = std::function<std::optional<analytical::TileConfig>(const ir::Kernel&)>;
 
-// What it has by default: physics' choice; empty for kernels without tiles.
+// The tile that the analytical model chooses; empty for kernels without tiles.
 [[nodiscard]] analytical::TileConfig default_tile(const ir::Kernel& kernel,
                                                   const hwdesc::Device& device);
 
@@ -77,11 +76,11 @@ struct CProgramOptions {
   GiveTile tile = [](const ir::Kernel&) { return std::nullopt; };
 };
 
-// Unsupported names the instruction and what the generator said.
+// Unsupported names the instruction and the generator's reason.
 [[nodiscard]] std::variant<CProgram, Unsupported> make_c_program(
     const ir::Module& module, const hwdesc::Device& device, const CProgramOptions& options = {});
 
-// All of it as one text, or a part alone, for who compiles parts once: caller and parts link.
+// The whole program as one text, or one part. Separately compiled parts link with the caller.
 [[nodiscard]] std::string whole_source(const CProgram& program);
 [[nodiscard]] std::string part_source(const PartKernel& part);
 

@@ -11,7 +11,7 @@ class PageCache {
  public:
   explicit PageCache(double capacity) : capacity_(capacity) {}
 
-  // The share that is missing.
+  // Simulates a call; returns its missing share.
   double call(const std::vector<ArrayUse>& uses) {
     double missing = 0, all = 0;
     for (const ArrayUse& use : uses) {
@@ -49,7 +49,7 @@ class PageCache {
   }
 
   double capacity_;
-  double used_ = 0;  // bytes, so far
+  double used_ = 0;  // bytes used so far
   std::map<Page, double> last_used_;
 };
 

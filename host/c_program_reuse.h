@@ -1,5 +1,5 @@
-// What a kernel of a program finds in the caches: how much of its arrays was used so recently that
-// a cache still holds it. A part of measuring additivity; thread-safe.
+// Estimates how much of a kernel's data is still in a cache from earlier kernels of the program.
+// Used to measure additivity (additivity.h). Pure, thread-safe.
 #pragma once
 
 #include <vector>
@@ -9,11 +9,11 @@
 
 namespace tilecast::host {
 
-// For every call of the program, the share (0 ... 1) of the bytes it reads and writes that were not
-// among the last `capacity` bytes that calls before it read or wrote (a fully associative cache
-// that drops the least recently used page of 4 KiB; bytes between two uses of a page count every
-// time they are used). The program runs over and over: warm, with the same inputs and results;
-// cold, with others every time. The heap is the same every time.
+// For every call of the program, the share (0 ... 1) of the bytes it reads and writes that earlier
+// calls did not touch within the last `capacity` bytes. Models a fully associative LRU cache of 4
+// KiB pages; bytes between two uses of a page count at each use. The program runs repeatedly: warm
+// with the same inputs and results, cold with different ones each time. The heap is always the
+// same.
 [[nodiscard]] std::vector<double> missing_shares(const CProgram& program, Bytes capacity,
                                                  CacheState state);
 

@@ -17,7 +17,7 @@ using ir::Instruction;
 using ir::Opcode;
 using ir::Shape;
 
-// ArrayRef::index of a constant that nothing has read yet: this and its instruction.
+// ArrayRef::index of a constant that has not been read yet: this plus its instruction.
 constexpr std::size_t kFirstConstant = std::size_t{1} << 40;
 
 std::int64_t aligned(std::int64_t bytes) {
@@ -49,7 +49,7 @@ class Wiring {
   }
 
  private:
-  using Value = std::vector<ArrayRef>;  // of all leaves, depth first
+  using Value = std::vector<ArrayRef>;  // by leaf, depth first
 
   void add_parameter(InstrId id) {
     Value& value = values_[id.index()];
@@ -63,7 +63,7 @@ class Wiring {
     });
   }
 
-  // What it cannot wire; "" when it did.
+  // Returns what cannot be wired; "" on success.
   std::string visit(InstrId id) {
     const Instruction& op = entry_.at(id);
     Value& value = values_[id.index()];
@@ -97,7 +97,7 @@ class Wiring {
     return launch(id, value);
   }
 
-  // A constant becomes an input when something reads it.
+  // Turns a constant into an input on its first read.
   ArrayRef read(ArrayRef ref) {
     if (ref.kind != ArrayRef::Kind::kInput || ref.index < kFirstConstant) return ref;
     const InstrId id(ref.index - kFirstConstant);
@@ -118,7 +118,7 @@ class Wiring {
             whole.begin() + static_cast<std::ptrdiff_t>(end)};
   }
 
-  // The same bytes under another shape or name.
+  // For ops whose result has the same bytes as the operand.
   std::string pass_on(const Instruction& op, Value& value) const {
     value = values_[op.operands[0].index()];
     const Shape& operand = entry_.at(op.operands[0]).shape;
@@ -177,11 +177,11 @@ class Wiring {
   const ir::Computation& entry_;
   ir::WorkCounter counter_;
   std::vector<Value> values_;                 // by instruction
-  std::map<InstrId, std::size_t> constants_;  // that are read: instruction -> input
+  std::map<InstrId, std::size_t> constants_;  // constants that are read: instruction -> input
   WiredProgram wired_;
 };
 
-// Free pieces of a block that can grow: offset -> bytes, no two of them touching.
+// Free list of a growable block: offset -> bytes; free pieces are never adjacent.
 class FreeList {
  public:
   std::int64_t take(std::int64_t bytes) {
@@ -192,7 +192,7 @@ class FreeList {
       if (size > bytes) free_[offset + bytes] = size - bytes;
       return offset;
     }
-    // A free piece at the end grows.
+    // Extends a free piece at the end.
     std::int64_t offset = end_;
     if (!free_.empty() && free_.rbegin()->first + free_.rbegin()->second == end_) {
       offset = free_.rbegin()->first;

@@ -1,6 +1,6 @@
-// Reductions: rows (the minor dimension goes away) in several partial results at once, so that the
-// loop has no chain of dependent operations; columns with one result per element of the minor
-// dimension. Windows are columns whose reduced dimensions are the window's.
+// Reductions. Rows (the minor dimension is reduced) use several partial results, to avoid a chain
+// of dependent operations; columns have one result per element of the minor dimension. Windows are
+// columns that reduce the window's dimensions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ Combiner combiner_of(Pass& pass, const Op& op) {
           std::string(accumulator_type(dtype))};
 }
 
-// A stage for results of `box`, most major dimension first as the layout says.
+// A stage for results of `box`, with dimensions in the layout's order, most major first.
 Stage result_stage(Pass& pass, OpId id, const Box& box, const std::string& type) {
   Stage stage;
   stage.buffer = pass.begin();
@@ -68,17 +68,17 @@ void fill(Stage& stage, const std::string& value, const std::string& condition, 
                        value));
 }
 
-// How many partial results: two of the widest vectors.
+// Number of partial results: two of the widest vectors.
 int partials(const std::string& type) {
   return 128 / bytes_of(type);
 }
 
 struct RowLoops {
-  std::size_t first_reduced;  // in the nest; the rest are reduced too
+  std::size_t first_reduced;  // first reduced loop in the nest; all later ones are reduced too
   std::string address, value, condition;
 };
 
-// The innermost loop in blocks of `lanes`, then what is left.
+// Writes the innermost loop in blocks of `lanes`, then the remainder.
 void write_row_loop(Nest& nest, const Combiner& combine, const RowLoops& row, Writer& out) {
   const NestLoop& inner = nest.loops().back();
   const int lanes = partials(combine.type);
@@ -164,8 +164,8 @@ Reduced operand_box(Pass& pass, const Op& op, const Box& box) {
   return made;
 }
 
-// Dimensions of the operand in the order of the loops: rows have the reduced ones innermost;
-// columns the kept ones that lie below all reduced ones.
+// Operand dimensions in loop order. Rows have the reduced ones innermost; columns have the kept
+// ones that are more minor than all reduced ones innermost.
 struct LoopOrder {
   ir::Dims dims;
   bool rows = false;
@@ -174,7 +174,7 @@ LoopOrder loop_order(const ir::Shape& operand, const Reduced& reduced) {
   const auto is_kept = [&](std::int64_t d) { return contains(reduced.kept, d); };
   LoopOrder made;
   ir::Dims physical = analytical::physical_order(operand);
-  std::size_t tail = physical.size();  // kept dimensions below the last reduced one of some size
+  std::size_t tail = physical.size();  // kept dimensions after the last reduced one larger than 1
   while (tail > 0 &&
          (is_kept(physical[tail - 1]) || reduced.operand[at(physical[tail - 1])].largest == 1)) {
     --tail;

@@ -1,8 +1,8 @@
-// How element types look in generated C.
+// Maps HLO element types to C types in generated code.
 //
 // An element in memory has a storage type (bf16 and f16: uint16_t, pred: uint8_t). A value in an
 // expression has a value type (bf16 and f16: float, already rounded; pred: _Bool). Products and
-// sums are made in an accumulator type. Pure functions; thread-safe.
+// sums are computed in an accumulator type. Pure functions; thread-safe.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@
 
 namespace tilecast::host {
 
-// pred, 8 to 64 bit integers, bf16, f16, f32, f64.
+// Whether the type is supported: pred, 8 to 64 bit integers, bf16, f16, f32, f64.
 [[nodiscard]] bool is_generated(ir::DType dtype);
 
 [[nodiscard]] std::string_view storage_type(ir::DType dtype);
 [[nodiscard]] std::string_view value_type(ir::DType dtype);
-// Of reductions: the value type, in memory. Of matrix products: float, double, int32_t, int64_t.
+// Accumulator of reductions: the value type. Of matrix products: float, double, int32_t or int64_t.
 [[nodiscard]] std::string_view accumulator_type(ir::DType dtype);
 [[nodiscard]] std::string_view product_type(ir::DType dtype);
 [[nodiscard]] int bytes_of(std::string_view c_type);
@@ -26,14 +26,14 @@ namespace tilecast::host {
   return dtype == ir::DType::kBF16 || dtype == ir::DType::kF16;
 }
 
-// The value of what lies in memory under the name `place`, and what to store for a value.
+// Converts the storage at `place` to a value expression, and a value to its storage form.
 [[nodiscard]] std::string loaded(ir::DType dtype, const std::string& place);
 [[nodiscard]] std::string stored(ir::DType dtype, const std::string& value);
-// `value`, computed exactly, as a number of the type.
+// Rounds `value`, an exact result, to the type.
 [[nodiscard]] std::string rounded(ir::DType dtype, const std::string& value);
 [[nodiscard]] std::string converted(ir::DType from, ir::DType to, const std::string& value);
 
-// "tc_" names end in the type: f for float, d for double, i32, u8 ...
+// Type suffix of "tc_" functions: f for float, d for double, i32, u8 ...
 [[nodiscard]] std::string suffix(ir::DType dtype);
 
 }  // namespace tilecast::host

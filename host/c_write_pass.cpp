@@ -10,7 +10,7 @@
 namespace tilecast::host {
 namespace {
 
-constexpr unsigned kFirstTile = 31;  // bit of a mask of tile loops that advanced
+constexpr unsigned kFirstTile = 31;  // bit in a mask of tile loops that advanced
 
 class PassWriter {
  public:
@@ -47,7 +47,7 @@ class PassWriter {
     }
   }
 
-  // Where the tile lies: `from` names the counters.
+  // Writes the position of the tile; `from` is the prefix of the counters.
   void write_position(char from) {
     for (const PassLoop& loop : pass_.loops()) {
       const std::string& name = pass_.symbols().name(loop.symbol);
@@ -124,7 +124,7 @@ class PassWriter {
     out_.close();
   }
 
-  // Which loops must be at their last piece, least demanding first.
+  // The distinct sets of loops that must be at their last piece, smallest first.
   [[nodiscard]] std::vector<std::uint32_t> late_sets() const {
     std::vector<std::uint32_t> sets{0};
     for (const Stage& stage : pass_.stages()) {
@@ -138,7 +138,7 @@ class PassWriter {
     return sets;
   }
 
-  // Those whose loops are in `changed`, loops that advanced since they last ran.
+  // Writes the stages that depend on loops in `changed`, which advanced since they last ran.
   void write_stages(std::uint32_t late, const std::string& changed) {
     for (const Stage& stage : pass_.stages()) {
       if (stage.is_load || stage.late != late) continue;
@@ -148,7 +148,7 @@ class PassWriter {
     }
   }
 
-  // The next tile: the innermost loop first.
+  // Advances to the next tile, innermost loop first.
   void write_advance() {
     const std::vector<PassLoop>& loops = pass_.loops();
     for (const PassLoop& loop : loops) out_.line(fmt::format("c{0} = n{0};", loop.loop));

@@ -1,4 +1,4 @@
-// The text of a pass: its tile loops, one tile ahead for the loads, and its stages.
+// Writes the text of a pass: its tile loops, with loads one tile ahead, and its stages.
 #pragma once
 
 #include "host/c_pass.h"

@@ -28,7 +28,7 @@ using Words = std::vector<std::string>;
 
 constexpr std::size_t kMaxTextBytes = 4000;
 
-// Ours, with messages in one language and `folder` for temporary files.
+// This process's environment, with the C locale and `folder` for temporary files.
 Words environment_with(const std::string& folder) {
   Words all;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -49,8 +49,8 @@ std::vector<char*> pointers(Words& words) {
   return all;
 }
 
-// Starts the command in a process group of its own, so that what it starts ends with it.
-// Returns 0 or an error number.
+// Starts the command in its own process group, so that its children end with it. Returns 0 or an
+// error number.
 int spawn(Words& command, const std::string& folder, int output, pid_t* pid) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -111,7 +111,7 @@ bool ChildCommand::read_some() {
   if (ready < 0) return errno == EINTR;
   const ssize_t got = ::read(fd_, buffer.data(), buffer.size());
   if (got < 0) return errno == EINTR;
-  // Beyond the limit it is read and dropped, so that the command does not block.
+  // Output beyond the limit is read and dropped, so that the command does not block.
   if (text_.size() <= kMaxTextBytes) text_.append(buffer.data(), static_cast<std::size_t>(got));
   return got > 0;
 }

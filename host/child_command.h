@@ -1,11 +1,11 @@
-// A command run as a child process whose words are read: what Compiler starts.
+// Runs a command as a child process and reads its output. Used by Compiler.
 //
 //   ChildCommand cc({"cc", "--version"}, {}, Seconds{10});
 //   while (cc.read_some()) {}
 //   if (cc.wait() == 0) use(cc.text());
 //
-// Input is empty, output and error stream are one text, the language is C. The command and what it
-// starts are killed and reaped when the object goes. Thread-compatible.
+// Standard input is empty, standard output and error are merged, the locale is C. The destructor
+// kills and reaps the command and its children. Thread-compatible.
 #pragma once
 
 #include <chrono>
@@ -21,21 +21,22 @@ class ChildCommand {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `folder`, when not empty, is the command's TMPDIR. Throws Error when it cannot be started.
+  // `folder`, if not empty, is the command's TMPDIR. Throws Error if it cannot be started.
   ChildCommand(std::vector<std::string> command, const std::string& folder, Seconds timeout);
   ChildCommand(ChildCommand&& other) noexcept;
   ChildCommand& operator=(ChildCommand&&) = delete;
   ~ChildCommand();
 
-  // Becomes readable when read_some() does not block.
+  // Readable when read_some() would not block; for poll().
   [[nodiscard]] int fd() const { return fd_; }
   [[nodiscard]] Clock::time_point deadline() const { return deadline_; }
-  // Reads what is there, waiting for it; false once the command has closed its streams or time is
-  // over.
+  // Waits for output and reads it; false once the command has closed its streams or the deadline
+  // has passed.
   bool read_some();
-  // What was read, without blanks at its end; the first kilobytes of a long text.
+  // The output read so far, without trailing blanks; long output is truncated to its first
+  // kilobytes.
   [[nodiscard]] std::string text() const;
-  // Waits until the deadline for the end: the status as of wait(2), nothing when time is over.
+  // Waits for the command to end. The status as in wait(2); nullopt if the deadline has passed.
   std::optional<int> wait();
 
  private:

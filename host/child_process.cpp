@@ -23,8 +23,8 @@
 namespace tilecast::host {
 namespace {
 
-constexpr int kPriority = -10;    // of a pinned child: others wait for it, not it for others
-constexpr int kFailedStatus = 3;  // of a child whose work threw
+constexpr int kPriority = -10;    // nice value of a pinned child, ahead of other processes
+constexpr int kFailedStatus = 3;  // exit status if the child's work threw
 
 bool pin_to(const std::vector<int>& cores) {
   cpu_set_t set;
@@ -40,9 +40,9 @@ void limit(int resource, rlim_t most) {
   ::setrlimit(static_cast<__rlimit_resource>(resource), &now);
 }
 
-// What compiled text of a program may use of the machine, whatever it does: no core file, no
-// process or thread of its own (an administrator may), few files and none written, and no more
-// memory than the machine has. Its time is the parent's to limit.
+// Limits the resources of untrusted compiled code: no core file, no processes or threads (except
+// for an administrator), few open files and none written, and at most the machine's memory. The
+// parent limits its time.
 void limit_resources() {
   constexpr rlim_t kFiles = 64;
   limit(RLIMIT_CORE, 0);
@@ -50,7 +50,7 @@ void limit_resources() {
   limit(RLIMIT_NPROC, 0);
   limit(RLIMIT_NOFILE, kFiles);
   const auto page = static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
-  unsigned long used = 0;  // pages of address space; a sanitizer's run to terabytes
+  unsigned long used = 0;  // pages of address space; terabytes under a sanitizer
   if (std::FILE* const file = std::fopen("/proc/self/statm", "re")) {
     if (std::fscanf(file, "%lu", &used) != 1) used = 0;
     std::fclose(file);
@@ -60,12 +60,12 @@ void limit_resources() {
   }
 }
 
-// In the child: nothing of the parent's habits, no sound, no core file, no life after the parent's.
+// In the child: resets inherited state, silences output, and ties its life to the parent's.
 void become_a_child(pid_t parent, int core) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(kFailedStatus);  // it ended before the line above
+  if (::getppid() != parent) ::_exit(kFailedStatus);  // the parent ended before prctl()
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
-  ::signal(SIGINT, SIG_IGN);  // the terminal's Ctrl-C is for the parent to answer
+  ::signal(SIGINT, SIG_IGN);  // the parent handles Ctrl-C
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -74,11 +74,11 @@ void become_a_child(pid_t parent, int core) {
   for (int fd = 0; null >= 0 && fd <= 2; ++fd) ::dup2(null, fd);
   if (core < 0) return;
   pin_to({core});
-  ::setpriority(PRIO_PROCESS, 0, kPriority);  // a wish: only an administrator may
+  ::setpriority(PRIO_PROCESS, 0, kPriority);  // best effort: needs privileges
 }
 
 [[noreturn]] void run_child(pid_t parent, int core, int fd, const std::function<void(int)>& work) {
-  // Out of the way of the three standard streams, which are replaced.
+  // Moves the pipe off the numbers of the standard streams, which are replaced.
   const int pipe = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
   become_a_child(parent, core);
   try {

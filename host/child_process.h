@@ -4,10 +4,10 @@
 //   while (child.read(bytes_of(record), Seconds{10}) == ForkedChild::Got::kRecord) { ... }
 //   if (std::string how = child.end(); !how.empty()) report(how);
 //
-// The child has default signal handling, no terminal, writes no file, starts no process or thread,
-// gets no more memory than the machine has, dies with its parent and ends without running exit
-// handlers. It is killed and reaped when the object goes. Forks: no other
-// thread of this process may hold a lock the work needs.
+// The child has default signal handling and no terminal. It cannot write files or start processes
+// or threads, has a memory limit of the machine's memory, dies with its parent and ends without
+// running exit handlers. The destructor kills and reaps it. Since it forks, no other thread of this
+// process may hold a lock that the work needs.
 #pragma once
 
 #include <sys/types.h>
@@ -26,16 +26,16 @@ class ForkedChild {
  public:
   enum class Got { kRecord, kEnd, kTimeout };
 
-  // core < 0: not pinned. Throws Error when the system has no process or pipe left.
+  // core < 0: not pinned. Throws Error if no process or pipe can be created.
   ForkedChild(int core, const std::function<void(int pipe)>& work);
   ForkedChild(const ForkedChild&) = delete;
   ForkedChild& operator=(const ForkedChild&) = delete;
   ~ForkedChild();
 
-  // The next record, whole; kEnd when the child has ended (or broke off inside one).
+  // Reads the next complete record. kEnd: the child has ended, possibly inside a record.
   Got read(std::span<std::byte> record, Seconds timeout);
-  // Waits for a child that has ended, after killing one that has not when `kill` is set. How it
-  // ended: "killed by SIGSEGV", "ended with status 3"; empty for an ordinary end.
+  // Waits for the child to end; with `kill`, kills it first if it still runs. Returns how it ended
+  // ("killed by SIGSEGV", "ended with status 3"), or an empty text if normally.
   std::string end(bool kill);
 
  private:
@@ -43,11 +43,11 @@ class ForkedChild {
   int fd_ = -1;
 };
 
-// The cores this thread may run on, in order. Throws Error when the system does not say.
+// The cores this thread may run on, in ascending order. Throws Error if the system call fails.
 [[nodiscard]] std::vector<int> allowed_cores();
 
-// Keeps this thread off `core` while it lives, if it may run elsewhere: what measures on that core
-// is not to be disturbed by the one who waits for it.
+// Keeps this thread off `core` during the object's lifetime, if it may run elsewhere, so that
+// waiting for a measurement on that core does not disturb it.
 class KeptOff {
  public:
   explicit KeptOff(int core);

@@ -27,9 +27,9 @@ namespace fs = std::filesystem;
 using Clock = ChildCommand::Clock;
 using Words = std::vector<std::string>;
 
-constexpr Seconds kTrialTimeout{60};  // of asking a compiler for its version
+constexpr Seconds kTrialTimeout{60};  // for querying a compiler's version
 
-// Flags for the instructions of this machine; the first that the compiler takes.
+// Flags for this machine's instructions; the first one that the compiler accepts is used.
 constexpr std::array<const char*, 3> kNativeFlags{"-march=native", "-mcpu=native", ""};
 constexpr const char* kFlags =
     "-fno-math-errno -fno-trapping-math -ffp-contract=fast -fPIC -shared -w";
@@ -42,9 +42,9 @@ Words split_words(const std::string& text) {
   return words;
 }
 
-// One source being compiled. The command ends before its folder goes.
+// One source being compiled. The command is destroyed before its folder.
 struct CompileTask {
-  std::size_t source;  // which
+  std::size_t source;  // index
   TemporaryFolder folder;
   ChildCommand command;
 };
@@ -82,7 +82,7 @@ Compilation finish(CompileTask task, Seconds timeout) {
   return made;
 }
 
-// Reads the compilers' output until one of them ends or runs out of time; which.
+// Reads the compilers' output until one of them ends or times out, and returns it.
 std::list<CompileTask>::iterator next_to_finish(std::list<CompileTask>& running) {
   for (;;) {
     Clock::time_point deadline = Clock::time_point::max();
@@ -157,14 +157,14 @@ void CompiledLibrary::remove() noexcept {
   if (path_.empty()) return;
   std::error_code ignored;
   fs::remove(path_, ignored);
-  fs::remove(fs::path(path_).parent_path(), ignored);  // only when empty
+  fs::remove(fs::path(path_).parent_path(), ignored);  // only if empty
   path_.clear();
 }
 
 Compiler::Compiler(std::string_view optimise) {
   const char* set = std::getenv("CC");
   const Words compiler = split_words(set != nullptr && *set != '\0' ? set : "cc");
-  if (compiler.empty()) throw Error("CC: names no compiler; got only blanks, expected a command");
+  if (compiler.empty()) throw Error("CC: got only blanks, expected a compiler command");
   const std::string version = version_of(compiler);
   std::string output;
   for (const char* native : kNativeFlags) {

@@ -1,15 +1,15 @@
-// C text compiled by the system's compiler into a shared library in a private temporary folder.
+// Compiles C source with the system's compiler into a shared library in a private temporary folder.
 //
 //   Compiler cc;                                              // finds `cc`, or $CC
-//   std::vector<Compilation> made = cc.compile(sources, jobs);
+//   std::vector<Compilation> results = cc.compile(sources, jobs);
 //
-// C11, -O3, for this machine's instructions, linked with libm, warnings off. Of -ffast-math only
-// what cannot move a result by more than a rounding: products and sums may be fused
-// (-ffp-contract=fast), and the compiler may ignore errno and floating-point exceptions, which no
-// generated function reads. Sums are not reordered, NaN, infinities and signed zeros are kept: a
-// function that wants a vectorised sum has to write its lanes.
-// Files are made under $TMPDIR (/tmp when unset). A library lives as long as its CompiledLibrary.
-// Not thread-safe while another thread changes the environment.
+// C11, -O3, -march=native, linked with libm, warnings off. From -ffast-math it takes only the
+// options that change results by at most a rounding: products and sums may be fused
+// (-ffp-contract=fast), and errno and floating-point exceptions are ignored, as no generated
+// function reads them. Sums are not reordered, and NaN, infinities and signed zeros are preserved;
+// a vectorised sum must be written with explicit lanes. Files are created under $TMPDIR (/tmp if
+// unset). A library exists as long as its CompiledLibrary. Not thread-safe while another thread
+// changes the environment.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@
 
 namespace tilecast::host {
 
-// Owns a library and the folder made for it; removes both. Movable; a moved-from one owns nothing.
+// Owns a library file and its folder, and removes both. Movable; a moved-from object owns nothing.
 class CompiledLibrary {
  public:
   explicit CompiledLibrary(std::string path) : path_(std::move(path)) {}
@@ -38,10 +38,11 @@ class CompiledLibrary {
 
 struct Compilation {
   std::optional<CompiledLibrary> library;
-  std::string error;  // what the compiler said, or that it took too long; empty when made
+  std::string error;  // compiler output, or that it took too long; empty on success
 };
 
-// C that calls functions of libraries made before, which must be there as long as it is used.
+// C source that calls functions of compiled libraries, which must outlive the library linked to
+// them.
 struct LinkedSource {
   std::string text;
   std::vector<std::string> libraries;  // their paths
@@ -49,12 +50,12 @@ struct LinkedSource {
 
 class Compiler {
  public:
-  // Throws Error when there is no C compiler, naming the package to install. What is timed is made
-  // with -O3; "-O1" makes what is only looked at in a third of the time.
+  // Throws Error if there is no C compiler, naming the package to install. Use -O3 for code to be
+  // timed; "-O1" takes a third of the compile time where only results matter.
   explicit Compiler(std::string_view optimise = "-O3");
-  // One library per source, `jobs` compilers at once, same order. A compiler that needs longer than
-  // `timeout` for one source is killed. Throws Error only when files cannot be written or no
-  // process can be started.
+  // Compiles one library per source with up to `jobs` compilers at once; results are in the order
+  // of the sources. A compiler that exceeds `timeout` on a source is killed. Throws Error only if
+  // files cannot be written or no process can be started.
   [[nodiscard]] std::vector<Compilation> compile(std::span<const std::string> sources, int jobs,
                                                  Seconds timeout = Seconds{60}) const;
   [[nodiscard]] std::vector<Compilation> compile(std::span<const LinkedSource> sources, int jobs,

@@ -18,7 +18,7 @@ namespace loops = schedule;
 
 namespace {
 
-constexpr std::int64_t kAligned = 128;  // bytes: buffers in shared memory
+constexpr std::int64_t kAligned = 128;  // bytes, alignment of buffers in shared memory
 
 }  // namespace
 
@@ -39,7 +39,7 @@ BlockWriter::BlockWriter(const loops::LoopProgram& program, const loops::Body& b
   loops::for_each_statement(program.body, [this](const loops::Statement& statement) {
     const auto* loop = statement.get<loops::Loop>();
     if (loop == nullptr) return;
-    std::int64_t& extent = extents_[loop->variable];  // the largest of loops of one name
+    std::int64_t& extent = extents_[loop->variable];  // maximum over loops with the same name
     extent = std::max(extent, loop->extent);
   });
   plan_ = plan_sync(program, block, [this](const loops::Statement& s) { return staged_over(s); });
@@ -127,7 +127,7 @@ void BlockWriter::write(const loops::Statement& statement) {
     std::swap(*out_, inner);
     write(guard->body);
     std::swap(*out_, inner);
-    if (inner.take().empty()) return;  // waits that need no text
+    if (inner.take().empty()) return;  // only waits that need no text
     const std::string runs = condition(guard->where);
     if (!runs.empty()) out_->open(fmt::format("if ({})", runs));
     write(guard->body);
@@ -158,8 +158,7 @@ void BlockWriter::write(const loops::Statement& statement, const loops::Sync& sy
   if (wait->second.barrier) out_->line("__syncthreads();");
 }
 
-// Registers have names, not addresses: which stage of them is used must be known where the loop is
-// unrolled.
+// Registers have no addresses, so a loop that selects stages of register buffers must be unrolled.
 int BlockWriter::unrolled(const loops::Loop& loop) const {
   constexpr std::int64_t kMost = 8;
   std::int64_t period = 1;
@@ -179,7 +178,7 @@ void BlockWriter::write(const loops::Loop& loop) {
   const bool waits = std::all_of(loop.body.begin(), loop.body.end(), [](const auto& statement) {
     return statement.template get<loops::Sync>() != nullptr;
   });
-  if (waits) return write(loop.body);  // the last of them waits for all
+  if (waits) return write(loop.body);  // the last one waits for all
   if (loop.extent > 1) {
     if (const int factor = unrolled(loop); factor > 1) {
       out_->line(fmt::format("#pragma unroll {}", factor));
@@ -199,7 +198,7 @@ int BlockWriter::open_loops(const std::vector<const loops::Loop*>& of) {
   return static_cast<int>(of.size());
 }
 
-// The iterations of this thread, counted by t.
+// Opens the loop over this thread's iterations, counted by t.
 void BlockWriter::open_threads(std::int64_t count) {
   if (whole_grid_) {
     out_->line(fmt::format("const int t = blockIdx.x * {} + threadIdx.x;", threads_.size()));

@@ -1,8 +1,8 @@
-// The loops of one block of threads as the body of a CUDA kernel. Inside of cuda_loops.cpp.
+// Writes the loops of one thread block as the body of a CUDA kernel. Internal to cuda_loops.cpp.
 //
-// Loops around copies and products run on all threads alike; the elements of a copy or nest are
-// shared out: registers as cuda_registers.h says, else one thread after the other, copies in pieces
-// of up to 16 bytes. What threads wait for is planned by cuda_sync.h.
+// Every thread runs the loops around copies and products; the elements of a copy or nest are
+// distributed over the threads: registers as in cuda_registers.h, others cyclically, copies in
+// pieces of up to 16 bytes. cuda_sync.h plans barriers and waits.
 #pragma once
 
 #include <functional>
@@ -16,12 +16,12 @@
 
 namespace tilecast::host {
 
-// The loops and the one assignment of a nest: which its threads share, which each runs.
+// Loops of a nest with one assignment, split by how threads run them.
 struct SharedNest {
-  std::vector<const schedule::Loop*> shared, own;
-  std::int64_t count = 1;  // of the shared iterations
+  std::vector<const schedule::Loop*> shared, own;  // distributed over threads; run by each thread
+  std::int64_t count = 1;                          // iterations of the shared loops
 };
-// Throws Refused where two iterations of the shared loops would write one element.
+// Throws Refused if two iterations of the shared loops would write the same element.
 [[nodiscard]] SharedNest shared_nest(const std::vector<const schedule::Loop*>& loops,
                                      const schedule::Assign& assign);
 
@@ -29,10 +29,10 @@ class BlockWriter {
  public:
   BlockWriter(const schedule::LoopProgram& program, const schedule::Body& block,
               const schedule::ThreadBlock& threads);
-  // Bytes of shared memory: every stage of its buffers, at multiples of 128; at least what
-  // fragments are stored through, which lies over them.
+  // Bytes of shared memory: all stages of the buffers, aligned to 128. Fragments are stored through
+  // a staging area that overlaps the buffers; the size is at least that of the area.
   [[nodiscard]] std::int64_t shared_bytes() const { return shared_bytes_; }
-  // `whole_grid`: the block is one nest without copies, shared by the threads of all blocks.
+  // `whole_grid`: the block is one nest without copies, distributed over the threads of all blocks.
   void write(Writer& out, bool whole_grid);
 
  private:
@@ -54,7 +54,7 @@ class BlockWriter {
   void open_threads(std::int64_t count);
   [[nodiscard]] int unrolled(const schedule::Loop& loop) const;
   [[nodiscard]] std::int64_t piece_of(const schedule::Copy& copy) const;
-  // What a statement that takes single elements out of fragments stores them over.
+  // The buffer stages that a statement overwrites by reading fragments through the staging area.
   [[nodiscard]] std::vector<BufferStage> staged_over(const schedule::Statement& statement) const;
   [[nodiscard]] std::string condition(const std::vector<schedule::Bound>& where) const {
     return condition_text(where, extents_);
@@ -69,10 +69,10 @@ class BlockWriter {
   Registers registers_;
   SyncPlan plan_;
   std::int64_t shared_bytes_ = 0;
-  std::map<std::string, std::int64_t> offsets_;  // of shared buffers
-  schedule::Extents extents_;                    // of all loops, and of the box of a copy
+  std::map<std::string, std::int64_t> offsets_;  // byte offsets of shared buffers
+  schedule::Extents extents_;                    // extents of all loops and of a copy's box
   bool whole_grid_ = false;
-  // The register buffer whose element is at hand, and its place.
+  // Register buffers whose current element is in scope, with its place in the text.
   std::map<std::string, std::string> at_hand_;
   Writer* out_ = nullptr;
 };

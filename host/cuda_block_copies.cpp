@@ -1,4 +1,4 @@
-// Copies, shared by the threads of a block.
+// Copies, distributed over the threads of a block.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -70,8 +70,8 @@ void BlockWriter::write_held_copy(const loops::Copy& copy) {
   for (int i = 0; i < element.opened; ++i) out_->close();
 }
 
-// Elements that one thread copies at once: neighbours in both arrays, aligned, inside or outside
-// together.
+// Number of elements that one thread can copy at once: contiguous in both arrays, aligned, and all
+// inside or all outside the bounds.
 std::int64_t BlockWriter::piece_of(const loops::Copy& copy) const {
   const loops::Buffer &from = program_.buffer(copy.from.buffer),
                       &to = program_.buffer(copy.to.buffer);

@@ -1,4 +1,4 @@
-// Nests of one assignment, shared by the threads of a block.
+// Nests of one assignment, distributed over the threads of a block.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -57,8 +57,8 @@ void BlockWriter::write_nest(const std::vector<const loops::Loop*>& of, const lo
   out_->close();
 }
 
-// Threads hold the elements of `driver`: its indices are loops of the nest, each thread runs those
-// of its elements.
+// Writes a nest whose loops are the indices of `driver`: each thread runs the iterations of the
+// elements it holds.
 void BlockWriter::write_held_nest(const std::vector<const loops::Loop*>& of, const loops::Assign& a,
                                   const loops::Access& driver) {
   const loops::Buffer& buffer = program_.buffer(driver.buffer);
@@ -115,14 +115,14 @@ void BlockWriter::write_assign(const loops::Assign& a) {
   out_->line(runs.empty() ? line : fmt::format("if ({}) {}", runs, line));
 }
 
-// A thread's share of a sum is kept apart, then combined with that of the other lanes.
+// Each thread sums its share separately; then the lanes' sums are combined.
 void BlockWriter::write_sum(const std::vector<const loops::Loop*>& own, const loops::Assign& a,
                             std::int64_t lanes) {
   const ir::DType dtype = program_.buffer(a.to.buffer).dtype;
   const auto neutral = neutral_text(*a.combine, dtype);
   if (!neutral) throw Refused{fmt::format("a sum by {} is not generated", ir::name(*a.combine))};
   const std::string type(value_type(dtype));
-  std::vector<loops::Bound> outside, inside;  // of the thread's own loops
+  std::vector<loops::Bound> outside, inside;  // bounds without and with the thread's own loops
   for (const loops::Bound& bound : a.where) {
     const bool moves = std::any_of(own.begin(), own.end(), [&](const loops::Loop* loop) {
       return bound.index.uses(loop->variable);

@@ -22,10 +22,10 @@ namespace loops = schedule;
 
 constexpr std::int64_t kScratchAligned = 256;
 
-// Statements of one kernel: what a buffer of a block carries from one to the next stays together.
+// Splits the program into kernels; statements that share a block's buffer stay together.
 std::vector<loops::Body> kernels_of(const loops::LoopProgram& program) {
   std::map<std::string, std::size_t> first;
-  std::vector<std::size_t> joined(program.body.size());  // to the statement with this number
+  std::vector<std::size_t> joined(program.body.size());  // number of the statement it is joined to
   for (std::size_t i = 0; i < joined.size(); ++i) {
     joined[i] = i;
     std::set<std::string> carried;
@@ -132,7 +132,7 @@ class FileWriter {
     out_.line("");
   }
 
-  // One nest that copies nothing and holds nothing: its elements are those of the whole grid.
+  // Whether it is one nest without copies or registers, to be distributed over the whole grid.
   bool is_plain_nest(const loops::Body& body, std::int64_t& blocks) const {
     if (body.size() != 1) return false;
     const loops::SingleNest nest = loops::single_nest(body[0]);
@@ -196,7 +196,7 @@ class FileWriter {
   }
 
   void write_launch(std::size_t l, const std::map<std::string, std::string>& places) {
-    constexpr std::int64_t kUnasked = 48 << 10;  // bytes of shared memory that every block may have
+    constexpr std::int64_t kUnasked = 48 << 10;  // bytes of shared memory without opting in
     const CudaLaunch& launch = made_.launches[l];
     out_.open("");
     std::string arguments;
@@ -226,7 +226,7 @@ class FileWriter {
   const loops::ThreadBlock& block_;
   const std::string function_;
   CudaKernel made_;
-  std::vector<std::vector<std::string>> arguments_;  // arrays, by launch
+  std::vector<std::vector<std::string>> arguments_;  // array names, by launch
   Writer out_;
 };
 

@@ -19,7 +19,7 @@ constexpr std::string_view kCudaMacros = R"(#define TC static __device__ __force
 #define _Bool bool
 )";
 
-// In place of the conversions of c_prelude(): the machine's own, with its types in memory.
+// Replaces the conversions of c_prelude() by CUDA's, with its storage types.
 constexpr std::string_view kCudaHalves =
     R"(TC float tc_from_bf16(__nv_bfloat16 x) { return __bfloat162float(x); }
 TC __nv_bfloat16 tc_store_bf16(float x) { return __float2bfloat16_rn(x); }

@@ -23,8 +23,8 @@ bool is_start(const std::vector<loops::Index>& at) {
                      [](const loops::Index& i) { return i.is_constant() && i.constant() == 0; });
 }
 
-// A loop over small counts that must be unrolled, for registers have no addresses; none where
-// there is one iteration only: its counter is 0.
+// A loop over a small count that must be unrolled, since registers have no addresses. With one
+// iteration, no loop is written and the counter is 0.
 class Unrolled {
  public:
   Unrolled(Writer& out, std::string counter, std::int64_t count) : count_(count) {
@@ -51,7 +51,7 @@ void set_position(Writer& out, const std::string& name, const loops::Index& inde
 std::string cuda_name(const std::string& buffer) {
   const std::string name = c_name(buffer);
   if (std::isdigit(static_cast<unsigned char>(name[0])) != 0) return "b_" + name;
-  constexpr std::string_view kFree = "abcdvwxyz";  // letters that count nothing
+  constexpr std::string_view kFree = "abcdvwxyz";  // letters not used as counters
   const bool word =
       std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalpha(c) != 0; });
   const bool letter = name.size() == 1 && kFree.find(name[0]) != std::string_view::npos;
@@ -196,7 +196,7 @@ std::string Registers::place(const loops::Access& access, const loops::Index& fi
   return made + fmt::format("[{}][{}]", index_text(first), index_text(second));
 }
 
-// Of a thread's row or column in the whole product.
+// A thread's row in the whole product.
 loops::Index Registers::row(const loops::Index& m) const {
   return loops::Index::of("thread_row") + m * grid_.rows;
 }
@@ -233,7 +233,7 @@ Registers::Element Registers::open_threads(Writer& out, const loops::Access& acc
   const Unrolled second(out, part == Part::kLeft ? "p" : "n", counts[1]);
   int opened = (busy < block_.size() ? 1 : 0) + first.opened() + second.opened();
   if (opened == 0) {
-    out.open("");  // the constants are this statement's own
+    out.open("");  // a scope for this statement's constants
     opened = 1;
   }
   for (std::size_t d = 0; d + 2 < positions.size(); ++d) set_position(out, positions[d], 0);
@@ -280,7 +280,7 @@ Registers::Element Registers::open_singly(Writer& out, const loops::Access& acce
   const bool all = std::all_of(positions.begin(), positions.end(),
                                [](const std::string& name) { return name.empty(); });
   if (all && !once) return {made, e.opened()};
-  if (passes == 1) out.open("");  // the constants are this statement's own
+  if (passes == 1) out.open("");  // a scope for this statement's constants
   int opened = 1;
   out.line(fmt::format("const int element = {};",
                        (loops::Index::of("threadIdx.x") / lanes + e.index * a_pass).text()));

@@ -19,9 +19,9 @@ class BlockRun {
     const loops::Access* access;
     loops::Use use;
   };
-  struct Seen {  // the barriers before the last access
+  struct Seen {  // number of barriers before the last access
     int read = -1, written = -1;
-    const loops::Statement* landed_at = nullptr;  // the wait that brought it
+    const loops::Statement* landed_at = nullptr;  // the wait after which it is visible
   };
   struct Batch {
     std::vector<BufferStage> places;
@@ -44,7 +44,7 @@ class BlockRun {
     }
   }
 
-  // Every barrier that is found missing is added and the block run again, until none is.
+  // Adds each missing barrier and walks the block again, until none is missing.
   SyncPlan plan() {
     do {
       changed_ = false;
@@ -128,7 +128,7 @@ class BlockRun {
           if (!watched_.contains(access.buffer)) return;
           entry->second.push_back({&program_.buffer(access.buffer), &access, use});
         };
-    // The statement's own accesses, not those of a copy of it.
+    // Points to the statement itself, not to a copy of it.
     const auto* nest = loops::single_nest(statement).assign;
     if (nest != nullptr) {
       visit(nest->value, add);

@@ -20,7 +20,7 @@ void cannot_write(const std::string& path) {
 
 void write_through(int fd, std::string_view text, const std::string& path) {
   base::write_all(fd, text, path);
-  if (::fsync(fd) != 0 && errno != EINVAL) cannot_write(path);  // EINVAL: not a real disk
+  if (::fsync(fd) != 0 && errno != EINVAL) cannot_write(path);  // EINVAL: not on a disk
 }
 
 void sync_folder(const std::string& folder) {
@@ -30,7 +30,7 @@ void sync_folder(const std::string& folder) {
   ::close(fd);
 }
 
-// Locked is the file that has this name now, which another session may have written anew since it
+// Checks that the locked file still has this name; another session may have replaced it since it
 // was opened.
 int open_locked(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);

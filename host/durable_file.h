@@ -1,4 +1,4 @@
-// Files that outlive a crash of the machine: what was written is on the disk. All throw Error with
+// File writes that survive a crash of the machine: data is on disk on return. All throw Error with
 // the path and the system's reason. Thread-safe for different files.
 #pragma once
 
@@ -7,15 +7,15 @@
 
 namespace tilecast::host {
 
-[[noreturn]] void cannot_write(const std::string& path);  // the Error of what failed last (errno)
+[[noreturn]] void cannot_write(const std::string& path);  // throws Error with the text of errno
 
-// All of `text`, on the disk when this returns. `path` is for the message.
+// Writes all of `text` and syncs it to disk. `path` is for the error message.
 void write_through(int fd, std::string_view text, const std::string& path);
 
-// So that files made, removed or renamed in it are so on the disk too; best effort.
+// Syncs a folder, so that created, removed and renamed files are on disk; best effort.
 void sync_folder(const std::string& folder);
 
-// Open to append, locked against other sessions, which get an Error. The caller closes it.
+// Opens a file to append and locks it; another session gets an Error. The caller closes it.
 [[nodiscard]] int open_locked(const std::string& path);
 
 }  // namespace tilecast::host

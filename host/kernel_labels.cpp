@@ -15,7 +15,7 @@ const AsmFunction* function_named(std::span<const AsmFunction> file, const std::
   return found == file.end() ? nullptr : &*found;
 }
 
-// A function with the loops around the deepest call to it.
+// A function with the number of loops around its most deeply nested call.
 struct Called {
   AsmGraph graph;
   int around = 0;
@@ -33,7 +33,7 @@ class CallTree {
     const auto [known, is_new] = functions_.try_emplace(&function);
     if (is_new) known->second.graph = graph_of(function);
     if (!is_new && known->second.around >= around) return;
-    if (around > kMostLoops) return;  // functions that call each other
+    if (around > kMostLoops) return;  // recursion
     known->second.around = around;
     const AsmGraph& graph = known->second.graph;
     for (std::size_t b = 0; b < graph.blocks.size(); ++b) {
@@ -43,7 +43,7 @@ class CallTree {
       }
     }
   }
-  // Of a call, or of a jump out of the function.
+  // The callee of a call, or of a jump out of the function.
   [[nodiscard]] const AsmFunction* callee_of(const AsmFunction& function,
                                              const AsmInstruction& instruction) const {
     const bool leaves = instruction.flow == Flow::kCall || instruction.flow == Flow::kJump ||
@@ -99,7 +99,7 @@ std::optional<KernelCode> kernel_code(std::span<const AsmFunction> file,
     return std::tuple(loop.lanes > 0, loop.depth, loop.lanes, loop.instructions);
   };
   const CallTree tree(file, *kernel);
-  for (const AsmFunction& each : file) {  // in the file's order: equal on every run
+  for (const AsmFunction& each : file) {  // in file order, so that results are deterministic
     const auto found = tree.functions().find(&each);
     if (found == tree.functions().end()) continue;
     const Called& called = found->second;

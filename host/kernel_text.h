@@ -1,12 +1,12 @@
-// Writes the HLO text of one kernel: a fusion of the ops added, or the one op itself.
+// Writes the HLO text of one kernel: a fusion of the added ops, or the op itself if there is one.
 //
 //   KernelText k;
 //   const auto x = k.parameter("f32", {512, 512}), w = k.parameter("f32", {512, 512});
 //   const auto y = k.maximum(k.dot(x, w, {1}, {0}), k.fill("f32", "0", {512, 512}));
 //   std::string text = k.module("dense_relu", {y});
 //
-// Layouts are row-major. Shapes of results are computed here and checked when the text is parsed.
-// Used by one thread.
+// Layouts are row-major. Result shapes are computed here and checked when the text is parsed. Not
+// thread-safe.
 #pragma once
 
 #include <map>
@@ -29,21 +29,21 @@ struct ConvText {
 class KernelText {
  public:
   TextValue parameter(const std::string& dtype, ir::Dims dims);
-  // A constant spread over `dims`.
+  // A scalar constant broadcast to `dims`.
   TextValue fill(const std::string& dtype, const std::string& value, ir::Dims dims);
-  // Any op: its operands, then its attributes as HLO text.
+  // Any op, with its attributes as HLO text.
   TextValue op(const std::string& opcode, const std::string& dtype, ir::Dims dims,
                const std::vector<TextValue>& operands, const std::string& attributes = {});
-  // Elementwise, of the first operand's shape and type.
+  // An elementwise op with the first operand's shape and type.
   TextValue map(const std::string& opcode, const std::vector<TextValue>& operands);
   TextValue scale(const TextValue& x, const std::string& factor);
   TextValue convert(const TextValue& x, const std::string& dtype);
-  // Dimension i of `x` becomes dimension `mapping[i]`.
+  // Dimension i of `x` becomes dimension `mapping[i]` of the result.
   TextValue broadcast(const TextValue& x, ir::Dims dims, const ir::Dims& mapping);
   TextValue transpose(const TextValue& x, const ir::Dims& permutation);
   // `combiner`: "add" or "maximum".
   TextValue reduce(const TextValue& x, const ir::Dims& dimensions, const std::string& combiner);
-  // Result: batch dimensions (the leading ones of both), rest of x, rest of y.
+  // Result dimensions: batch (the leading ones of both operands), rest of x, rest of y.
   TextValue dot(const TextValue& x, const TextValue& y, const ir::Dims& contract_x,
                 const ir::Dims& contract_y, int batch = 0);
   // NHWC activations, HWIO weights.

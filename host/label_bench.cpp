@@ -32,10 +32,10 @@ constexpr const char* kGccOnly =
     "#if !defined(__GNUC__) || defined(__clang__) || !defined(__x86_64__)\n"
     "#error expected gcc for x86-64\n#endif\nvoid f(void) {}\n";
 
-// One label: what it is, and how it is read off.
+// One label: its quantity, and how to compute it.
 struct Label {
   measured::Quantity quantity;
-  double (*value)(const LoopCode&);  // null: not of the loop alone
+  double (*value)(const LoopCode&);  // nullptr: not from the loop alone
 };
 
 const std::vector<Label>& loop_labels() {
@@ -66,7 +66,7 @@ const std::vector<Label>& loop_labels() {
   return kLabels;
 }
 
-// Compiles the folder's source; what the compiler said when it failed, else "".
+// Compiles the folder's source; returns the compiler's output on failure, else "".
 std::string failure_of(std::vector<std::string> command, const TemporaryFolder& folder) {
   command.insert(command.end(), {"-o", folder.file(kObject), folder.file(kSource)});
   ChildCommand started(std::move(command), folder.path(), kCompileTimeout);
@@ -91,7 +91,7 @@ class LabelTools {
   LabelTools() : mca_(kCpu) {
     const char* set = std::getenv("CC");
     const std::vector<std::string> compiler = words_of(set != nullptr && *set != '\0' ? set : "cc");
-    if (compiler.empty()) throw Error("CC: names no compiler; got only blanks, expected a command");
+    if (compiler.empty()) throw Error("CC: got only blanks, expected a compiler command");
     command_ = compiler;
     for (const std::string& flag : words_of(kLabelFlags)) command_.push_back(flag);
     for (const std::string& flag : words_of(kFileFlags)) command_.push_back(flag);
@@ -138,7 +138,7 @@ class LabelTools {
   }
 
  private:
-  // By text of the loop: kernels that call one function share its loop.
+  // Keyed by the loop's text, since kernels that call the same function share its loop.
   [[nodiscard]] std::map<std::string, std::optional<McaAnswer>> analyse(
       const std::vector<KernelCode>& codes, const std::string& folder) const {
     std::map<std::string, std::optional<McaAnswer>> answers;

@@ -1,12 +1,12 @@
-// Labels of kernels from a compiler, without running: the tools of a labelling session.
+// Tools of a labelling session: labels of kernels from a compiler, without running them.
 //
 //   const LabelBench bench = label_bench();
-//   LabelledFile made = bench.label(source, {"kernel_0", "kernel_1"});
+//   LabelledFile file = bench.label(source, {"kernel_0", "kernel_1"});
 //
-// The target is fixed (znver3, 16 vector registers of 32 bytes), so that labels are those of the
-// compiler's version and flags on whatever machine it runs. What would make the code of a function
-// depend on its neighbours in a file is switched off: folding equal functions, clones for one
-// caller, limits on how much a file may grow. Vector spills are told by -fverbose-asm. Thread-safe.
+// The target is fixed (znver3, 16 vector registers of 32 bytes), so labels depend only on the
+// compiler's version and flags, not on the machine. Optimisations that make a function's code
+// depend on others in the file are off: folding equal functions, cloning for one caller, limits on
+// file growth. Vector spills are recognised by -fverbose-asm comments. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -23,27 +23,28 @@
 
 namespace tilecast::host {
 
-// What a label is, in the order of values: host/kernel_labels.h defines the loop.
+// The labels, in the order of LabelValues. kernel_labels.h defines the hottest loop.
 [[nodiscard]] std::vector<measured::Quantity> label_quantities();
-// Of one kernel; nullopt: it has no loop, or llvm-mca does not know it.
+// Labels of one kernel; nullopt: it has no loop, or llvm-mca does not support it.
 using LabelValues = std::vector<std::optional<double>>;
 
 struct LabelledFile {
-  std::vector<LabelValues> kernels;  // by function; empty when there is an error
-  std::string error;                 // what the compiler said
+  std::vector<LabelValues> kernels;  // by function; empty on error
+  std::string error;                 // compiler output
 };
 
-// What a session needs; tests give their own.
+// What a labelling session calls; replaceable in tests.
 struct LabelBench {
-  std::string tools;  // compiler, version, flags; llvm-mca
+  std::string tools;  // compiler with version and flags; llvm-mca
   std::function<std::variant<CKernel, Unsupported>(const ir::Kernel&, const analytical::TileConfig&,
                                                    const std::string&)>
       generate;
-  // Of C with its prelude; may be called by several threads.
+  // `source` includes the prelude. Must be thread-safe.
   std::function<LabelledFile(const std::string& source, std::span<const std::string> functions)>
       label;
 };
-// `cc` or $CC, which must be gcc for x86-64, and llvm-mca. Throws Error that names what is missing.
+// Uses `cc` or $CC, which must be gcc for x86-64, and llvm-mca. Throws Error naming what is
+// missing.
 [[nodiscard]] LabelBench label_bench();
 
 }  // namespace tilecast::host

@@ -1,5 +1,5 @@
-// Indices, places and values of a loop program as C text: what every writer of its loops needs.
-// Throws Refused (c_function.h) where something is not generated. Pure functions; thread-safe.
+// Indices, places and values of a loop program as C text, shared by the C and CUDA writers. Throws
+// Refused (c_function.h) for anything that is not supported. Pure functions; thread-safe.
 #pragma once
 
 #include <functional>
@@ -12,34 +12,35 @@ namespace tilecast::host {
 
 // A buffer's or loop's name as a C identifier.
 [[nodiscard]] std::string c_name(std::string name);
-// Rounds as C does: indices of a loop program are not negative where they are divided.
+// Divides with C's rounding: loop programs never divide a negative index.
 [[nodiscard]] std::string index_text(const schedule::Index& index);
-// "i >= 0 && i < 60"; "" without bounds. What always holds for variables below their `extents` is
-// left out; without extents nothing is.
+// "i >= 0 && i < 60"; "" without bounds. Bounds that always hold for variables in [0, extent) are
+// omitted; without extents none are.
 [[nodiscard]] std::string condition_text(const std::vector<schedule::Bound>& where,
                                          const schedule::Extents& extents = {});
 
-// Of one stage, with what lies between its rows.
+// Elements of one stage, row padding included.
 [[nodiscard]] std::int64_t stage_elements(const schedule::Buffer& buffer);
 [[nodiscard]] std::int64_t bytes_of_element(ir::DType dtype);  // in memory
 
-// Elements from the start of the buffer's stage, `offset` further along each dimension where given.
+// Address in elements from the start of the buffer's stage; `offset`, if given, is added per
+// dimension.
 [[nodiscard]] schedule::Index address_of(const schedule::Buffer& buffer,
                                          const schedule::Access& access,
                                          const std::vector<schedule::Index>& offset = {});
-// May an element of a copy's box lie outside of the buffer along this dimension? Not where a cache
-// is copied from its start.
+// Whether an element of a copy's box may be outside the buffer along this dimension. Never if a
+// cache is copied from its start.
 [[nodiscard]] bool is_clipped(const schedule::Buffer& buffer, const schedule::Access& access,
                               std::size_t dim);
-// What keeps an element of a copy's box, `offset` from its first, inside of the buffer.
+// Bounds that keep an element of a copy's box, `offset` from its first, inside the buffer.
 [[nodiscard]] std::vector<schedule::Bound> inside_bounds(
     const schedule::Buffer& buffer, const schedule::Access& access,
     const std::vector<schedule::Index>& offset);
 
-// The value (c_types.h) of what lies where an access says.
+// Returns the value expression (c_types.h) of an access.
 using ElementText = std::function<std::string(const schedule::Access&)>;
 [[nodiscard]] std::string value_text(const schedule::Value& value, const ElementText& element);
-// `combine` of two values, rounded.
+// `a` combined with `b`, rounded to the type.
 [[nodiscard]] std::string combination_text(ir::Opcode combine, ir::DType dtype,
                                            const std::string& a, const std::string& b);
 

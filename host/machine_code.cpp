@@ -20,7 +20,7 @@ namespace {
 
 constexpr Seconds kMcaTimeout{120};
 
-// The vector pipes of llvm-mca's cores, as it names its resources.
+// Vector pipes of the cores, by llvm-mca's resource names.
 struct McaCore {
   std::string_view cpu;
   std::array<std::string_view, 4> vector_pipes;
@@ -32,7 +32,7 @@ const McaCore* core_named(std::string_view cpu) {
   return found == kCores.end() ? nullptr : found;
 }
 
-// What the command says, when it ends well.
+// The command's output if it succeeds.
 std::optional<std::string> output_of(std::vector<std::string> command, const std::string& folder) {
   ChildCommand started(std::move(command), folder, kMcaTimeout);
   while (started.read_some()) {
@@ -47,12 +47,12 @@ std::string version_line(const std::string& text) {
                                  : "llvm-mca, " + text.substr(at, text.find('\n', at) - at);
 }
 
-// A region of its JSON, as json_records.h flattens it.
+// A region of llvm-mca's JSON, as flattened by json_records.h.
 struct McaRegion {
-  std::size_t loop = 0;  // its name
+  std::size_t loop = 0;  // the region's name
   double iterations = 0, cycles = 0;
   std::size_t instructions = 0;
-  std::map<std::size_t, double> usage;  // by resource, of one iteration
+  std::map<std::size_t, double> usage;  // by resource, per iteration
 };
 
 double number_of(const std::string& text) {
@@ -65,7 +65,7 @@ McaRegion region_of(const measured::JsonRecord& record) {
   constexpr std::string_view kUse = "ResourcePressureView.ResourcePressureInfo[].";
   McaRegion region;
   std::size_t instruction = 0, resource = 0;
-  std::map<std::size_t, std::map<std::size_t, double>> usage;  // by instruction
+  std::map<std::size_t, std::map<std::size_t, double>> usage;  // by instruction and resource
   for (const auto& [path, text, is_text] : record) {
     if (path == "Name") region.loop = static_cast<std::size_t>(number_of(text));
     if (path == "Instructions[]") ++region.instructions;
@@ -77,7 +77,7 @@ McaRegion region_of(const measured::JsonRecord& record) {
     if (key == "ResourceIndex") resource = static_cast<std::size_t>(number_of(text));
     if (key == "ResourceUsage") usage[instruction][resource] = number_of(text);
   }
-  // Totals of an iteration come as one instruction more than there are.
+  // An iteration's totals are reported under an extra instruction after the last.
   region.usage = usage[region.instructions];
   if (!(region.iterations > 0 && region.cycles > 0)) throw Error("no summary of a loop");
   return region;
@@ -102,12 +102,12 @@ std::string contents_of(const std::string& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// A record of a binary file.
+// Reads a record of a binary file.
 template <class Record>
 Record record_at(const std::string& bytes, std::uint64_t offset, const std::string& file) {
   Record record;
   if (offset > bytes.size() || bytes.size() - offset < sizeof(Record)) {
-    throw Error(fmt::format("{}: is no whole ELF object", file));
+    throw Error(fmt::format("{}: is not a complete ELF object", file));
   }
   std::memcpy(&record, bytes.data() + offset, sizeof(Record));
   return record;
@@ -124,7 +124,7 @@ McaTool::McaTool(std::string cpu) : cpu_(std::move(cpu)) {
       tool_ = tool;
       description_ = fmt::format("{}, -mcpu={}", version_line(*text), cpu_);
       return;
-    } catch (const Error&) {  // no such command: the next one
+    } catch (const Error&) {  // command not found: try the next one
     }
   }
   throw Error("llvm-mca: not found; install it (Debian: apt-get install llvm-14)");
@@ -136,7 +136,7 @@ std::vector<std::optional<McaAnswer>> McaTool::analyse(std::span<const std::stri
   std::vector<std::optional<McaAnswer>> answers = run(loops, folder);
   const bool all_failed = std::ranges::none_of(answers, [](const auto& a) { return bool(a); });
   if (!all_failed || loops.size() == 1) return answers;
-  // One instruction it does not know must not cost the other loops.
+  // An unknown instruction in one loop must not fail the others.
   for (std::size_t i = 0; i < loops.size(); ++i) {
     answers[i] = run(loops.subspan(i, 1), folder).front();
   }
@@ -189,7 +189,7 @@ std::map<std::string, std::int64_t> function_sizes(const std::string& object_fil
   const std::string bytes = contents_of(object_file);
   const auto header = record_at<Elf64_Ehdr>(bytes, 0, object_file);
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_machine != EM_X86_64) {
-    throw Error(fmt::format("{}: is no ELF object of x86-64", object_file));
+    throw Error(fmt::format("{}: is not an x86-64 ELF object", object_file));
   }
   const auto section = [&](std::uint64_t i) {
     return record_at<Elf64_Shdr>(bytes, header.e_shoff + i * sizeof(Elf64_Shdr), object_file);

@@ -1,5 +1,4 @@
-// Tools around a compiler that say what its code would do: llvm-mca, and the symbols of an object
-// file.
+// Static analysis of compiled code: llvm-mca on loops, and function sizes of an object file.
 //
 //   McaTool mca("znver3");                              // finds llvm-mca, or llvm-mca-14
 //   std::vector<std::optional<McaAnswer>> answers = mca.analyse(loops, folder);
@@ -16,22 +15,22 @@
 
 namespace tilecast::host {
 
-// Of one loop, repeated 100 times by llvm-mca's model of the core: caches always hit, no branch is
+// Result for one loop, iterated 100 times in llvm-mca's core model: caches always hit, no branch is
 // mispredicted, a call takes 100 cycles.
 struct McaAnswer {
   double cycles_per_iteration = 0;
-  double vector_utilisation = 0;  // of the pipes that compute on vectors, 0 ... 1: share busy
+  double vector_utilisation = 0;  // busy share of the vector pipes, 0 ... 1
 };
 
 class McaTool {
  public:
-  // `cpu` is one whose vector pipes are known here: znver3. Throws Error when there is no llvm-mca,
-  // naming the package to install.
+  // `cpu` must be one whose vector pipes are known here: znver3. Throws Error if llvm-mca is not
+  // found, naming the package to install.
   explicit McaTool(std::string cpu);
   [[nodiscard]] const std::string& description() const { return description_; }
 
-  // By text of a loop (instructions, one a line); nullopt: llvm-mca does not know an instruction.
-  // `folder`: where files may be written. Throws Error when llvm-mca cannot be run.
+  // Each loop is given as instructions, one per line. nullopt: llvm-mca does not know an
+  // instruction. `folder`: for temporary files. Throws Error if llvm-mca cannot be run.
   [[nodiscard]] std::vector<std::optional<McaAnswer>> analyse(std::span<const std::string> loops,
                                                               const std::string& folder) const;
 
@@ -42,7 +41,7 @@ class McaTool {
   std::string tool_, cpu_, description_;
 };
 
-// Bytes of the functions of an ELF object (x86-64), by name. Throws Error for another file.
+// Function sizes in bytes of an x86-64 ELF object, by name. Throws Error for any other file.
 [[nodiscard]] std::map<std::string, std::int64_t> function_sizes(const std::string& object_file);
 
 }  // namespace tilecast::host

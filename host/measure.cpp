@@ -12,8 +12,8 @@
 namespace tilecast::host {
 namespace {
 
-constexpr std::size_t kFilesPerJob = 4;  // of a batch, for each compiler at once
-constexpr std::size_t kRowsAtOnce = 16;  // are written, or when a batch is done
+constexpr std::size_t kFilesPerJob = 4;  // files per batch and compiler
+constexpr std::size_t kRowsAtOnce = 16;  // rows per write; also written at the end of a batch
 
 struct Prepared {
   const WorkItem* item = nullptr;
@@ -73,7 +73,7 @@ class Session {
   const SessionEvents& events_;
   Seconds start_;
   std::vector<const WorkItem*> queue_, unstable_;
-  bool again_ = false;  // the queue holds what was unstable before
+  bool again_ = false;  // the queue holds unstable items for a second try
   std::size_t next_ = 0, settled_ = 0, functions_ = 0;
   std::unordered_map<std::string, std::string> unreadable_;  // hash -> why, or ""
   std::vector<MeasuredRow> rows_;
@@ -92,7 +92,7 @@ bool Session::must_end() {
   return report_.end != SessionEnd::kFinished;
 }
 
-// A few files for every compiler; less when the budget ends before.
+// A few files per compiler; fewer if the budget ends earlier.
 std::size_t Session::batch_size() const {
   const std::size_t jobs = static_cast<std::size_t>(std::max(options_.jobs, 1));
   const std::size_t whole = options_.kernels_per_file * jobs * kFilesPerJob;
@@ -169,14 +169,14 @@ std::vector<Library> Session::compile(std::span<const Prepared> batch) {
   for (std::size_t i = 0; i < files; ++i) {
     if (made[i].library) {
       libraries.push_back({std::move(*made[i].library), parts[i]});
-    } else if (!must_end()) {  // an interrupt ends compilers too: nobody's fault
+    } else if (!must_end()) {  // an interrupt also ends compilers; that is not a compile error
       compile_alone(parts[i], libraries);
     }
   }
   return libraries;
 }
 
-// One kernel the compiler cannot take must not cost those beside it.
+// A kernel that does not compile must not fail the others in its file.
 void Session::compile_alone(std::span<const Prepared> kernels, std::vector<Library>& libraries) {
   std::vector<std::string> sources;
   for (std::size_t i = 0; i < kernels.size(); ++i)
@@ -206,7 +206,7 @@ void Session::time(std::span<const Library> libraries) {
     }
   }
   bench_.run({}, jobs, options_.timing, [&](std::size_t i, const RunOutcome& outcome) {
-    // An interrupt may end the child too: the kernel is not to blame.
+    // An interrupt may also end the child, which is not the kernel's fault.
     if (outcome.status == RunStatus::kTimed || !events_.stop()) settle(*kernels[i], outcome);
     if (rows_.size() + skipped_.size() >= kRowsAtOnce) save();
     return !must_end();
@@ -255,7 +255,7 @@ void Session::run_queue() {
   }
 }
 
-// What was unstable has a second chance when all else is done.
+// Unstable items are retried after all others.
 SessionReport Session::run() {
   run_queue();
   if (!must_end()) {

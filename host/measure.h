@@ -1,17 +1,18 @@
-// A measuring session: kernels and tiles to C, compiled with all cores, timed on one, rows on disk.
+// A measuring session: kernels with tiles are written as C, compiled in parallel, timed on one core
+// and stored as rows of a measurement set.
 //
 //   GrowingSet set("my_machine", manifest, settings);
 //   SessionReport report = measure(plan_work(sources, device), set, this_machine(), options);
 //
-// Works in batches: while it compiles nothing is timed, and while it times nothing compiles. Rows
-// are on disk every few kernels. What the set holds already is passed over, so a
-// session that was stopped resumes where it was. What cannot be measured is kept with its reason:
-//   unsupported      the generator cannot write it as C
+// Works in batches; compiling and timing never overlap. Rows are written to disk every few kernels.
+// Items that the set already has are skipped, so a stopped session can resume. Items that cannot be
+// measured are recorded with a reason:
+//   unsupported      the generator does not support it
 //   compile error    the compiler refused it, or took too long
-//   crash, time-out  of the kernel; only its child process ends
-//   unstable         its times did not agree, nor when it was tried once more after all others
+//   crash, time-out  the kernel crashed or overran in its child process
+//   unstable         its times did not agree, also when retried after all others
 //   too long         predicted longer than SessionOptions::longest
-//   not readable     its HLO text does not read back as the same kernel
+//   not readable     parsing its HLO text does not give the same kernel
 // Not thread-safe (forks).
 #pragma once
 
@@ -32,11 +33,11 @@
 
 namespace tilecast::host {
 
-// What a session needs of the machine; tests give their own.
+// What a session needs from the machine; replaceable in tests.
 struct Bench {
   using Generated = std::variant<CKernel, Unsupported>;
   using Done = std::function<bool(std::size_t, const RunOutcome&)>;
-  std::string machine;   // the processor, as the system calls it
+  std::string machine;   // the processor's name as the system reports it
   std::string compiler;  // name, version, flags
   std::function<Generated(const ir::Kernel&, const analytical::TileConfig&, const std::string&)>
       generate;
@@ -45,9 +46,9 @@ struct Bench {
   std::function<void(const std::string&, std::span<const RunJob>, const TimingOptions&,
                      const Done&)>
       run;
-  std::function<Seconds()> now;  // of a clock that never goes back
+  std::function<Seconds()> now;  // from a monotonic clock
 };
-// The system's compiler and this processor. Throws Error when there is no compiler.
+// The system's compiler and this processor. Throws Error if there is no compiler.
 [[nodiscard]] Bench this_machine();
 
 struct SessionOptions {
@@ -59,8 +60,8 @@ struct SessionOptions {
 };
 
 struct SessionEvents {
-  std::function<bool()> stop = [] { return false; };  // asked after every kernel
-  // Items of the plan that are settled, and the budget that is left.
+  std::function<bool()> stop = [] { return false; };  // called after every kernel
+  // Receives the number of finished plan items and the remaining budget.
   std::function<void(std::size_t, std::optional<Seconds>)> progress = [](std::size_t,
                                                                          std::optional<Seconds>) {};
 };
@@ -70,10 +71,10 @@ enum class SessionEnd { kFinished, kOutOfTime, kStopped };
 struct SessionReport {
   SessionEnd end = SessionEnd::kFinished;
   std::size_t planned = 0;                     // items of the plan
-  std::size_t known = 0;                       // measured or skipped by sessions before
-  std::size_t measured = 0;                    // rows of this session
-  std::size_t unstable_once = 0;               // not settled: a later session tries them again
-  std::map<std::string, std::size_t> skipped;  // by reason, of this session
+  std::size_t known = 0;                       // measured or skipped by earlier sessions
+  std::size_t measured = 0;                    // new rows of this session
+  std::size_t unstable_once = 0;               // not final: a later session retries them
+  std::map<std::string, std::size_t> skipped;  // in this session, by reason
   Seconds generating, compiling, timing;       // of this session
 };
 
@@ -82,7 +83,7 @@ struct SessionReport {
                                     const SessionOptions& options = {},
                                     const SessionEvents& events = {});
 
-// How the times of a set were got, for its manifest.
+// Description of the timing method, for a set's manifest.
 [[nodiscard]] std::string how_timed(const TimingOptions& options);
 
 }  // namespace tilecast::host

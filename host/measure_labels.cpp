@@ -12,20 +12,20 @@
 namespace tilecast::host {
 namespace {
 
-constexpr std::size_t kFilesPerCompiler = 2;  // of a wave, after which rows are written
+constexpr std::size_t kFilesPerCompiler = 2;  // files per compiler between writes of rows
 
 Seconds clock_now() {
   const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
   return Seconds{now.count()};
 }
 
-// What came of one file's items.
+// Results of one file's items.
 struct LabelledItems {
   std::vector<LabelledRow> rows;
   std::vector<SkippedRow> skipped;
 };
 
-// One file of the plan, on one thread.
+// Labels one file of the plan, on one thread.
 class LabelFile {
  public:
   LabelFile(const hwdesc::Device& device, const LabelBench& bench)
@@ -61,7 +61,7 @@ class LabelFile {
     written.push_back({&item, std::move(function), std::move(source)});
   }
 
-  // One kernel the compiler cannot take must not cost those beside it.
+  // A kernel that does not compile must not fail the others in its file.
   void label(std::span<const Written> written, LabelledItems& made) const {
     if (written.empty()) return;
     std::string source(c_prelude());
@@ -120,7 +120,7 @@ class LabelSession {
 
  private:
   [[nodiscard]] bool is_known(const WorkItem* item) const { return set_.holds(item->key()); }
-  // Counts what the set holds of the file; whether that is all.
+  // Counts the file's items that the set has; returns whether it has all.
   bool count_known(std::span<const WorkItem> file) {
     const auto known = static_cast<std::size_t>(
         std::ranges::count_if(file, [&](const WorkItem& item) { return is_known(&item); }));

@@ -1,14 +1,13 @@
-// A labelling session: kernels and tiles to C, compiled, labels read off the assembly, rows on
-// disk. Nothing runs.
+// A labelling session: kernels with tiles are written as C and compiled; labels are read from the
+// assembly and stored as rows. Nothing is executed.
 //
-//   GrowingSet set("labels", manifest, settings);      // of timing: none, label_quantities()
+//   GrowingSet set("labels", manifest, settings);      // manifest: timing none, label_quantities()
 //   SessionReport report = make_labels(plan, device, set, label_bench(), {.jobs = 2});
 //
-// The plan is cut into files of LabelOptions::kernels_per_file items, each compiled as one; rows
-// come in the plan's order. A session that was stopped makes
-// the whole file again where only some of its rows are on disk, so that labels and their order are
-// those of a session that was not stopped, whatever `jobs`. Reasons of skipped items: unsupported,
-// not readable, compile error (measure.h).
+// The plan is split into files of LabelOptions::kernels_per_file items; rows are in the plan's
+// order. If only some rows of a file are on disk after a stop, the next session compiles the whole
+// file again, so labels and their order do not depend on interruptions or on `jobs`. Reasons of
+// skipped items: unsupported, not readable, compile error (measure.h).
 #pragma once
 
 #include <span>

@@ -6,7 +6,7 @@
 namespace tilecast::host {
 namespace {
 
-// As Linux calls it; several architectures name it differently.
+// The name in Linux' /proc/cpuinfo, whose key differs between architectures.
 std::string processor_name() {
   std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);) {

@@ -19,7 +19,7 @@ namespace {
 using analytical::KernelAnalysis;
 using analytical::TileConfig;
 
-constexpr std::size_t kTilesInARow = 4;  // tiles of a kernel that are measured one after the other
+constexpr std::size_t kTilesInARow = 4;  // tiles of a kernel measured in a row
 
 struct TimedTile {
   TileConfig tile;
@@ -64,7 +64,7 @@ std::vector<TimedTile> tiles_of(const WorkSource& source, std::size_t index,
   return result;
 }
 
-// Each tile with each number of stages, one after the other.
+// Each tile with each number of stages.
 std::vector<TimedTile> with_stages(std::vector<TimedTile> tiles, const std::vector<int>& stages) {
   if (stages.empty()) return tiles;
   std::vector<TimedTile> made;
@@ -77,7 +77,7 @@ std::vector<TimedTile> with_stages(std::vector<TimedTile> tiles, const std::vect
   return made;
 }
 
-// Indices of workloads so that families take turns; the first ones when there is a limit.
+// Indices of workloads with families alternating; the first ones if there is a limit.
 std::vector<std::size_t> in_turns(const std::vector<Workload>& workloads, std::size_t limit) {
   std::map<std::string, std::size_t> families, members;  // family -> order of appearance, size
   std::vector<std::tuple<std::size_t, std::size_t, std::size_t>> order;  // turn, family, index
@@ -117,7 +117,7 @@ std::vector<WorkItem> items_of(const WorkSource& source, const hwdesc::Device& d
   return items;
 }
 
-// 0, 4, 2, 6, 1, 5, 3, 7: every prefix is spread over the whole.
+// Bit-reversed order, e.g. 0, 4, 2, 6, 1, 5, 3, 7: every prefix is spread over the range.
 std::vector<std::size_t> bit_reversed(std::size_t count) {
   std::size_t power = 1;
   while (power < count) power *= 2;
@@ -143,7 +143,7 @@ std::vector<std::size_t> spread_sample(std::size_t values, std::size_t count, st
   }
   std::mt19937_64 random(seed);
   chosen.push_back(0);
-  // The last stratum gives the last value, so that the spread reaches both ends.
+  // The last stratum gives the last value, so that both ends are included.
   const std::size_t strata = count - 1;
   std::vector<std::size_t> from_stratum;
   for (std::size_t s = 0; s < strata; ++s) {
@@ -151,7 +151,7 @@ std::vector<std::size_t> spread_sample(std::size_t values, std::size_t count, st
     const std::size_t end = 1 + (values - 1) * (s + 1) / strata;
     from_stratum.push_back(s + 1 == strata ? values - 1 : begin + random() % (end - begin));
   }
-  // The slow end first: with the best tile it spans the ranking.
+  // The slow end first: together with the best tile it spans the range.
   std::ranges::reverse(from_stratum);
   for (const std::size_t s : bit_reversed(strata)) chosen.push_back(from_stratum[s]);
   return chosen;

@@ -1,13 +1,13 @@
-// What a measuring session runs, in which order.
+// Chooses and orders the work items of a measuring session.
 //
 //   WorkPlan plan = plan_work(sources, device, {.tiles_per_kernel = 16});
 //
-// Any prefix of the plan is useful: sources take turns, inside one its families do, and a kernel's
-// tiles come in blocks of four, so that what was measured can be ranked; further tiles come later.
-// Sampled tiles are the model's best one and a spread over the model's times, fast to slow, up to
-// `longest` (a kernel none of whose tiles is faster keeps its best, for the session to skip).
-// Kernels predicted far below 5 us come last (Kaufman et al., MLSys 2021, section 4, keeps longer
-// ones). Deterministic for a seed, whatever `jobs`. Thread-safe.
+// Any prefix of the plan is useful: sources alternate, as do the families inside a source, and a
+// kernel's tiles come in blocks of four, so that they can be ranked. Sampled tiles are the model's
+// best and a spread over the model's times from fast to slow, up to `longest`. If all tiles of a
+// kernel are slower, its best is kept and the session skips it. Kernels predicted far below 5 us
+// come last (Kaufman et al., MLSys 2021, section 4, keeps longer ones). Deterministic for a seed,
+// whatever `jobs`. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,14 @@
 
 namespace tilecast::host {
 
-// Kernels of one origin: the column x_set of their rows.
+// Kernels of one origin, which is the column x_set of their rows.
 struct WorkSource {
   std::string set;  // "tiles", "fusion", "files"
   std::vector<Workload> workloads;
-  bool many_tiles = false;  // false: only the tile the analytical model chooses
-  // The tiles to run, by workload, instead of choosing some.
+  bool many_tiles = false;  // false: only the tile that the analytical model chooses
+  // If not empty, the tiles to run, by workload.
   std::vector<std::vector<analytical::TileConfig>> tiles;
-  std::map<std::string, std::size_t> left_out;  // distinct kernels it cannot offer, by reason
+  std::map<std::string, std::size_t> left_out;  // distinct kernels left out, counted by reason
 };
 
 struct WorkItem {
@@ -37,34 +37,34 @@ struct WorkItem {
   analytical::TileConfig tile;  // empty: the kernel is not cut
   std::string set;
   Seconds predicted;  // by the analytical model
-  int unroll = 1;     // asked of the compiler (c_kernel.h); 1: nothing
+  int unroll = 1;     // requested unroll factor (c_kernel.h); 1: none
 
-  [[nodiscard]] std::string key() const;  // what is measured once: work_key()
+  [[nodiscard]] std::string key() const;  // work_key(): identifies the item
 };
 
 struct PlanOptions {
   std::size_t tiles_per_kernel = 128;
-  std::vector<int> stages = {};        // every tile with each of them; {}: as it is
-  std::vector<int> unroll = {1};       // every tile with each of them; at least one
+  std::vector<int> stages = {};        // every tile with each of these; {}: unchanged
+  std::vector<int> unroll = {1};       // every tile with each of these; not empty
   std::size_t kernels_per_source = 0;  // 0: all
   Seconds shortest{1.25e-6};           // predicted shorter: last
-  Seconds costly{20e-3};               // predicted longer: after the others, before those
+  Seconds costly{20e-3};               // predicted longer: after the others, before the shortest
   Seconds longest{0.1};                // predicted longer: not sampled
   std::uint64_t seed = 1;
   int jobs = 1;
 };
 
-// Pointers into `sources`. Each (hash, tile, unroll) once, from the first source that has it.
+// Items point into `sources`. Each (hash, tile, unroll) occurs once, from the first source with it.
 [[nodiscard]] std::vector<WorkItem> plan_work(std::span<const WorkSource> sources,
                                               const hwdesc::Device& device,
                                               const PlanOptions& options = {});
 
-// What is measured once: the kernel's hash, its tile and how its loops are unrolled.
+// Identifies what is measured: the kernel's hash, its tile and its unroll factor.
 [[nodiscard]] std::string work_key(const std::string& hash, const analytical::TileConfig& tile,
                                    int unroll = 1);
 
-// `count` of `values` (ascending), spread over all of them: the first, then one from each of equal
-// strata, in an order of which every prefix is spread too.
+// Chooses `count` of `values` indices spread over the range: the first, then one from each of equal
+// strata, ordered such that every prefix is spread too.
 [[nodiscard]] std::vector<std::size_t> spread_sample(std::size_t values, std::size_t count,
                                                      std::uint64_t seed);
 

@@ -42,8 +42,8 @@ const std::vector<std::string> kSkippedColumns =
 const std::vector<std::string> kSessionColumns{"date",   "machine", "compiler",
                                                "device", "cache",   "seed"};
 
-// A text on one line of a table, whatever a compiler says.
-constexpr std::size_t kLongestCompiler = 1000;  // with its flags
+// Makes a text fit on one line of a table, whatever a compiler prints.
+constexpr std::size_t kLongestCompiler = 1000;  // characters, flags included
 
 std::string one_line(std::string_view text, std::size_t most = 300) {
   std::string line;
@@ -53,7 +53,7 @@ std::string one_line(std::string_view text, std::size_t most = 300) {
   return line;
 }
 
-// The bytes of whole lines at the start of a table whose rows have no line breaks in cells.
+// Bytes of the complete lines of a table. Cells must not contain line breaks.
 std::size_t whole_bytes(std::string_view text, const std::vector<std::string>& columns) {
   const std::string header = csv_line(columns);
   std::size_t end = 0;
@@ -123,8 +123,8 @@ std::string skipped_line(const SkippedRow& row) {
                   one_line(row.detail)});
 }
 
-// Those of the columns that the table has, and all that do not say how a kernel was written: a form
-// of the table from before tables said more of that.
+// The columns of an older form of the table: those it has, plus all that do not describe how a
+// kernel was written.
 std::vector<std::string> older_columns(const std::vector<std::string>& columns,
                                        std::string_view header) {
   if (header.empty()) return columns;
@@ -139,7 +139,7 @@ std::vector<std::string> older_columns(const std::vector<std::string>& columns,
   return older;
 }
 
-// A table of some of the columns in today's form: its tiles say nothing of the others.
+// Converts an older table to the current columns; the new ones are empty.
 std::string in_todays_form(const CsvTable& older, const std::vector<std::string>& columns) {
   std::string text = csv_line(columns);
   for (const measured::CsvRow& row : older.rows) {
@@ -154,8 +154,8 @@ std::string path_in(const std::string& directory, std::string_view file) {
   return (fs::path(directory) / file).string();
 }
 
-// A file of the folder that says it is a set, or empty. A session that was killed before it noted
-// itself leaves measurements.csv without a row: that is none.
+// A file that shows the folder already is a set, or "". A measurements.csv without rows does not
+// count: a session that was killed early leaves one.
 std::string begun_by_another(const std::string& directory) {
   if (std::string file = path_in(directory, "manifest.yaml"); base::is_file(file)) return file;
   std::string file = path_in(directory, "measurements.csv");
@@ -258,8 +258,8 @@ void GrowingSet::check_settings() const {
   same("cache state", name(settings_.cache), name(first->cache));
 }
 
-// Written as a whole: the file is there with a header and a session, or not at all. The table's
-// lock is held.
+// Written atomically: the file exists with a header and a session, or not at all. Requires the
+// table's lock.
 void GrowingSet::note_session() {
   const std::string file = path_in(directory_, "sessions.csv");
   std::string text;
@@ -272,7 +272,7 @@ void GrowingSet::note_session() {
   base::replace_file(file, text, /*durable=*/true);
 }
 
-// The text of its whole lines; what is behind them is taken off the file.
+// Returns the text of complete lines and truncates the file after them.
 std::string GrowingSet::drop_torn_end(const std::string& path,
                                       const std::vector<std::string>& columns, int fd) {
   std::string text(base::SourceText::read_file(path).text());
@@ -292,7 +292,7 @@ std::string GrowingSet::drop_torn_end(const std::string& path,
   return text;
 }
 
-// Locks it against other sessions, brings it to today's form, and learns what is there.
+// Locks the file, converts it to the current columns, and records the items it has.
 void GrowingSet::open_table(const std::string& file, const std::vector<std::string>& columns,
                             int& fd) {
   const std::string path = path_in(directory_, file);

@@ -1,20 +1,19 @@
-// A measurement set that grows while a session measures, so that nothing measured is ever lost:
+// A measurement set on disk to which a session appends, so that no measurement is lost:
 //
 //   manifest.yaml, measurements.csv, kernels/<hash>.hlo: an ordinary set (measured/)
-//   skipped.csv: what could not be measured, and why; remove it to try those again
-//   sessions.csv: one line per session: when, where, with what
+//   skipped.csv: items that could not be measured, with reasons; delete it to retry them
+//   sessions.csv: one line per session: date, machine, compiler, settings
 //
-//   GrowingSet set("my_machine", manifest, settings);     // makes it, or resumes it
+//   GrowingSet set("my_machine", manifest, settings);     // creates or resumes it
 //   if (!set.holds(key)) { set.add_kernel(hash, text); set.append(rows, skipped); }
 //
-// Files of kernels are on disk before rows that name them, rows before append() returns. A torn
-// last line (power cut) is dropped, with a note. Tables from before tiles said all they say today
-// (stages, threads ...) are written anew with those columns, empty: their tiles say none of it.
-// Columns of rows besides the usual ones: x_median_ns, x_cache (cold, warm), x_attempts, x_drift
-// (of the reference loop, relative), x_hash (ir/canonical_hash), x_scratch_bytes, x_name, x_set;
-// p_unroll where SessionSettings::unroll says so. A set of a manifest without times
-// (measure_labels.h) has p_unroll always, and q_* instead of times. One process at a time writes a
-// set; a second one gets an Error. Not thread-safe.
+// Kernel files are on disk before rows that name them, and rows before append() returns. A torn
+// last line (power cut) is dropped with a note. Tables written before newer tile columns existed
+// (stages, threads ...) are rewritten with these columns empty. Extra columns: x_median_ns, x_cache
+// (cold, warm), x_attempts, x_drift (relative, of the reference loop), x_hash (ir/canonical_hash),
+// x_scratch_bytes, x_name, x_set, and p_unroll if SessionSettings::unroll is set. A set of labels
+// (measure_labels.h) always has p_unroll, and q_* columns instead of times. Only one process may
+// write a set; a second one gets an Error. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -33,15 +32,15 @@ namespace tilecast::host {
 [[nodiscard]] std::string_view name(CacheState state);     // "cold", "warm"
 [[nodiscard]] std::string nanoseconds_text(Seconds time);  // a cell of a column in ns: "1234.5"
 
-// Under what a session measures. Rows of one set share machine, device and cache state.
+// Conditions of a session. All rows of a set share machine, device and cache state.
 struct SessionSettings {
   std::string date;     // "2026-11-22"
   std::string machine;  // the processor's name
   std::string compiler;
-  std::string device;  // as the manifest names it
+  std::string device;  // name in the manifest
   CacheState cache = CacheState::kCold;
   std::uint64_t seed = 1;
-  bool unroll = false;  // do its plans ask for loops to be unrolled?
+  bool unroll = false;  // whether plans request unrolled loops
 };
 
 struct MeasuredRow {
@@ -63,18 +62,18 @@ struct SkippedRow {
 
 class GrowingSet {
  public:
-  // Throws Error when `directory` holds something else, or rows measured under other settings
-  // (naming what differs), or is being written by another process. Labels are of a compiler and
-  // those of other settings, not of a machine.
+  // Throws Error if `directory` holds other files or rows measured under different settings (the
+  // message names the difference), or if another process is writing it. Labels require the same
+  // device and compiler, but not the same machine.
   GrowingSet(const std::string& directory, const measured::Manifest& manifest,
              const SessionSettings& settings);
   ~GrowingSet();
   GrowingSet(const GrowingSet&) = delete;
   GrowingSet& operator=(const GrowingSet&) = delete;
 
-  // Measured or skipped already (WorkItem::key()).
+  // Whether the item with this WorkItem::key() is already measured or skipped.
   [[nodiscard]] bool holds(const std::string& key) const { return known_.contains(key); }
-  // kernels/<hash>.hlo, unless it is there.
+  // Writes kernels/<hash>.hlo unless it exists.
   void add_kernel(const std::string& hash, const std::string& hlo);
   void append(std::span<const MeasuredRow> rows, std::span<const SkippedRow> skipped);
   void append(std::span<const LabelledRow> rows, std::span<const SkippedRow> skipped);
@@ -93,13 +92,13 @@ class GrowingSet {
   SessionSettings settings_;
   std::vector<std::string> columns_;  // of measurements.csv
   bool labels_ = false;
-  int rows_ = -1, skipped_ = -1;  // files, open to append
+  int rows_ = -1, skipped_ = -1;  // file descriptors, open to append
   std::unordered_set<std::string> known_;
   std::vector<std::string> notes_;
 };
 
-// The settings of the first session of a set; nullopt where there is no set yet. Throws Error for a
-// set that no session began.
+// The settings of a set's first session; nullopt if there is no set yet. Throws Error for a set
+// that was not created by a session.
 [[nodiscard]] std::optional<SessionSettings> settings_of(const std::string& directory);
 
 }  // namespace tilecast::host

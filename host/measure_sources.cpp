@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The kernels of all files under `cut`, left-out ones counted.
+// The kernels of all files, fused according to `cut`; counts those left out.
 WorkSource cut_files(const std::vector<std::string>& files, const hwdesc::Device& device,
                      const FusionCut& cut) {
   std::vector<ProgramKernels> parts(files.size());
@@ -66,7 +66,7 @@ WorkSource schedule_source(const hwdesc::Device& device) {
   std::mt19937_64 random(1);
   for (const Workload& workload : source.workloads) {
     source.tiles.push_back(schedule::convolution_tiles(workload.kernel));
-    // A session that ends early has seen a bit of everything.
+    // Shuffled, so that a session that ends early has sampled everything.
     base::shuffle(source.tiles.back(), random);
   }
   return source;

@@ -1,9 +1,9 @@
-// Where the kernels of a measuring session come from.
+// Sources of kernels for a measuring session.
 //
 //   std::vector<WorkSource> sources{tile_source(device),
 //                                  fusion_source(own_programs(), device, {})};
 //
-// Deterministic. Throws Error naming the file that cannot be read. Thread-safe.
+// Deterministic. Throws Error naming a file that cannot be read. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace tilecast::host {
 
-// Set "tiles": tile_workloads(), each under many tiles.
+// Set "tiles": tile_workloads(), each with many tiles.
 [[nodiscard]] WorkSource tile_source(const hwdesc::Device& device);
 
 // Set "schedules": the twelve convolutions of ResNet-18 (schedule_workloads()), each with every
@@ -24,18 +24,18 @@ namespace tilecast::host {
 // 1904.11876) measured.
 [[nodiscard]] WorkSource schedule_source(const hwdesc::Device& device);
 
-// Set "fusion": the programs cut by random fusion configurations; every distinct kernel once, with
-// the tile the model chooses. Programs that are fused already give their kernels as they are.
+// Set "fusion": the programs fused by random configurations; every distinct kernel once, with the
+// tile that the model chooses. The kernels of already fused programs are used unchanged.
 [[nodiscard]] WorkSource fusion_source(const std::vector<std::string>& files,
                                        const hwdesc::Device& device, const FusionCut& cut);
-[[nodiscard]] std::vector<std::string> own_programs();  // paths of those that come with Tilecast
+[[nodiscard]] std::vector<std::string> own_programs();  // paths of the shipped programs
 
-// Set "files": the kernels of the files as `simulate` cuts them, each under many tiles.
+// Set "files": the kernels that `simulate` finds in the files, each with many tiles.
 [[nodiscard]] WorkSource file_source(const std::vector<std::string>& files,
                                      const hwdesc::Device& device, Seconds longest);
 
-// Set "again": the kernels of a measurement set in random order, each with at most `tiles` (0: all)
-// of the tiles it was measured with, spread from its fastest to its slowest.
+// Set "again": the kernels of a measurement set in random order, each with up to `tiles` (0: all)
+// of its measured tiles, spread from its fastest to its slowest.
 [[nodiscard]] WorkSource set_source(const std::string& directory, const hwdesc::Device& device,
                                     std::size_t tiles, std::uint64_t seed);
 

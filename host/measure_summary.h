@@ -1,9 +1,9 @@
-// What a growing set (measure_set.h) holds, in numbers a reader can judge it by.
+// Summary statistics of a growing set (measure_set.h): coverage, skipped items, repeatability.
 //
 //   SetSummary summary = summarise("my_machine");
 //   Repeatability again = repeatability("my_machine", "my_machine_again");
 //
-// Reads the tables alone, no kernels. Throws Error when they are not there. Thread-safe.
+// Reads only the tables, no kernels. Throws Error if they are missing. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +19,14 @@ struct ClassSummary {
   std::string set, op_class;
   std::size_t kernels = 0, rows = 0;
   std::size_t at_least_5us = 0;           // rows
-  std::size_t ranked = 0;                 // kernels with two tiles or more
-  std::optional<double> worst_over_best;  // median over those, of slowest / fastest tile
+  std::size_t ranked = 0;                 // kernels with at least two tiles
+  std::optional<double> worst_over_best;  // median of slowest / fastest tile over ranked kernels
 };
 
 struct SkipSummary {
   std::string set, reason;
   std::size_t kernels = 0, rows = 0;  // rows: (kernel, tile) pairs
-  std::string example;                // the detail most of them have
+  std::string example;                // the most frequent detail
 };
 
 struct SetSummary {
@@ -36,10 +36,10 @@ struct SetSummary {
 };
 [[nodiscard]] SetSummary summarise(const std::string& directory);
 
-// A set of labels (measure_labels.h): what its values are like.
+// Summary of a set of labels (measure_labels.h).
 struct QuantitySummary {
   std::string name, unit;
-  std::size_t rows = 0, distinct = 0;  // rows that have it, and different values among them
+  std::size_t rows = 0, distinct = 0;  // rows with a value; distinct values
   double least = 0, median = 0, most = 0;
 };
 struct LabelSummary {
@@ -54,8 +54,8 @@ struct Repeatability {
   std::size_t pairs = 0, kernels = 0;
   std::optional<double> median, p90;  // of |difference|
   std::optional<double> shift;        // median of the difference, with its sign
-  std::size_t ranked = 0;             // kernels with two tiles or more in both
-  std::optional<double> tau;          // mean Kendall tau-b within those
+  std::size_t ranked = 0;             // kernels with at least two tiles in both
+  std::optional<double> tau;          // mean Kendall tau-b within ranked kernels
 };
 [[nodiscard]] Repeatability repeatability(const std::string& first, const std::string& second);
 

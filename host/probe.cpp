@@ -18,7 +18,7 @@ namespace tilecast::host {
 namespace {
 
 constexpr int kRounds = 2;
-// Of a measurement's time, what making its memory and finding the number of calls leaves.
+// Share of a measurement's time left after preparing memory and finding the number of calls.
 constexpr double kRepeating = 0.7;
 
 constexpr const char* kDtypes[] = {"f32", "f64", "bf16", "f16", "s32", "s8"};
@@ -33,7 +33,7 @@ struct LoopTask {
   LoopTimes times;
 };
 
-// The list of what to measure, and the answers.
+// The loops to measure, and their results.
 class Tasks {
  public:
   explicit Tasks(const Topology& topology) : topology_(&topology) {}
@@ -66,7 +66,7 @@ class Tasks {
   }
 
   const Topology* topology_;
-  std::deque<LoopTask> tasks_;  // addresses of answers stay
+  std::deque<LoopTask> tasks_;  // a deque, so that addresses of results stay valid
 };
 
 LoopTimes Tasks::measure(const std::string& library, const ProbeOptions& options) {
@@ -96,7 +96,7 @@ double fewer(double a, double b) {
   return b > 0 ? std::min(a, b) : a;
 }
 
-// What a process here may take without pushing anybody out: of memory, of its container.
+// Memory that can be used safely, considering the machine and the container's limit.
 double memory_to_use(const Topology& topology) {
   double limit = 0;
   std::ifstream("/sys/fs/cgroup/memory.max") >> limit;  // "max" reads as 0
@@ -104,13 +104,13 @@ double memory_to_use(const Topology& topology) {
   return kShare * fewer(topology.memory.value, limit);
 }
 
-// Whole pages, so that every loop's vectors and both halves of a copy fit.
+// Rounds to whole pages, so that every loop's vectors and both halves of a copy fit.
 Bytes pages(double bytes) {
   constexpr double kPage = 8192;
   return Bytes{std::max(std::floor(bytes / kPage), 1.0) * kPage};
 }
 
-// Half of a level's share, on top of the level before where that would hold it.
+// Half of a level's share; larger if the previous level could hold that.
 Bytes set_of_level(double share, double before) {
   constexpr double kClearlyMore = 2;
   const double half = share / 2;
@@ -170,7 +170,7 @@ std::string model_or_machine(const std::string& model) {
 std::vector<ProbedLevel> levels_to_probe(const Topology& topology) {
   const double cores = static_cast<double>(topology.pus.size());
   std::vector<ProbedLevel> levels;
-  double before = 0, all_before = 0;  // capacity below a level, of one core
+  double before = 0, all_before = 0;  // capacity of the levels before
   for (const Cache& cache : topology.caches) {
     const double capacity = cache.capacity.value;
     const double share = capacity / cache.shared_by;
@@ -189,7 +189,7 @@ std::vector<ProbedLevel> levels_to_probe(const Topology& topology) {
     all_before = share;
   }
   if (levels.empty()) {
-    constexpr double kAssumedL1 = 32 * 1024;  // what cores of the last twenty years have at least
+    constexpr double kAssumedL1 = 32 * 1024;  // minimum of cores of the last twenty years
     levels.push_back({.name = "l1",
                       .capacity = Bytes{kAssumedL1},
                       .line = Bytes{64},
@@ -217,7 +217,7 @@ std::vector<ProbedLevel> levels_to_probe(const Topology& topology) {
 
 namespace {
 
-// What one probe times, and the answers.
+// The loops of one probe, and their results.
 struct Measured {
   explicit Measured(const Topology& topology) : levels(levels_to_probe(topology)), tasks(topology) {
     for (const char* loop : {"clock_adds", "fma_chain", "empty_calls", "one_run", "add_f32"}) {
@@ -236,7 +236,7 @@ struct Measured {
     for (const ProbedLevel& level : levels) level_times.push_back(add_level(level, tasks));
   }
 
-  // Of one unit of the loop's work.
+  // Seconds per unit of the loop's work.
   [[nodiscard]] double unit_s(const std::string& loop) const {
     return by_loop.at(loop)->best() / find_loop(loop).work;
   }
@@ -244,7 +244,7 @@ struct Measured {
   std::vector<ProbedLevel> levels;
   Tasks tasks;
   std::map<std::string, const LoopTimes*> by_loop;
-  std::vector<std::pair<const LoopTimes*, const LoopTimes*>> rates;  // one core, all
+  std::vector<std::pair<const LoopTimes*, const LoopTimes*>> rates;  // one core, all cores
   std::vector<const LoopTimes*> ops;
   std::vector<LevelTimes> level_times;
 };

@@ -10,7 +10,7 @@
 namespace tilecast::host {
 namespace {
 
-// As many vector operations whatever the number of registers: a multiple of all counts below.
+// Independent of the number of registers: a multiple of all counts below.
 constexpr int kVectorsPerCall = 960;
 constexpr int kUnrolled = 1024;  // steps of a dependent chain in one call
 
@@ -89,15 +89,15 @@ static inline vint32_t s8(const char* memory, int i) {
 }
 )";
 
-// `step` in terms of {i}; `count` of them, each on an accumulator of its own.
+// `count` copies of `step`, a pattern with {i}, each on a separate accumulator.
 std::string repeated(int count, const char* step) {
   std::string text;
   for (int i = 0; i < count; ++i) text += fmt::format(fmt::runtime(step), fmt::arg("i", i));
   return text;
 }
 
-// `step` computes on accumulator a{i} with x and y, vectors of `scalar`s; `prepare` comes before
-// each round of all accumulators.
+// `step` updates accumulator a{i} with x and y, vectors of `scalar`; `prepare` precedes each round
+// over all accumulators.
 std::string rate_loop(const char* name, const char* scalar, const char* prepare, const char* step) {
   const std::string vector = std::string("v") + scalar;
   const auto body = [&](int count) {
@@ -218,9 +218,9 @@ void mem_copy(char* memory, long bytes, long calls) {
 }
 )";
 
-// As a generated kernel packs a tile and multiplies tiles (analytical/cache_model.h): extents are
-// known only when it runs. Rows of the packed array lie 17 runs apart, so that runs neither follow
-// each other nor meet in few sets of a cache; 17 panels of them cover all bytes.
+// Packs and multiplies tiles as a generated kernel does (analytical/cache_model.h), with extents
+// known only at run time. Rows of the packed array are 17 runs apart, so that runs are neither
+// contiguous nor map to few cache sets; 17 panels cover all bytes.
 std::string tile_loops(std::string_view prelude) {
   constexpr const char* kShared =
       "tc_mm_f(PRODUCT_SIDE, PRODUCT_SIDE, PRODUCT_DEPTH, a, PRODUCT_DEPTH, b, PRODUCT_SIDE, c, "
@@ -280,7 +280,7 @@ std::string identifier(std::string name) {
   return name;
 }
 
-// Input b, then a, then the output, each a page and a bit apart.
+// Input b, then a, then the output, each at an offset of a little more than a page.
 std::string op_loop(const char* name, const char* type, const std::string& result) {
   return fmt::format(
       R"(
@@ -298,12 +298,12 @@ void op_{name}(char* memory, long bytes, long calls) {{
       fmt::arg("elements", kOpElements), fmt::arg("stride", 4 * kOpElements + 256));
 }
 
-// What generated kernels compute of `a` and `b`: a function of theirs, where they have it, or one
-// of the C library.
+// The expression that generated kernels use for an op on `a` and `b`: their own function, or one of
+// the C library.
 struct OpText {
   const char* name;
-  const char* generated;  // "": none
-  const char* otherwise;  // expression of a[i] and b[i]
+  const char* generated;  // function of generated kernels; "": none
+  const char* otherwise;  // fallback expression of a[i] and b[i]
 };
 
 constexpr OpText kOpTexts[] = {

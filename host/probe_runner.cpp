@@ -28,7 +28,7 @@ namespace {
 
 using LoopFunction = void (*)(char*, long, long);
 
-// How a child ends: with what it could not do. No number that a sanitizer or libc ends with.
+// Exit codes of a child: the step that failed. Distinct from those of sanitizers and libc.
 enum ExitCode { kDone = 0, kNotLoaded = 50, kNotPinned, kNoMemory };
 
 std::int64_t now_ns() {
@@ -37,14 +37,14 @@ std::int64_t now_ns() {
   return std::int64_t{1'000'000'000} * t.tv_sec + t.tv_nsec;
 }
 
-// Memory that parent and children share.
+// Memory shared by parent and children.
 struct Board {
   std::atomic<int> arrived, round;
-  std::atomic<std::int64_t> calls;  // the fewest that any child wants
+  std::atomic<std::int64_t> calls;  // minimum over the children
   std::atomic<int> vector_bytes;
-  std::atomic<int> repeats;  // that are run: known to all before the first that is not
+  std::atomic<int> repeats;  // repeats to run; set before any child could start a further one
 
-  // Spins: all are to leave at the same moment. Lets others run where cores are too few.
+  // Spins, so that all leave at the same moment. Yields if there are too few cores.
   void meet(int all) {
     const int mine = round.load();
     if (arrived.fetch_add(1) + 1 == all) {
@@ -112,7 +112,7 @@ void fill(char* memory, const LoopRun& run) {
   }
 }
 
-// Calls that take about `repeat`; running them also warms up caches and clock.
+// Number of calls that take about `repeat`; running them also warms up caches and clock.
 std::int64_t enough_calls(LoopFunction function, char* memory, const LoopRun& run) {
   const double wanted_ns = run.repeat.value * 1e9;
   for (std::int64_t calls = 1;;) {
@@ -138,7 +138,7 @@ ExitCode measure(const std::string& library, const LoopRun& run, int child, Boar
   const auto* width = static_cast<const int*>(::dlsym(handle, "vector_bytes"));
   if (function == nullptr || width == nullptr) return kNotLoaded;
   board.vector_bytes.store(*width);
-  Mapping mapping;  // without huge pages the numbers hold the cost of small ones, as kernels' would
+  Mapping mapping;  // without huge pages, results include the cost of small ones, as for kernels
   try {
     mapping = Mapping(static_cast<std::size_t>(run.bytes));
   } catch (const Error&) {
@@ -185,7 +185,7 @@ std::string ending(int status, const LoopRun& run) {
   }
 }
 
-// Waits for all; the first that fails ends the others. How it failed, or "".
+// Waits for all children; a failure ends the others. Returns the failure, or "".
 std::string wait_for(pid_t group, std::size_t children, const LoopRun& run) {
   std::string failure;
   while (children > 0) {

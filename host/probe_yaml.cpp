@@ -1,5 +1,5 @@
-// A probed machine as a device description. Rates come out as measured: what a model computes from
-// these keys (analytical/compute_units.h, simt_model.h) is the measured time of the same work.
+// Writes a probed machine as a device description. The keys are chosen such that the model
+// (analytical/compute_units.h, simt_model.h) reproduces the measured time of the same work.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 using hwdesc::UnitKind;
 
-// More digits than a repetition would confirm are noise.
+// Rounds to the digits that a repetition would confirm.
 double rounded(double value) {
   return std::strtod(fmt::format("{:.4g}", value).c_str(), nullptr);
 }
@@ -44,7 +44,7 @@ std::string text(const std::string& value) {
   return hwdesc::yaml_text(value, "hw probe");
 }
 
-// What a machine says of itself may hold anything; a description is one line of plain characters.
+// Reduces text reported by the machine to one line of plain characters.
 std::string plain(std::string value) {
   constexpr std::size_t kMost = 300;
   constexpr char kFirst = ' ', kLast = '~';
@@ -84,7 +84,7 @@ class DescriptionWriter {
                                    const char* indent = "  ") const {
     return fmt::format("{}source: {}\n", indent, text(measured(what, spread)));
   }
-  // What all cores do together, when there are several.
+  // Rates of all cores together, if there are several.
   [[nodiscard]] std::string together(const std::string& rates, double spread) const {
     if (p_.cores == 1) return {};
     return fmt::format("; {} cores together: {}, spread {:.1f} %", p_.cores, rates, 100 * spread);
@@ -126,7 +126,7 @@ std::string DescriptionWriter::header() const {
                        p_.cores, p_.threads_per_core, p_.numa_nodes)));
 }
 
-// Do copies overlap reads and writes? Whichever explains the measured copy better.
+// Whether copies overlap reads and writes: the assumption that better fits the measured copy.
 bool full_duplex(const ProbedLevel& level) {
   const double read = level.read.value, write = level.write.value, copy = level.copy.value;
   const double in_turn = 2 / (1 / read + 1 / write), at_once = 2 * std::min(read, write);
@@ -165,7 +165,7 @@ std::string DescriptionWriter::memory() const {
   return out;
 }
 
-// Bytes by which a run is as if longer: what packing runs takes beyond streaming them.
+// Extra time of packing runs over streaming them, expressed as bytes per run.
 double run_cost(const ProbedLevel& level) {
   return std::max(0.0, level.read.value / level.runs.value - 1) * static_cast<double>(kRunBytes);
 }
@@ -193,11 +193,11 @@ std::string DescriptionWriter::transfer() const {
   return out;
 }
 
-// Pipes are as many as the f32 rate needs; passes make up the rest of each type's rate.
+// The number of pipes is chosen for the f32 rate; passes account for the other types' rates.
 std::string DescriptionWriter::matrix() const {
   const auto f32 = std::ranges::find(p_.rates, std::string("f32"), &ProbedRate::dtype);
   if (f32 == p_.rates.end()) return {};
-  constexpr double kSlack = 0.25;  // clocks differ from moment to moment
+  constexpr double kSlack = 0.25;  // tolerance for clock variation
   const double of_pipe = 2 * lanes() * rounded(p_.clock.value);
   const double count = std::max(1.0, std::ceil(f32->one_core.value / of_pipe - kSlack));
   const double efficiency = std::clamp(p_.product.value / f32->one_core.value, 1e-3, 1.0);
@@ -264,10 +264,10 @@ std::string DescriptionWriter::transcendental() const {
                             p_.op_spread));
 }
 
-// The additions of a reduction are the vector unit's; what its loop takes beyond them is the
-// cross-lane unit's.
+// A reduction's additions belong to the vector unit; the rest of its loop's time to the cross-lane
+// unit.
 std::string DescriptionWriter::cross_lane() const {
-  constexpr double kLeast = 0.05;  // of the loop
+  constexpr double kLeast = 0.05;  // minimum share of the loop
   const double reduce = std::max(cycles("reduce") - cycles("add"), kLeast * cycles("reduce"));
   return fmt::format(
       "\ncross_lane:\n  elements_per_cycle: {}\n  reduce_elements_per_cycle: {}\n"

@@ -18,8 +18,7 @@ namespace {
 
 using ir::DType;
 
-// Inputs are told apart by what they are in the program, so that every configuration of it is given
-// the same.
+// Inputs are seeded by their role in the program, so that every configuration gets the same data.
 std::vector<std::byte> input_bytes(const ProgramInput& input, const ir::Module& module) {
   const ir::Instruction& instruction = module.entry_computation().at(input.instruction);
   ir::Hash128 hash;
@@ -48,7 +47,7 @@ double element(DType dtype, std::span<const std::byte> bytes, std::size_t i) {
   const auto width = static_cast<std::size_t>(bytes_of(storage_type(dtype)));
   std::memcpy(&pattern, bytes.data() + i * width, width);
   if (is_half(dtype)) return ir::from_bits(pattern, dtype);
-  const int unused = 64 - 8 * static_cast<int>(width);  // extends the sign; the same for all
+  const int unused = 64 - 8 * static_cast<int>(width);  // for sign extension
   return static_cast<double>(static_cast<std::int64_t>(pattern << unused) >> unused);
 }
 

@@ -1,4 +1,4 @@
-// Programs as the kernels that random fusion configurations make of them.
+// Splits programs into kernels by random fusion configurations.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -27,7 +27,7 @@ using ir::Module;
 using ir::OpClass;
 using ir::Opcode;
 
-// What makes a kernel unfit to run alone on one core; empty: nothing.
+// Why an op cannot run alone on one core; empty if it can.
 std::string_view unfit(const ir::Op& op) {
   switch (ir::op_class(op.opcode)) {
     case OpClass::kCollective:
@@ -64,7 +64,7 @@ bool is_control(Opcode opcode) {
   return opcode == Opcode::kWhile || opcode == Opcode::kConditional || opcode == Opcode::kCall;
 }
 
-// Calls `visit(computation, instruction)` for what takes time, callers first; each place once.
+// Calls `visit(computation, instruction)` once per instruction that takes time, callers first.
 template <class Visit>
 void for_each_kernel(const Module& module, Visit&& visit) {
   std::vector<bool> seen(module.computations.size(), false);
@@ -91,7 +91,7 @@ std::string name_of(const Module& program) {
   return stem.empty() ? program.name : stem;
 }
 
-// The program under one configuration after the other.
+// Iterates over the program's configurations.
 class Configurations {
  public:
   Configurations(const Module& program, const hwdesc::Device& device, const FusionCut& cut)
@@ -116,7 +116,7 @@ class Configurations {
   std::size_t count_;
 };
 
-// A number in [0, 1) that depends on seed, configuration and what it is for.
+// A number in [0, 1) that depends on seed, configuration and purpose.
 double draw(std::uint64_t seed, std::size_t configuration, std::string_view purpose) {
   ir::Hash128 hash;
   hash.add(seed);

@@ -18,9 +18,9 @@
 namespace tilecast::host {
 namespace {
 
-constexpr Seconds kSetUpTimeout{120};  // of loading the library and filling arrays
+constexpr Seconds kSetUpTimeout{120};  // for loading the library and filling arrays
 
-// What the child reports. Shorter than PIPE_BUF, so it is written whole.
+// A report of the child. Shorter than PIPE_BUF, so it is written atomically.
 struct Record {
   enum class Kind { kStarted, kDone, kUnusable } kind = Kind::kStarted;
   std::size_t job = 0;
@@ -41,7 +41,7 @@ void set_message(Record& record, const std::string& text) {
   record.message[length] = '\0';
 }
 
-// Never closed: the child that opened it ends.
+// Never closed, as the child ends.
 void* open_library(const std::string& path) {
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw Error(fmt::format("{}: cannot be loaded: {}", path, ::dlerror()));
@@ -54,11 +54,10 @@ KernelFunction find_function(void* library, const std::string& name) {
   return reinterpret_cast<KernelFunction>(found);
 }
 
-// Jobs are visited in turn, this many at a time: so that the visits of one lie about a second
-// apart.
+// Number of jobs visited in turn, so that the visits of one job are about a second apart.
 constexpr std::size_t kChunk = 32;
 
-// What a child is to do: jobs[first...] by chunks, without those that already failed.
+// A child's work: jobs[first...] by chunks, without those that already failed.
 struct Assignment {
   const std::string& library;
   std::span<const RunJob> jobs;
@@ -102,9 +101,9 @@ class Worker {
   }
 
  private:
-  static constexpr int kReferenceWarmUp = 20;  // passes until the clock is up, about 3 ms
+  static constexpr int kReferenceWarmUp = 20;  // passes to bring up the clock, about 3 ms
 
-  // Before a cold visit: empties the caches, and sees how fast memory is.
+  // Before a cold visit: evicts the caches and measures the speed of memory.
   double evict() {
     if (work_.options.state != CacheState::kCold) return 0;
     const Seconds start = now();
@@ -144,23 +143,23 @@ void work_through(int pipe, const Assignment& work) {
   }
 }
 
-// In the parent: what is known about the jobs, reported in their order.
+// In the parent: collects outcomes and reports them in the jobs' order.
 class Ledger {
  public:
   using Done = std::function<bool(std::size_t, const RunOutcome&)>;
   Ledger(std::size_t jobs, const Done& done) : jobs_(jobs), done_(done) {}
 
-  // False when there is no more to do: all reported, or the receiver said stop.
+  // False if all are reported or the receiver stopped.
   bool more() const { return !stopped_ && reported_ < jobs_; }
-  // Where the chunk begins that a new child has to start with.
+  // First job of the chunk that a new child must start with.
   std::size_t first() const { return reported_ / kChunk * kChunk; }
-  // The first job that nothing is known about.
+  // The first job without an outcome.
   std::size_t unknown() const {
     std::size_t job = reported_;
     while (known_.contains(job)) ++job;
     return job;
   }
-  // Known failures and finished jobs of the chunk, which a new child passes over.
+  // Failed and finished jobs of the chunk, which a new child skips.
   std::set<std::size_t> known() const {
     std::set<std::size_t> jobs;
     for (std::size_t job = first(); job < reported_; ++job) jobs.insert(job);
@@ -184,7 +183,7 @@ class Ledger {
   const Done& done_;
 };
 
-// Follows one child until it ends, a job ends it, or nothing is left to do.
+// Follows one child until it ends, a job terminates it, or all work is done.
 void follow(ForkedChild& child, const TimingOptions& options, Ledger& ledger) {
   Seconds patience = kSetUpTimeout;
   std::size_t running = ledger.unknown();

@@ -19,13 +19,13 @@
 namespace tilecast::host {
 namespace {
 
-constexpr std::size_t kAlignment = 64;   // bytes; of every array
-constexpr std::size_t kGuard = 1 << 20;  // bytes that nobody may touch, on both sides of an array
-constexpr std::byte kUnwritten{0xFF};    // a NaN in every float type: what was not computed shows
-constexpr std::byte kPadding{0xA5};      // behind an array, up to its alignment
+constexpr std::size_t kAlignment = 64;   // bytes, of every array
+constexpr std::size_t kGuard = 1 << 20;  // bytes of guard pages on both sides of an array
+constexpr std::byte kUnwritten{0xFF};    // NaN in every float type, to reveal elements not written
+constexpr std::byte kPadding{0xA5};      // fills the space after an array, up to its alignment
 
-// An array shared with the child, its end before memory that nobody may touch. Reading or writing
-// beyond the array's aligned end, or before the page it begins in, is a crash.
+// An array shared with the child, followed by inaccessible memory. Accesses beyond the array's
+// aligned end, or before its first page, crash.
 class GuardedArray {
  public:
   explicit GuardedArray(std::size_t bytes) : bytes_(bytes) {
@@ -58,7 +58,7 @@ class GuardedArray {
   [[nodiscard]] std::byte* data() const { return pages_ + inside_ - padded_; }
   [[nodiscard]] std::span<const std::byte> bytes() const { return {data(), bytes_}; }
   void make_read_only() { ::mprotect(pages_, inside_, PROT_READ); }
-  // Whether the bytes around the array, within its pages, are as they were.
+  // Whether the bytes around the array, within its pages, are unchanged.
   [[nodiscard]] bool intact() const {
     const auto untouched = [](std::byte byte) { return byte == kPadding; };
     return std::all_of(pages_, data(), untouched) &&
@@ -79,7 +79,7 @@ std::vector<GuardedArray> copies_of(std::span<const std::vector<std::byte>> inpu
   return arrays;
 }
 
-// In the child: the one call. What went wrong goes through the pipe.
+// In the child: makes the call and reports errors through the pipe.
 void call_once(int pipe, const std::string& library, const std::string& function,
                std::span<const void* const> in, std::span<void* const> out, void* scratch) {
   void* opened = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -92,7 +92,7 @@ void call_once(int pipe, const std::string& library, const std::string& function
   reinterpret_cast<KernelFunction>(found)(in.data(), out.data(), scratch);
 }
 
-// Waits for the child; throws when it did not do its work.
+// Waits for the child; throws Error if it failed.
 void wait_for(ForkedChild& child, const std::string& function, Seconds timeout) {
   std::string said;
   for (std::byte byte;;) {

@@ -1,4 +1,4 @@
-// Runs a generated function once on given bytes, between pages that nobody may touch.
+// Runs a generated function once on given bytes, in arrays surrounded by guard pages.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace tilecast::host {
 
-// One call in a child; the bytes of the outputs. Throws Error when it crashes, writes beyond its
-// arrays or takes longer than `timeout`.
+// Calls the function in a child process and returns the bytes of its outputs. Throws Error if it
+// crashes, writes beyond its arrays or takes longer than `timeout`.
 [[nodiscard]] std::vector<std::vector<std::byte>> run_once(
     const std::string& library, const RunJob& job, std::span<const std::vector<std::byte>> inputs,
     Seconds timeout = Seconds{10});

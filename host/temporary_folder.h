@@ -1,4 +1,4 @@
-// A folder of our own under $TMPDIR (/tmp when unset), removed with what is in it unless released.
+// A new private folder under $TMPDIR (/tmp if unset), removed with its contents unless released.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@ namespace tilecast::host {
 
 class TemporaryFolder {
  public:
-  TemporaryFolder();  // throws Error where none can be made
+  TemporaryFolder();  // throws Error if it cannot be created
   TemporaryFolder(TemporaryFolder&& other) noexcept;
   TemporaryFolder& operator=(TemporaryFolder&&) = delete;
   ~TemporaryFolder();
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
-  // The path of the file. Throws Error where it cannot be written.
+  // Writes a file and returns its path. Throws Error if it cannot be written.
   std::string write(const std::string& name, const std::string& text) const;
   void release() { path_.clear(); }
 

@@ -1,4 +1,4 @@
-// Kernels of many tiles: what `measure host` runs under each of them.
+// Kernels with many tiles, for `measure host`.
 #include <fmt/format.h>
 
 #include "analytical/layout_rules.h"
@@ -26,17 +26,17 @@ struct ConvLayer {
   std::int64_t kernel, stride;
 };
 
-// Sizes and channels as the table gives them (the network itself is 14 and 7 wide in the last
-// four layers); kernels and strides are those of ResNet-18 (He et al., arXiv:1512.03385, Table 1),
-// padding keeps the size.
+// Sizes and channels are those of the table (the network itself is 14 and 7 wide in the last four
+// layers); kernels and strides are those of ResNet-18 (He et al., arXiv:1512.03385, Table 1), with
+// padding that keeps the size.
 constexpr ConvLayer kResNet18[] = {
     {224, 3, 64, 7, 2},   {56, 64, 64, 3, 1},   {56, 64, 64, 1, 1},   {56, 64, 128, 3, 2},
     {56, 64, 128, 1, 2},  {28, 128, 128, 3, 1}, {28, 128, 256, 3, 2}, {28, 128, 256, 1, 2},
     {28, 256, 256, 3, 1}, {28, 256, 512, 3, 2}, {28, 256, 512, 1, 2}, {28, 512, 512, 3, 1},
 };
 
-// The network's own sizes, which alone give the numbers of configurations that Tomczak et al.
-// (arXiv:1904.11876, Table 1) print beside theirs.
+// The network's own sizes; only these give the numbers of configurations in Tomczak et al.
+// (arXiv:1904.11876, Table 1).
 constexpr ConvLayer kNetwork[] = {
     {224, 3, 64, 7, 2},   {56, 64, 64, 3, 1},   {56, 64, 64, 1, 1},   {56, 64, 128, 3, 2},
     {56, 64, 128, 1, 2},  {28, 128, 128, 3, 1}, {28, 128, 256, 3, 2}, {28, 128, 256, 1, 2},
@@ -77,9 +77,9 @@ void add_products(std::vector<KernelSource>& texts) {
   add_product(texts, 64, 1024, 64);    // long sums, few results
   add_product(texts, 1024, 64, 64);    // tall
   add_product(texts, 64, 64, 1024);    // wide
-  add_product(texts, 16, 1024, 1024);  // the second operand is most of the bytes
+  add_product(texts, 16, 1024, 1024);  // the second operand dominates the bytes
   add_product(texts, 1, 1024, 1024);   // a matrix times a vector
-  add_product(texts, 200, 300, 100);   // powers of two divide none of its sizes well
+  add_product(texts, 200, 300, 100);   // sizes not divisible by large powers of two
   add_product(texts, 256, 256, 256, "bf16");
   {
     KernelText k;
@@ -93,7 +93,7 @@ void add_products(std::vector<KernelSource>& texts) {
                    k.module("matmul_transposed_256x512x256", {k.dot(x, y, {1}, {1})})});
 }
 
-// ---- products with what is fused after them ----------------------------------------------------
+// ---- products with fused epilogues -------------------------------------------------------------
 
 TextValue relu(KernelText& k, const TextValue& x) {
   return k.map("maximum", {x, k.fill(x.dtype, "0", x.dims)});

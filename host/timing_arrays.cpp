@@ -22,12 +22,12 @@ namespace {
 constexpr std::size_t kLine = 64;           // bytes of a cache line
 constexpr std::size_t kHugePage = 2 << 20;  // bytes
 constexpr std::size_t kPattern = 1 << 20;   // bytes of distinct values in a pool
-// On a core with 32 MiB: a sum of two arrays of 1 MiB took 55 us a call in rotation over 64 MiB,
-// 68 us over 128 MiB, 77 us over 256 and over 512 MiB (measured 2026-11-22).
+// With a 32 MiB cache, adding two arrays of 1 MiB took 55 us per call in rotation over 64 MiB, 68
+// us over 128 MiB, and 77 us over 256 or 512 MiB (measured 2026-11-22).
 constexpr std::size_t kColdCaches = 8;
 constexpr std::size_t kMinCold = 64ULL << 20;    // bytes
 constexpr std::size_t kMaxCold = 512ULL << 20;   // bytes
-constexpr double kGoldenSection = 0.3819660113;  // of the copies: the step from one to the next
+constexpr double kGoldenSection = 0.3819660113;  // step between copies / their number
 
 // xorshift64*: S. Vigna, "An experimental exploration of Marsaglia's xorshift generators,
 // scrambled" (2016), equation for xorshift64*.
@@ -51,7 +51,7 @@ void put(std::byte* to, T value) {
   std::memcpy(to, &value, sizeof value);
 }
 
-// A normal f16: the exponent of f32 with the other bias, the mantissa cut.
+// Converts to a normal f16: rebiases the exponent and truncates the mantissa.
 std::uint16_t f16_bits(float value) {
   const auto wide = std::bit_cast<std::uint32_t>(value);
   return static_cast<std::uint16_t>((((wide >> 23) & 0xFF) - 127 + 15) << 10 |
@@ -87,14 +87,14 @@ void put_element(std::byte* to, ir::DType dtype, Random& random) {
   std::memcpy(to, &value, static_cast<std::size_t>(ir::storage_bytes(dtype)));  // little-endian
 }
 
-// From one copy to the next: an odd number of lines, one at least.
+// Bytes between copies: an odd number of lines, at least one.
 std::size_t stride_of(std::int64_t bytes) {
   const std::size_t lines =
       std::max<std::size_t>(1, base::round_up(static_cast<std::size_t>(bytes), kLine) / kLine);
   return (lines | 1) * kLine;
 }
 
-// The step nearest to the golden section that visits all `copies` before it repeats one.
+// The step nearest to the golden section that visits all `copies` before repeating one.
 std::size_t step_through(std::size_t copies) {
   auto step = static_cast<std::size_t>(kGoldenSection * static_cast<double>(copies));
   step = std::max<std::size_t>(step, 1);
@@ -125,7 +125,7 @@ Mapping::Mapping(std::size_t bytes) : size_(base::round_up(std::max(bytes, kLine
   auto* first = static_cast<std::byte*>(base_);
   const std::size_t past = reinterpret_cast<std::uintptr_t>(first) % kHugePage;
   data_ = past == 0 ? first : first + (kHugePage - past);
-  ::madvise(data_, size_, MADV_HUGEPAGE);  // a wish: refused where there are none
+  ::madvise(data_, size_, MADV_HUGEPAGE);  // best effort
 }
 
 Mapping::Mapping(Mapping&& other) noexcept
@@ -157,13 +157,13 @@ void Arrays::call(KernelFunction function) {
   function(in_.data(), out_.data(), scratch_);
 }
 
-// How many copies a job has and how far apart they are.
+// Number of a job's copies and their strides.
 struct ArrayPools::Plan {
   std::size_t copies = 1;
   std::vector<std::size_t> inputs, outputs;  // strides
   std::map<ir::DType, std::size_t> input_bytes;
   std::size_t output_bytes = 0;
-  std::size_t bytes = 0;  // of all copies and the scratch
+  std::size_t bytes = 0;  // all copies and the scratch
 };
 
 ArrayPools::Plan ArrayPools::plan(const RunJob& job) const {
@@ -188,7 +188,7 @@ ArrayPools::ArrayPools(std::size_t cold, std::span<const RunJob> jobs, CacheStat
   };
   for (const RunJob& job : jobs) {
     const Plan made = plan(job);
-    if (made.bytes > physical_bytes() / 2) continue;  // place() refuses it
+    if (made.bytes > physical_bytes() / 2) continue;  // place() will throw for it
     for (const auto& [dtype, bytes] : made.input_bytes) grow(inputs_[dtype], bytes);
     grow(outputs_, made.output_bytes);
     grow(scratch_, scratch_bytes(job));
@@ -229,7 +229,7 @@ Arrays ArrayPools::place(const RunJob& job) {
     used[dtype] += made.copies * made.inputs[i];
   }
   if (outputs_.memory.data() == nullptr) outputs_.memory = Mapping(outputs_.reserve);
-  if (made.output_bytes > outputs_.filled) {  // so that no call meets a page for the first time
+  if (made.output_bytes > outputs_.filled) {  // so that no timed call causes page faults
     std::memset(outputs_.memory.data() + outputs_.filled, 0, made.output_bytes - outputs_.filled);
     outputs_.filled = made.output_bytes;
   }
@@ -254,7 +254,7 @@ void ArrayPools::evict() {
   for (std::size_t at = 0; at < other_.memory.size(); at += kLine) {
     sum += static_cast<std::size_t>(other_.memory.data()[at]);
   }
-  other_.filled = sum;  // keeps the reads
+  other_.filled = sum;  // prevents the reads from being optimised away
 }
 
 std::size_t cold_bytes(int core) {
@@ -268,7 +268,7 @@ std::size_t cold_bytes(int core) {
     file >> unit;
     largest = std::max(largest, unit == 'K' ? size << 10 : unit == 'M' ? size << 20 : size);
   }
-  // There is a pool per element type: each may take a sixteenth of the memory.
+  // There is one pool per element type; each may use a sixteenth of the memory.
   const std::size_t most = std::clamp(physical_bytes() / 16, kMinCold, kMaxCold);
   return std::clamp(kColdCaches * largest, kMinCold, most);
 }

@@ -1,4 +1,4 @@
-// The memory that timed functions work on: many copies of a job's arrays, visited in rotation.
+// Memory for timed functions: many copies of a job's arrays, used in rotation.
 //
 //   ArrayPools pools(cold_bytes(core));
 //   Arrays arrays = pools.place(job, CacheState::kCold);
@@ -6,15 +6,14 @@
 //
 // Inputs hold valid numbers: floats uniform in [0.25, 1.25) (no denormals, no overflow after a few
 // products), integers 0..7 (valid indices), pred 0 or 1. One pool per element type is filled once
-// for all jobs and then read-only: a function that writes to its input crashes. Outputs have a pool
-// of their own, so that what one job computes is not what the next one reads. Scratch is the same
-// memory at every call, as a core's scratchpad is.
+// for all jobs and then made read-only: a function that writes to its input crashes. Outputs have a
+// separate pool, so that no job reads another's results. Scratch is the same memory at every call,
+// like a core's scratchpad.
 //
-// Arrays begin at multiples of 64 bytes. Pools ask for huge pages: with 4 KiB pages the system's
-// choice of physical pages decides which lines of a second-level cache collide, and the same kernel
-// takes another time in another process. Copies are an odd number of lines apart and not visited in
-// the order of addresses, so that neither cache sets nor prefetchers see a pattern a program would
-// not have. Not thread-safe.
+// Arrays are aligned to 64 bytes. Pools request huge pages: with 4 KiB pages, L2 conflicts depend
+// on the physical pages that the system chose, and a kernel's time varies between processes. Copies
+// are an odd number of lines apart and not visited in address order, to avoid patterns in cache
+// sets and prefetchers that a real program would not have. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -31,11 +30,11 @@ namespace tilecast::host {
 
 using KernelFunction = void (*)(const void* const* in, void* const* out, void* scratch);
 
-// Memory straight from the system, zeroed, on huge pages where there are any.
+// Zeroed memory mapped from the system, on huge pages if available.
 class Mapping {
  public:
   Mapping() = default;
-  explicit Mapping(std::size_t bytes);  // throws Error when memory is short
+  explicit Mapping(std::size_t bytes);  // throws Error if there is not enough memory
   Mapping(Mapping&& other) noexcept;
   Mapping& operator=(Mapping&& other) noexcept;
   ~Mapping();
@@ -48,7 +47,7 @@ class Mapping {
   std::size_t base_size_ = 0, size_ = 0;
 };
 
-// Where the copies of one job's arrays lie.
+// Locations of the copies of one job's arrays.
 class Arrays {
  public:
   void call(KernelFunction function);
@@ -69,12 +68,12 @@ class Arrays {
 
 class ArrayPools {
  public:
-  // `cold` bytes are passed over before a cold job meets the same copies again. `jobs`: all that
-  // will be placed.
+  // A cold job touches at least `cold` bytes before it reuses a copy. `jobs`: all jobs that will be
+  // placed.
   ArrayPools(std::size_t cold, std::span<const RunJob> jobs, CacheState state);
-  // Valid as long as this. Throws Error when there is not enough memory.
+  // Valid as long as the pools. Throws Error if there is not enough memory.
   [[nodiscard]] Arrays place(const RunJob& job);
-  // Reads through memory that no job uses, so that the caches hold nothing of the last one.
+  // Evicts the last job's data from the caches by reading memory that no job uses.
   void evict();
 
  private:
@@ -93,12 +92,12 @@ class ArrayPools {
   Pool outputs_, scratch_, other_;
 };
 
-// Eight times the last-level cache of `core` as the system describes it, at most 512 MiB and a
-// sixteenth of the memory, at least 64 MiB. Twice is not enough: replacement that resists streams
-// keeps a good part of them.
+// Eight times the last-level cache of `core` as reported by the system; at most 512 MiB and a
+// sixteenth of the memory, at least 64 MiB. Twice is not enough: scan-resistant replacement
+// policies keep a large part of the data.
 [[nodiscard]] std::size_t cold_bytes(int core);
 
-// `count` valid elements, as above, from `seed`.
+// Bytes of `count` valid elements (see above), generated from `seed`.
 [[nodiscard]] std::vector<std::byte> valid_elements(ir::DType dtype, std::size_t count,
                                                     std::uint64_t seed);
 

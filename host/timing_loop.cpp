@@ -13,17 +13,17 @@
 namespace tilecast::host {
 namespace {
 
-constexpr int kMaxVisitsPerVisit = 2;  // times TimingOptions::visits, where visits disagree
+constexpr int kMaxVisitsPerVisit = 2;  // limit / TimingOptions::visits, if visits disagree
 constexpr int kMaxCallsPerGroup = 1'000'000;
 constexpr int kMinWarmUp = 4;          // calls
-constexpr Seconds kLongCall{10e-3};    // one such call is warm-up enough
+constexpr Seconds kLongCall{10e-3};    // one call of this length is enough to warm up
 constexpr double kMemoryDrift = 0.15;  // beyond it a visit is loud
-constexpr Seconds kThrownAway{50e-3};  // of a visit that may go to groups that are run again
+constexpr Seconds kThrownAway{50e-3};  // limit per visit for groups that are run again
 constexpr int kReferenceSteps = 48'000;
 constexpr int kReferencePasses = 3;
-constexpr std::size_t kReferenceRuns = 100;  // of about 50 visits: some seconds
+constexpr std::size_t kReferenceRuns = 100;  // of about 50 visits, i.e. several seconds
 
-// Written by the reference loop, so that it is not optimised away.
+// Written by the reference loop to prevent it from being optimised away.
 volatile std::uint64_t reference_result;
 
 __attribute__((noinline)) std::uint64_t reference_work(std::uint64_t x, int steps) {
@@ -70,7 +70,7 @@ Seconds ReferenceLoop::usual() const {
 TimedFunction::TimedFunction(KernelFunction function, Arrays arrays, const TimingOptions& options)
     : function_(function), arrays_(std::move(arrays)), options_(options) {}
 
-// How many calls a group and how many groups a visit has, for a call of `call_s`.
+// Sets calls per group and groups per visit for a call of `call_s`.
 void TimedFunction::plan_visit(double call_s) {
   const double fill = std::ceil(options_.group.value / std::max(call_s, 1e-9));
   calls_ = static_cast<int>(std::clamp(fill, 1.0, double{kMaxCallsPerGroup}));
@@ -78,8 +78,8 @@ void TimedFunction::plan_visit(double call_s) {
   groups_ = std::clamp(static_cast<int>(std::ceil(room)), 1, std::max(options_.groups, 1));
 }
 
-// The first visit: a group's time and a few calls, for the first ones are slow. A later one: half a
-// group, or nothing where that is less than a call.
+// First visit: at least a group's time and a few calls, as the first calls are slow. Later visits:
+// half a group, or nothing if that is less than a call.
 void TimedFunction::warm_up() {
   if (!visits_.empty()) {
     plan_visit(fastest_s_);
@@ -129,8 +129,7 @@ void TimedFunction::visit(ReferenceLoop& reference, double memory_drift) {
   visits_.push_back(std::move(visit));
 }
 
-// By their medians; visits that lost the core or during which the reference loop was slow come
-// last.
+// Visits sorted by median, loud ones last.
 std::vector<const TimedFunction::Visit*> TimedFunction::quietest_first() const {
   std::vector<const Visit*> order;
   for (const Visit& visit : visits_) order.push_back(&visit);

@@ -1,11 +1,11 @@
-// Times one function: groups of calls, at visits some time apart.
+// Times one function in groups of calls, over several visits some time apart.
 //
-// A group is as many calls as fill TimingOptions::group; its time over its calls is one sample. A
-// group during which the system took the core away (an involuntary context switch) is thrown away
-// and run again. What a hypervisor takes, and what others do to shared caches and memory, is
-// counted nowhere; it lasts from microseconds to seconds. So a function is visited several times
-// with others between, until two visits agree. Nothing is subtracted: a call costs a few loads and
-// stores per array beside the function (probe.h's `call` is the whole of it).
+// A group is as many calls as fill TimingOptions::group; its time divided by its calls is one
+// sample. A group interrupted by an involuntary context switch is discarded and run again. Time
+// taken by a hypervisor and interference in shared caches and memory cannot be detected; they last
+// from microseconds to seconds. So a function is visited several times, with others in between,
+// until two visits agree. No overhead is subtracted: a call costs a few loads and stores per array
+// (Probed::call in probe.h measures it).
 #pragma once
 
 #include <deque>
@@ -16,14 +16,14 @@
 
 namespace tilecast::host {
 
-// A chain of dependent integer operations, about 50 us, compiled here and the same in every run: it
-// needs no memory, so its time changes only with the clock and with who shares the core.
+// A chain of dependent integer operations, about 50 us, the same code in every run. It accesses no
+// memory, so its time changes only with the clock frequency and with other users of the core.
 class ReferenceLoop {
  public:
-  // The shortest of three passes.
+  // Runs three passes and returns the shortest.
   Seconds run();
-  // What it usually takes: a low quantile of the last runs. Not the shortest ever, for a moment of
-  // a faster clock is no measure of the rest.
+  // Its usual time: a low quantile of recent runs. Not the minimum, which a brief clock boost could
+  // set.
   [[nodiscard]] Seconds usual() const;
 
  private:
@@ -36,33 +36,33 @@ class ReferenceLoop {
 class TimedFunction {
  public:
   TimedFunction(KernelFunction function, Arrays arrays, const TimingOptions& options);
-  // Warms up and times some groups. `memory_drift`: how much slower than ever a pass over memory
-  // just was, relative.
+  // Warms up and times some groups. `memory_drift`: relative slowdown of the preceding pass over
+  // memory against the fastest one.
   void visit(ReferenceLoop& reference, double memory_drift = 0);
-  // Enough visits, two of them quiet, and the two quietest agree; or as many as are allowed.
+  // True after enough visits, two of them quiet, if the two quietest agree, or at the visit limit.
   [[nodiscard]] bool settled() const;
   [[nodiscard]] RunOutcome outcome() const;
 
  private:
   struct Visit {
-    int calls = 0;                  // timed
-    std::vector<double> samples_s;  // of one call, a sample a group, ascending
+    int calls = 0;                  // timed calls
+    std::vector<double> samples_s;  // per call, one sample per group, ascending
     Seconds reference;
     double drift = 0;
-    bool loud = false;  // the clock or memory had slowed, or the core was taken away
+    bool loud = false;  // the clock or memory was slow, or the core was preempted
   };
   void plan_visit(double call_s);
   void warm_up();
   double timed_group();
   [[nodiscard]] std::vector<const Visit*> quietest_first() const;
-  // Between the medians of the two quietest visits, relative to the smaller.
+  // Difference of the medians of the two quietest visits, relative to the smaller.
   [[nodiscard]] double disagreement() const;
 
   KernelFunction function_;
   Arrays arrays_;
   TimingOptions options_;
-  int calls_ = 1, groups_ = 1;  // of a visit
-  double fastest_s_ = 0;        // call
+  int calls_ = 1, groups_ = 1;  // per visit
+  double fastest_s_ = 0;        // per call
   std::vector<Visit> visits_;
 };
 

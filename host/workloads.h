@@ -1,11 +1,11 @@
-// What `measure host` runs: kernels as HLO modules, so that what is measured is what a set holds.
+// Workloads of `measure host`: kernels as HLO modules, exactly as a measurement set stores them.
 //
 //   std::vector<Workload> tiles = tile_workloads(device);
 //   ProgramKernels cut = fusion_workloads(program, device, {.configurations = 32});
 //
-// Tile workloads have many valid tiles each; fusion workloads come from programs cut by random
-// legal fusion configurations (Kaufman et al., MLSys 2021, section 4), duplicates removed by what
-// they compute (ir/canonical_hash.h). Deterministic for a seed. Thread-safe.
+// Tile workloads have many valid tiles each; fusion workloads come from programs fused by random
+// legal configurations (Kaufman et al., MLSys 2021, section 4), without duplicates by canonical
+// hash (ir/canonical_hash.h). Deterministic for a seed. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ namespace tilecast::host {
 
 struct Workload {
   std::string name;    // "resnet18_c2", "mlp_train.c17.dot_fusion.4"
-  std::string family;  // shape family, or the program it was cut from: what splits keep together
-  ir::Module module;   // its entry launches this one kernel; laid out for the device
+  std::string family;  // shape family, or source program; splits keep a family together
+  ir::Module module;   // its entry launches only this kernel; laid out for the device
   ir::Kernel kernel;
   std::string hash;  // ir::canonical_hash(kernel)
 };
@@ -37,7 +37,7 @@ struct Workload {
 // The twelve convolutions of ResNet-18 with the network's own sizes; families C1 to C12.
 [[nodiscard]] std::vector<Workload> schedule_workloads(const hwdesc::Device& device);
 
-// Which configurations cut a program, and what is too long to measure.
+// Fusion configurations to draw for a program, and the time limit of kernels.
 struct FusionCut {
   std::size_t configurations = 16;
   std::uint64_t seed = 1;
@@ -45,31 +45,31 @@ struct FusionCut {
 };
 
 struct ProgramKernels {
-  std::vector<Workload> workloads;              // each distinct kernel once, where it came up first
-  std::size_t kernels = 0;                      // cut by all configurations together
-  std::size_t duplicates = 0;                   // of them, same hash as one before
+  std::vector<Workload> workloads;  // each distinct kernel once, in order of first occurrence
+  std::size_t kernels = 0;          // total over all configurations
+  std::size_t duplicates = 0;       // of these, repeated hashes
   std::map<std::string, std::size_t> left_out;  // distinct kernels: reason -> how many
 };
 
-// The kernels of `program` under `cut.configurations` fusion configurations; of a program that is
-// fused already (ir::is_optimised), its kernels as they are. Kernels that are not computed on one
-// core (collectives, custom calls, random numbers ...) and those that take too long are left out
-// and counted.
+// The kernels of `program` under `cut.configurations` fusion configurations; an already fused
+// program (ir::is_optimised) gives its own kernels. Kernels that do not run on one core
+// (collectives, custom calls, random numbers ...) and those that take too long are left out and
+// counted.
 [[nodiscard]] ProgramKernels fusion_workloads(const ir::Module& program,
                                               const hwdesc::Device& device,
                                               const FusionCut& cut = {});
 
-// Why the module's text does not read back as the same kernel, as a reader of a set would read it;
-// "" when it does.
+// Why parsing the module's text, as a reader of a set does, would not give the same kernel; "" if
+// it does.
 [[nodiscard]] std::string not_readable(const Workload& workload, const hwdesc::Device& device);
 
-// As ir::program_for() lays programs out.
+// Assigns layouts as ir::program_for() does.
 [[nodiscard]] ir::Module laid_out(ir::Module module, const hwdesc::Device& device);
 
-// Configuration `number` of a seed: 0 is what the rules give, 1 fuses nothing, others are random.
+// Configuration `number` of a seed: 0 is that of the rules, 1 fuses nothing, others are random.
 struct FusionDraw {
   ir::FusionOptions options;
-  double share = 1;  // of the decisions by the rules (ir/fusion/fusion_space.h)
+  double share = 1;  // share of decisions made by the rules (ir/fusion/fusion_space.h)
   std::uint64_t seed = 0;
 };
 [[nodiscard]] FusionDraw fusion_configuration(std::uint64_t seed, std::size_t number);
@@ -81,8 +81,8 @@ struct ProgramVariant {
   std::size_t kernels = 0;
 };
 
-// The whole program under each configuration, equal results once: for testing that a program takes
-// as long as its kernels together. Throws Error for programs with loops, branches or kernels that
+// The whole program under each configuration, without duplicates, to compare a program's time with
+// the sum of its kernels' times. Throws Error for programs with loops, branches or kernels that
 // fusion_workloads() leaves out.
 [[nodiscard]] std::vector<ProgramVariant> whole_programs(const ir::Module& program,
                                                          const hwdesc::Device& device,

@@ -64,7 +64,7 @@ std::vector<Driver> Bag::effects(const analytical::KernelQuery& query, const hwd
   std::vector<float> row(width);
   const analytical::KernelQuery stated = analytical::with_tile_of(priors.front(), query);
   features_.extract({&stated, 1}, device, priors, row);
-  std::vector<float> rows;  // as it is, then without one feature after the other
+  std::vector<float> rows;  // the full row, then one row per missing feature
   for (std::size_t column = 0; column <= width; ++column) {
     rows.insert(rows.end(), row.begin(), row.end());
     if (column > 0) {

@@ -1,12 +1,12 @@
-// A bag of boosted trees that say log(measured / physics). Every member was fitted without some of
-// the measured groups and machines (hybrid/bag_fit.h): where members disagree too little was
-// measured, and hybrid/shrinkage.h believes less.
+// A bag of boosted trees that predict log(measured / physics). Every member is fitted without some
+// of the measured groups (hybrid/bag_fit.h). Disagreement between members indicates too few
+// measurements, and hybrid/shrinkage.h then applies less of the correction.
 //
 //   bag.ask(queries, device, priors, opinions);
 //
-// All members see the same columns (learned/table_features.h). Source: Breiman, "Bagging
-// predictors", Machine Learning 24, 1996. Thread-safe, deterministic; priors are the analytical
-// answers, one per query, and a query without one gets an opinion of 0.
+// All members use the same columns (learned/table_features.h). Source: Breiman, "Bagging
+// predictors", Machine Learning 24, 1996. Thread-safe, deterministic. Priors are the analytical
+// estimates, one per query; a query without one gets an opinion of 0.
 #pragma once
 
 #include <span>
@@ -19,29 +19,29 @@
 
 namespace tilecast::hybrid {
 
-// Of the members: log(measured / physics), and how far they scatter about it.
+// Mean and standard deviation of the members' predictions of log(measured / physics).
 struct Opinion {
   double mean = 0, deviation = 0;
 };
 
-// What an opinion rests on: how far it moves without one feature of the kernel.
+// Effect of one feature on an opinion: its change when the feature is treated as missing.
 struct Driver {
   std::string feature;
-  double value = 0, effect = 0;  // effect: on the log of the time; they do not add up
+  double value = 0, effect = 0;  // effect: on log time; effects are not additive
 };
 
 inline constexpr std::size_t kMostMembers = 32;
 
 class Bag {
  public:
-  Bag() : Bag(learned::FeatureSelection{}, {}) {}  // without members: no opinion, 0 of all
+  Bag() : Bag(learned::FeatureSelection{}, {}) {}  // without members: every opinion is 0
   Bag(learned::FeatureSelection selection, std::vector<learned::GbtModel> members);
 
   void ask(std::span<const analytical::KernelQuery> queries, const hwdesc::Device& device,
            learned::Priors priors, std::span<Opinion> out) const;
-  // Of rows of features: row-major, out.size() x features().width().
+  // The same for rows of features: row-major, out.size() x features().width().
   void ask_rows(std::span<const float> rows, std::span<Opinion> out) const;
-  // How far the mean moves where one feature is missing, largest first, at most `most`.
+  // Effects of single features on the mean, largest first, at most `most`.
   [[nodiscard]] std::vector<Driver> effects(const analytical::KernelQuery& query,
                                             const hwdesc::Device& device, learned::Priors priors,
                                             std::size_t most) const;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kLeastOpinions = 3;
 
-using Left = std::vector<bool>;  // by number: left out
+using Left = std::vector<bool>;  // by group number: whether it is left out
 
 Left leave_out(std::span<const std::uint32_t> numbers, double share, std::mt19937_64& random) {
   const std::set<std::uint32_t> distinct(numbers.begin(), numbers.end());
@@ -131,8 +131,8 @@ class BagFit {
   const BagRows& rows_;
   std::span<const std::size_t> chosen_;
   std::size_t width_;
-  std::vector<std::size_t> group_rows_;  // by group
-  double low_ = 0, high_ = 0;            // residuals are held between
+  std::vector<std::size_t> group_rows_;  // rows by group
+  double low_ = 0, high_ = 0;            // limits for residuals
   std::vector<Left> without_groups_;     // by member
 };
 

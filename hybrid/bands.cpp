@@ -12,9 +12,9 @@
 namespace tilecast::hybrid {
 namespace {
 
-constexpr double kOutside = 0.05;  // on either side
+constexpr double kOutside = 0.05;  // share of trials outside the band on either side
 
-// The stratum and those around it, from fine to coarse.
+// The stratum and those that contain it, from fine to coarse.
 std::array<Stratum, 6> around(const Stratum& s) {
   return {s,
           Stratum{s.regime, s.place, s.bound, SizeKind::kAny},
@@ -28,8 +28,8 @@ struct Weighted {
   double error = 0, weight = 1;
 };
 
-// The value beyond which less than `outside` of the weight lies, going up; of n trials the next one
-// must be held, too.
+// The value above which less than a share `outside` of the weight lies, with the conformal
+// correction for one future trial.
 double beyond(std::vector<Weighted>& trials, double total, double outside) {
   std::ranges::sort(trials, std::ranges::greater{}, &Weighted::error);
   const double allowed = outside * (total + 1) - 1;
@@ -41,7 +41,7 @@ double beyond(std::vector<Weighted>& trials, double total, double outside) {
   return trials.back().error;
 }
 
-// As it is saved, so that a saved model is the fitted one.
+// Rounds to the saved precision, so that a saved model equals the fitted one.
 double rounded_up(double log_error) {
   constexpr double kSteps = 1e4;
   return std::ceil(std::max(0.0, log_error) * kSteps) / kSteps;
@@ -77,7 +77,7 @@ SizeKind size_kind(Seconds time) {
 }
 
 Bands Bands::of(std::span<const BandTrial> trials) {
-  std::map<std::pair<Stratum, std::uint32_t>, double> rows;  // of a group in a stratum
+  std::map<std::pair<Stratum, std::uint32_t>, double> rows;  // number of rows by stratum and group
   for (const BandTrial& trial : trials) {
     for (const Stratum& stratum : around(trial.stratum)) rows[{stratum, trial.group}] += 1;
   }

@@ -1,12 +1,12 @@
-// How wrong a corrected time may be: 90 % intervals from the errors of trials.
+// 90 % prediction intervals of corrected times, from the errors of trials.
 //
 //   Band band = bands.at({Regime::kNear, place, bound_kind(estimate.bound), size_kind(time)});
 //
-// Split conformal (Vovk et al., 2005) on signed log errors: the band of a stratum holds 90 % of its
-// trials, by their weights, with room for their number. Strata go from fine to coarse: regime,
-// place, what bounds the kernel, how long it takes; the finest that weighs kLeastTrials is taken.
-// Trials of one group count as the root of their number. Without any trial: a factor of kUnknown
-// both ways. Plain values, thread-safe.
+// Split conformal prediction (Vovk et al., 2005) on signed log errors: a stratum's band contains 90
+// % of its trials by weight, with the correction for their finite number. Strata are defined by
+// regime, place, kind of bound and kernel time; the finest one with a weight of at least
+// kLeastTrials is used. The n trials of one group weigh sqrt(n) together. Without any trial the
+// band is a factor of exp(kUnknown) both ways. Plain values, thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,16 @@ namespace tilecast::hybrid {
 inline constexpr double kLeastTrials = 20;
 inline constexpr double kUnknown = 1.6094379124341003;  // log 5
 
-// kNear: of corrected times near a place's kernels; kPhysics: of physics alone.
+// kNear: corrected times near a place's kernels; kPhysics: analytical times alone.
 enum class Regime : std::uint8_t { kNear, kPhysics };
 inline constexpr std::string_view kRegimes[] = {"near", "physics"};
-// 0: any.
 enum class SizeKind : std::uint8_t { kAny, kBelow5us, kBelow50us, kLonger };
 inline constexpr std::string_view kSizeKinds[] = {"any", "below 5 us", "below 50 us", "longer"};
 [[nodiscard]] SizeKind size_kind(Seconds time);
 
 struct Stratum {
   Regime regime = Regime::kPhysics;
-  std::uint32_t place = 0;  // from 1: of the place where near, else of the device; 0: any
+  std::uint32_t place = 0;  // from 1: number of the place (kNear) or device (kPhysics); 0: any
   BoundKind bound = BoundKind::kAny;
   SizeKind size = SizeKind::kAny;
 
@@ -39,12 +38,12 @@ struct Stratum {
 };
 
 struct Band {
-  double low = -kUnknown, high = kUnknown;  // of log(measured / predicted)
-  double trials = 0;                        // what they weigh
+  double low = -kUnknown, high = kUnknown;  // bounds of log(measured / predicted)
+  double trials = 0;                        // total weight of the trials
 };
 
 struct BandTrial {
-  Stratum stratum;   // the finest
+  Stratum stratum;   // the finest stratum
   double error = 0;  // log(measured / predicted)
   std::uint32_t group = 0;
 };
@@ -55,7 +54,7 @@ class Bands {
   [[nodiscard]] Band at(Stratum stratum) const;
 
   [[nodiscard]] std::string save() const;  // CSV
-  // Throws Error with file and line.
+  // Reads save()'s text. Throws Error with file and line.
   [[nodiscard]] static Bands load(const std::string& text, const std::string& file);
 
  private:

@@ -22,11 +22,12 @@ using hwdesc::Device;
 constexpr std::size_t kMostCalibrationFolds = 10;
 constexpr std::uint64_t kFoldSeed = 1;
 constexpr double kNormal95 = 1.96;
-// A row this far from its class (in logarithms), or this many scatters, is not what it says it is.
+// Outliers: rows this far from their class (in log units), or by this many scatters.
 constexpr double kOutlierLog = 1.0986;  // a factor 3
 constexpr double kOutlierScatters = 5;
-// Of an honest prior a constant is farther away than this, in standard deviations, once in
-// 16,000 times. A bound stops those that the rows would take further.
+// In standard deviations of the prior. With a correct prior, a normal constant is beyond
+// kFarFromPrior once in 16,000 times. kFarBeyondBound is how far the rows would pull it past a
+// bound.
 constexpr double kFarFromPrior = 4, kFarBeyondBound = 2;
 
 struct Problem {
@@ -61,7 +62,7 @@ RowSplit split_outliers(const CalibrationRows& rows, const Fit& fit) {
   return split;
 }
 
-// By group, at most kMostCalibrationFolds.
+// Folds by group, at most kMostCalibrationFolds.
 std::vector<measured::Split> held_out_folds(const CalibrationRows& rows,
                                             std::span<const std::size_t> inliers) {
   std::vector<std::string> keys;
@@ -71,7 +72,7 @@ std::vector<measured::Split> held_out_folds(const CalibrationRows& rows,
              : measured::leave_one_out(keys);
 }
 
-// Each fold's fit begins where that of all rows ended; it ends where its own rows take it.
+// Each fold's fit starts at the solution for all rows.
 std::vector<HeldOutRow> cross_validate(const Problem& problem, std::span<const Constant> constants,
                                        const Fit& of_all, std::span<const std::size_t> inliers,
                                        const std::vector<double>& described) {
@@ -105,7 +106,7 @@ FittedConstant describe(const Constant& c, double x, double deviation, double be
           .at_bound = beyond_bound > 0};
 }
 
-// What is fitted, and then less and less of it, until a fit helps the kernels it has not seen.
+// Successively smaller sets of constants to try, until a fit helps held-out kernels.
 std::vector<std::vector<Constant>> constant_subsets(const std::vector<Constant>& all) {
   const auto only = [&](auto&& keep) {
     std::vector<Constant> kept;
@@ -123,7 +124,7 @@ std::vector<std::vector<Constant>> constant_subsets(const std::vector<Constant>&
   return result;
 }
 
-// Fits `constants`, and once more without those the rows say nothing about, which stay as
+// Fits `constants`, then again without those that the rows do not determine; these stay as
 // described.
 struct Selected {
   std::vector<Constant> constants, unidentified;
@@ -185,7 +186,8 @@ void list_outliers(const CalibrationRows& rows, const RowSplit& split,
   }
 }
 
-// The group that a fit harms most beyond its noise; else all rows, where it does not help them.
+// The group that a fit harms most beyond noise; else all rows, if they do not improve; else
+// nullptr.
 const HeldOutScore* harmed(const std::vector<HeldOutScore>& scores) {
   const auto beyond = [](const HeldOutScore& score) {
     return (score.after - score.before) / score.noise;
@@ -195,7 +197,7 @@ const HeldOutScore* harmed(const std::vector<HeldOutScore>& scores) {
   return scores.front().better() ? nullptr : &scores.front();
 }
 
-// Fewer and fewer constants, until a fit helps kernels it has not seen and harms no group of them.
+// Tries fewer and fewer constants until a fit helps held-out kernels and harms no group of them.
 void fit_constants(const Problem& problem, const std::vector<Constant>& all, const Fit& first,
                    std::span<const std::size_t> inliers, const std::vector<double>& described,
                    bool accept_suspicious, Calibrated& result) {

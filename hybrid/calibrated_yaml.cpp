@@ -1,5 +1,5 @@
-// Fitted constants in words: the YAML of a calibrated device, what it was fitted to, and what is
-// suspicious about it.
+// Text about fitted constants: the YAML of a calibrated device, its provenance, and what is
+// suspicious.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -14,7 +14,7 @@ using analytical::KernelQuery;
 using analytical::TileConfig;
 using measured::SampleSet;
 
-constexpr double kUnknownTile = 0.25;  // twice the standard deviation
+constexpr double kUnknownTile = 0.25;  // weight factor for twice the standard deviation
 
 void keep_rows(std::vector<SampleSet>& sets, std::size_t most) {
   std::map<std::string, std::size_t> rows;  // by kernel
@@ -30,7 +30,7 @@ void keep_rows(std::vector<SampleSet>& sets, std::size_t most) {
     return sum;
   };
   while (each > 1 && kept() > most) --each;
-  // Whether entry i of `count` is one of `share` spread evenly over them.
+  // Whether entry i of `count` is among `share` entries spread evenly.
   const auto is_chosen = [](std::size_t i, std::size_t share, std::size_t count) {
     return share >= count || (i + 1) * share / count != i * share / count;
   };
@@ -57,7 +57,7 @@ class CalibrationRows::BestTiles final : public analytical::CostModel {
   [[nodiscard]] std::vector<std::optional<Estimate>> estimate(
       std::span<const KernelQuery> queries, const hwdesc::Device& device) const override {
     std::vector<KernelQuery> asked;
-    std::vector<std::size_t> asked_for;  // which of `queries`
+    std::vector<std::size_t> asked_for;  // indices into `queries`
     for (std::size_t i = 0; i < queries.size(); ++i) {
       const auto known = rows_.tiles_.find(&queries[i].kernel);
       if (queries[i].tile != nullptr || known == rows_.tiles_.end()) {

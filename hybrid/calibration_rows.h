@@ -1,5 +1,5 @@
-// The rows a calibration sees: which of several sets' measurements on one device are fitted, and
-// how far a device's predictions of them are off, as logarithms. Internal to calibrate.cpp.
+// The rows of a calibration: selects rows from several sets measured on one device, and computes
+// the log errors of a device's predictions of them. Internal to calibrate.cpp.
 #pragma once
 
 #include <deque>
@@ -15,26 +15,25 @@ namespace tilecast::hybrid {
 
 struct CalibrationRow {
   std::size_t set = 0, sample = 0;
-  std::string kernel;  // fingerprint of its work
-  std::string group;   // what a cross-validation holds out whole: its kernel; the row, of one alone
+  std::string kernel;  // fingerprint of the kernel's work
+  std::string group;   // unit of cross-validation: the kernel; the row, of a single kernel
   std::string op_class;
   double measured_s = 0;
-  // Rows of one kernel share the model's error for that kernel, so n of them weigh like sqrt(n).
-  // Beside rows that name the tile that ran, those that do not count with twice their deviation:
-  // the model compares them with the best tile, which the system measured may not have chosen.
+  // Rows of one kernel share the model's error, so each of n rows weighs 1 / sqrt(n). If some rows
+  // state the tile that ran, rows without one get twice the deviation: they are compared with the
+  // model's best tile, which the measured system may not have chosen.
   double weight = 1;
 };
 
 class CalibrationRows {
  public:
-  // At most `most` rows of all sets, every kernel keeping all its rows or as many as the others;
-  // those that a kernel keeps are spread evenly over its own. Times of whole programs
-  // and rows that the model cannot answer are dropped and counted. Keeps references to model and
-  // device.
+  // Keeps at most `most` rows of all sets: the same maximum number per kernel, spread evenly over
+  // the kernel's rows. Times of whole programs and rows that the model cannot predict are dropped
+  // and counted. Keeps references to `model` and `device`.
   CalibrationRows(std::span<const measured::SampleSet> sets, std::size_t most,
                   const analytical::CostModel& model, const hwdesc::Device& device, int jobs);
 
-  [[nodiscard]] std::span<const measured::SampleSet> sets() const { return sets_; }  // as chosen
+  [[nodiscard]] std::span<const measured::SampleSet> sets() const { return sets_; }  // chosen rows
   [[nodiscard]] const std::vector<CalibrationRow>& rows() const { return rows_; }
   [[nodiscard]] const hwdesc::Device& device() const { return device_; }
   [[nodiscard]] std::size_t programs() const { return programs_; }
@@ -42,12 +41,12 @@ class CalibrationRows {
   [[nodiscard]] const measured::Sample& sample(const CalibrationRow& row) const;
   [[nodiscard]] const measured::Workload& work(const CalibrationRow& row) const;
 
-  // Where rows name no tile, a kernel takes the best of those that were the best on some device
-  // asked about here: all tiles for each step of a fit take too long, and one alone misleads it, as
-  // another is the best elsewhere.
+  // Adds the tile that is best on `device` to the candidates of each kernel whose rows state none.
+  // log_errors() uses the best of these candidates: searching all tiles in each step of a fit takes
+  // too long, and a single tile may not be the best for other constants.
   void add_tiles(const hwdesc::Device& device);
-  // log(predicted / measured) of every row; predictions with the host's dispatch where rows hold
-  // it.
+  // log(predicted / measured) of every row. Predictions include the host's dispatch if the row
+  // does.
   [[nodiscard]] std::vector<double> log_errors(const hwdesc::Device& device) const;
 
  private:

@@ -12,17 +12,18 @@
 namespace tilecast::hybrid {
 namespace {
 
-constexpr double kPooledKernels = 3;  // for which the spread among all stands in a group
-constexpr double kLeastNoise = 0.02;  // of a kernel: no time is better known
+constexpr double kPooledKernels = 3;  // prior weight, in kernels, of the spread among all kernels
+constexpr double kLeastNoise = 0.02;  // minimum for a kernel, as no time is known better
 
-// What is left is said of groups of at least kLeastKernels that are off by kLeastBias and by
-// kBeyondNoise standard errors: of some dozens of groups looked at, one is so by chance in 20 runs.
+// A remaining bias is reported for groups of at least kLeastKernels with a bias above kLeastBias
+// and kBeyondNoise standard errors. With some dozens of groups, this happens by chance once in 20
+// runs.
 constexpr std::size_t kLeastKernels = 4;
 constexpr double kLeastBias = 0.02, kBeyondNoise = 3;
 
 struct KernelMean {
-  double mean = 0, variance = 0;  // of kernels
-  double kernels = 0;             // as many of equal weight
+  double mean = 0, variance = 0;  // over kernels
+  double kernels = 0;             // effective number of kernels
   std::size_t rows = 0, groups = 0;
 
   // Standard error of the mean.
@@ -74,7 +75,7 @@ HeldOutScore score(const std::string& group, std::span<const Value> before,
           .noise = std::max(moved.noise(variance_of_all), kLeastNoise / std::sqrt(moved.kernels))};
 }
 
-// A class, whole or between two times.
+// A class, whole or limited to a range of times.
 struct Part {
   std::string op_class, text;
   double from_s = 0, to_s = std::numeric_limits<double>::infinity();

@@ -1,7 +1,7 @@
-// How a fit does on rows it has not seen, and what it leaves. Internal to calibrate.cpp.
+// Scores of a fit on held-out rows, and its remaining bias. Internal to calibrate.cpp.
 //
-// A group's error is the mean over its kernels, each with the weight of its rows; its noise is the
-// standard error of that mean, of few kernels drawn to the spread among all.
+// A group's error is the mean over its kernels, weighted by their rows; its noise is the standard
+// error of that mean, shrunk towards the spread among all kernels if the group has few.
 #pragma once
 
 #include "hybrid/calibrate.h"
@@ -9,18 +9,19 @@
 
 namespace tilecast::hybrid {
 
-// log(predicted / measured) of a row by constants as described and as fitted to other kernels.
+// log(predicted / measured) of a row with the described constants, and with those fitted to other
+// kernels.
 struct HeldOutRow {
   std::size_t row = 0;
   double before = 0, after = 0;
 };
 
-// Of all rows first, of every class, and where there are several of every set.
+// Scores of all rows first, then by class and, if there are several sets, by set.
 [[nodiscard]] std::vector<HeldOutScore> held_out_scores(const CalibrationRows& rows,
                                                         std::span<const HeldOutRow> held_out);
 
-// "matmul above 1 ms is still predicted 5.2 % too fast (12 kernels)": of classes, whole or up to or
-// from a size, the one whose kernels have most in common, beyond noise. `fitted`: after, else
+// The largest common bias beyond noise among classes and size ranges of classes: "matmul above 1 ms
+// is still predicted 5.2 % too fast (12 kernels)". `fitted`: uses the errors after the fit, else
 // before.
 [[nodiscard]] std::string what_is_left(const CalibrationRows& rows,
                                        std::span<const HeldOutRow> held_out, bool fitted);

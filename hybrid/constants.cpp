@@ -10,17 +10,17 @@ namespace {
 using hwdesc::Calibration;
 using hwdesc::Device;
 
-constexpr double kFarthest = 10;  // no constant moves further than this from its description
+constexpr double kFarthest = 10;  // maximum factor between a constant and its description
 
-// What a device says of a constant; nothing where it has no such part.
+// A device's description of a constant; nullopt if it has no such part.
 struct Described {
   bool estimated = false;
-  double share = 0;  // of a published peak, which is the most it may become; 0: no such limit
+  double share = 0;  // share of a published peak, which limits it to 1; 0: no limit
 };
 
-// How well each constant of a description is known before anything was measured: blocks whose
-// numbers somebody publishes well, blocks marked `estimated` less so. Shares that are sustained of
-// writes, of links and of matrix units are published by nobody.
+// Prior uncertainty of each constant of a description: small for blocks with published numbers,
+// larger for blocks marked `estimated`. Sustained shares of writes, links and matrix units are not
+// published anywhere.
 struct Rule {
   std::string_view name;
   double Calibration::*member;
@@ -82,8 +82,8 @@ constexpr Rule kRules[] = {
 constexpr std::string_view kKernelOverhead = "kernel_overhead";
 constexpr std::string_view kDispatch = "dispatch";
 constexpr double kDispatchPrior = 0.5;
-constexpr double kDispatchGuess = 10e-6;  // seconds, where nothing is described
-// Nobody publishes what a machine takes between two kernels; launches on GPUs take some us.
+constexpr double kDispatchGuess = 10e-6;  // seconds, if none is described
+// The time between two kernels is not published; launches on GPUs take some us.
 constexpr double kOverheadPrior = 5e-6;  // seconds
 constexpr double kMostOverhead = 500e-6;
 
@@ -110,7 +110,7 @@ Constant kernel_overhead(const Device& device) {
           .linear_unit = kOverheadPrior};
 }
 
-// Classes whose measured times hold a dispatch, in order, each with the value described for it.
+// Classes whose measured times include a dispatch, with their described values.
 std::map<std::string, double> dispatched_classes(std::span<const measured::SampleSet> sets,
                                                  const Device& device) {
   std::map<std::string, double> classes;
@@ -161,7 +161,7 @@ std::vector<std::string_view> constant_names() {
 }
 
 bool same_constants(const Calibration& a, const Calibration& b) {
-  constexpr double kDigits = 1e-5;  // calibrated_yaml() writes six
+  constexpr double kDigits = 1e-5;  // calibrated_yaml() writes six digits
   const auto same = [](double x, double y) {
     return std::abs(x - y) <= kDigits * std::max(std::abs(x), std::abs(y));
   };

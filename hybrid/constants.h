@@ -1,4 +1,4 @@
-// The constants of a device that measurements may move, as one vector x with a prior at x = 0.
+// The fittable constants of a device as one vector x, with a prior at x = 0.
 //
 //   multipliers, dispatch    value = described * exp(x)
 //   kernel_overhead          value = described + x * 5 us
@@ -19,30 +19,30 @@ namespace tilecast::hybrid {
 
 struct Constant {
   std::string name;           // a key of the calibration block; "dispatch.matmul"
-  bool is_time = false;       // value in seconds, else a multiplier
-  bool is_share = false;      // of a published peak
+  bool is_time = false;       // value in seconds; false: a multiplier
+  bool is_share = false;      // a share of a published peak
   double described = 1;       // value at x = 0
   double prior = 0.1;         // standard deviation of x
   double low = -1, high = 1;  // bounds of x
   double linear_unit = 0;     // > 0: value = described + x * linear_unit
-  double hwdesc::Calibration::*member = nullptr;  // a multiplier's
+  double hwdesc::Calibration::*member = nullptr;  // the field of a multiplier
 
   [[nodiscard]] double value(double x) const;
 };
 
-// Those that `device` has and the sets can speak about (dispatch: the op classes whose times hold
-// one), except `fixed` (names; "dispatch" stands for all of them).
+// The constants that `device` has and the sets can determine (dispatch: those op classes whose
+// times include it), except the names in `fixed` ("dispatch" stands for all dispatch constants).
 [[nodiscard]] std::vector<Constant> constants_of(const hwdesc::Device& device,
                                                  std::span<const measured::SampleSet> sets,
                                                  const std::set<std::string>& fixed);
 
-// Every name that may be fitted or fixed, for messages: "memory_bandwidth", ..., "dispatch".
+// All valid names, for messages: "memory_bandwidth", ..., "dispatch".
 [[nodiscard]] std::vector<std::string_view> constant_names();
 
-// Whether both blocks hold the same constants, to the digits that a written description keeps.
+// Whether both blocks are equal, to the digits that are written to a description.
 [[nodiscard]] bool same_constants(const hwdesc::Calibration& a, const hwdesc::Calibration& b);
 
-// The device with its calibration block at x.
+// A copy of `device` with its calibration block set to x.
 [[nodiscard]] hwdesc::Device device_at(const hwdesc::Device& device,
                                        std::span<const Constant> constants,
                                        std::span<const double> x);

@@ -43,7 +43,7 @@ const std::string& file_text(const learned::ExtraFiles& files, const std::string
                           path_of(directory, "model.yaml"), file));
 }
 
-// A folder is data from anywhere: its descriptions may build on shipped ones, not on files of the
+// A folder may be untrusted: its descriptions may extend shipped ones, but not files on the
 // reader's machine.
 void require_no_path(const std::string& text, const std::string& file) {
   if (text.find("extends") == std::string::npos) return;
@@ -56,7 +56,7 @@ void require_no_path(const std::string& text, const std::string& file) {
                   parent->at.describe(), hwdesc::show_text(parent->scalar)));
 }
 
-// The name of a description that begins with it, as print_device() writes it; "" of others.
+// The name on a description's first line, as written by print_device(); "" if there is none.
 std::string first_name(std::string_view text) {
   constexpr std::string_view kStart = "name: \"";
   if (!text.starts_with(kStart)) return "";
@@ -66,7 +66,7 @@ std::string first_name(std::string_view text) {
   return plain ? std::string(text.substr(0, end)) : "";
 }
 
-// Those of the folder, in order.
+// The devices in the folder, in order.
 KnownDevices devices_of(const learned::ExtraFiles& files, const std::string& directory) {
   KnownDevices devices;
   const auto numbered = static_cast<std::size_t>(std::ranges::count_if(
@@ -128,7 +128,7 @@ Shrinkage read_rule(const hwdesc::ConfigNode& node) {
   return rule;
 }
 
-// Of correction.yaml; returns the number of members.
+// Reads correction.yaml; returns the number of members.
 std::size_t read_correction(const std::string& text, const std::string& file, HybridParts& parts,
                             learned::FeatureSelection& selection) {
   const hwdesc::ConfigNode root = hwdesc::read_config(text, file);
@@ -138,7 +138,7 @@ std::size_t read_correction(const std::string& text, const std::string& file, Hy
   }
   for (const hwdesc::ConfigNode& entry : hwdesc::list(hwdesc::required(root, "features"))) {
     const auto group = learned::parse_feature_group(hwdesc::text_of(entry));
-    if (!group) hwdesc::fail_at(entry, "no group of features is called that");
+    if (!group) hwdesc::fail_at(entry, "there is no group of features with this name");
     selection.groups.push_back(*group);
   }
   const std::string ours = learned::TableFeatures(selection).schema().hash();

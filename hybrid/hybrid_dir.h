@@ -1,14 +1,14 @@
-// A hybrid on disk: a folder as of any model (learned/model_dir.h), whose card says `hybrid` and
-// whose kind is physics, with
+// A hybrid on disk: a model folder (learned/model_dir.h) whose card says `hybrid`, of kind physics,
+// with these files:
 //
-//   correction.yaml  what the trees see, the rules of regimes (hybrid/shrinkage.h)
+//   correction.yaml  feature groups of the trees, rules of regimes (hybrid/shrinkage.h)
 //   member_N.ubj     the trees of the bag (hybrid/bag.h)
 //   known.csv        measured kernels (hybrid/known_kernels.h)
 //   bands.csv        intervals (hybrid/bands.h)
-//   device_N.yaml    devices it was fitted on, as described, whole
+//   device_N.yaml    complete descriptions of the devices it was fitted on
 //
-// Refuses (Error) what model_dir refuses, and files of its own that are missing, malformed or of
-// other columns than this build computes. Thread-safe.
+// Throws Error as model_dir.h does, and if its files are missing, malformed, or have other columns
+// than this build computes. Thread-safe.
 #pragma once
 
 #include "hybrid/hybrid_model.h"
@@ -23,7 +23,7 @@ struct LoadedHybrid {
   HybridParts parts;
 };
 
-// As save_model(); the card's `hybrid` is set.
+// As save_model(); sets the card's `hybrid`.
 void save_hybrid(const learned::ModelCard& card, const HybridParts& parts,
                  const std::string& directory, bool force = false);
 [[nodiscard]] LoadedHybrid load_hybrid(const std::string& directory);

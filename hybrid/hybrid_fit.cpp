@@ -27,7 +27,7 @@ std::vector<FeatureGroup> default_features(std::span<const Device> devices) {
           FeatureGroup::kAlignment};
 }
 
-// By what other sources say, where they say anything.
+// Limits a rule by trials of other sources, if there are any.
 Shrinkage limited(const Shrinkage& own, std::span<const Trial> across) {
   return count_units(across) < kLeastUnits ? own : safer(own, choose_shrinkage(across));
 }

@@ -1,12 +1,12 @@
-// Fits a hybrid to measurements: rows that contradict the rest set apart (hybrid/screening.h), a
-// bag of trees on log(measured / physics), and by trials how far to believe it.
+// Fits a hybrid to measurements: sets contradictory rows apart (hybrid/screening.h), fits a bag of
+// trees to log(measured / physics), and determines from trials how much of it to apply.
 //
 //   FittedHybrid fitted = fit_hybrid(prior, spec, sets, devices, {.jobs = 2});
 //   HybridModel model(prior, std::move(fitted.parts));
 //
-// With few rows, or where no trial gained, the hybrid is physics with an interval. Deterministic
+// With few rows, or if no trial gained, the hybrid is physics with an interval. Deterministic,
 // whatever `jobs`. Throws TooFewRows (learned/training/examples.h) for fewer than kLeastFitted rows
-// of single kernels that physics answers.
+// of single kernels with an analytical estimate.
 #pragma once
 
 #include <functional>
@@ -23,17 +23,17 @@ inline constexpr std::size_t kLeastFitted = 8;
 
 struct HybridOptions {
   int jobs = 1;
-  std::function<void(const std::string&, double)> step = {};  // what, share done
+  std::function<void(const std::string&, double)> step = {};  // step name, share done
 };
 
 struct FittedHybrid {
   HybridParts parts;
   TrialReport report;
-  std::vector<SetApart> apart;  // rows it was not fitted to
+  std::vector<SetApart> apart;  // rows not used for the fit
   learned::ValidateBy trial_by = learned::ValidateBy::kKernel;
   std::size_t rows = 0, kernels = 0;
-  learned::ModelCard card;         // what the fit knows: domain, settings, metrics, versions
-  std::vector<std::string> notes;  // what was set apart or not done, and why
+  learned::ModelCard card;         // domain, settings, metrics and versions
+  std::vector<std::string> notes;  // what was set apart or skipped, and why
 };
 
 // `devices`: one per set, as described.
@@ -41,7 +41,7 @@ struct FittedHybrid {
                                       std::span<const measured::SampleSet> sets,
                                       std::span<const hwdesc::Device> devices,
                                       const HybridOptions& options);
-// The same of sets that were screened already.
+// The same for already screened sets.
 [[nodiscard]] FittedHybrid fit_hybrid(const analytical::CostModel& prior, const HybridSpec& spec,
                                       const Screened& screened,
                                       std::span<const hwdesc::Device> devices,

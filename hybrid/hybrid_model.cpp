@@ -18,7 +18,7 @@ using analytical::Verdict;
 
 constexpr std::string_view kModelName = "hybrid";
 constexpr std::size_t kNeighbours = 3, kDrivers = 6;
-// In reaches: up to 1 a kernel is near, from 2 on it is not, between the two rules are mixed.
+// In units of the reach: near up to kNear, not near from kFar on, with a linear transition.
 constexpr double kNear = 1, kFar = 2;
 
 void scale(Estimate& estimate, double factor) {
@@ -27,7 +27,7 @@ void scale(Estimate& estimate, double factor) {
   for (Seconds& busy : estimate.bounds) busy = busy * factor;
 }
 
-// The least time counts what caches may hold; it is asked for only where it can matter.
+// The least time takes caches into account; it is only computed if it can matter.
 void hold_at_light(Estimate& estimate, const ir::Kernel& kernel, const hwdesc::Device& device) {
   if (estimate.time >= estimate.speed_of_light) return;
   const Seconds least = std::min(estimate.speed_of_light, measured::light_time(kernel, device));
@@ -36,8 +36,8 @@ void hold_at_light(Estimate& estimate, const ir::Kernel& kernel, const hwdesc::D
   estimate.flags.emplace_back("held at the speed of light");
 }
 
-// What the bag is asked. Of a device with other numbers, what physics says of the trained one with
-// the tile that it chooses there, whatever is asked, so that r and k do not move with the numbers.
+// Queries for the bag on a changed device: the estimates of the trained device with the tile chosen
+// there, whatever tile is requested, so that r and k do not depend on the changed numbers.
 std::vector<KernelQuery> without_tiles(std::span<const KernelQuery> queries) {
   std::vector<KernelQuery> own(queries.begin(), queries.end());
   for (KernelQuery& query : own) query.tile = nullptr;
@@ -50,28 +50,28 @@ Band wider(const Band& a, const Band& b) {
 
 }  // namespace
 
-// The asked device beside the trained one that it is, or was made from.
+// The queried device, relative to the trained device that it equals or derives from.
 struct HybridModel::View {
-  const hwdesc::Device* trained = nullptr;  // null: none
-  std::uint32_t number = 0;                 // of the trained one in strata
-  bool changed = false;                     // the asked device has other numbers
+  const hwdesc::Device* trained = nullptr;  // nullptr: none
+  std::uint32_t number = 0;                 // of the trained device in Stratum::place
+  bool changed = false;                     // whether the queried device has other numbers
 };
 
-// Where a query stands, and what is believed there.
+// A query's nearby places and the rules that apply there.
 struct HybridModel::Trust {
   struct Near {
     const Place* place;
     const Shrinkage* rule;
-    double share;  // of the weight
+    double share;  // share of the total weight
   };
-  bool measured = false;  // the device, by this writer
+  bool measured = false;  // whether this device and writer were measured
   std::vector<Near> near = {};
   const Place* nearest = nullptr;
-  double distance = 0;  // to it, in its reaches
+  double distance = 0;  // to the nearest place, divided by its reach
   Coordinates at{};
   std::string kind;
   Verdict verdict = Verdict::kOut;
-  double nearness = 0;  // of all that is near; the rest of 1 is physics'
+  double nearness = 0;  // total share of nearby places; the rest up to 1 is physics
   Band band;
 };
 
@@ -89,7 +89,7 @@ HybridModel::View HybridModel::view_of(const hwdesc::Device& device) const {
   }
   if (!nearest) return {};
   const hwdesc::Device& known = parts_.devices[number];
-  // What was calibrated is another machine: its constants correct it already.
+  // A calibrated description counts as another machine, as its constants already correct it.
   if (!device.calibration.source.empty() && device.calibration.source != known.calibration.source)
     return {};
   return {.trained = &known,
@@ -121,7 +121,7 @@ HybridModel::Trust HybridModel::trust_of(const KernelQuery& query, const View& v
   return trust;
 }
 
-// The places of the trained device that have a kernel near. Shares go continuously from 0 to 1.
+// Finds places of the trained device with a nearby kernel. Shares are continuous from 0 to 1.
 void HybridModel::find_near(const KernelQuery& query, const View& view, const Estimate& prior,
                             Trust& trust) const {
   trust.at = coordinates_of(prior);
@@ -167,7 +167,7 @@ void HybridModel::correct(const KernelQuery& query, const Trust& trust, const Op
   }
   const Seconds time = estimate.time;
   estimate.model = kModelName;
-  // What errors elsewhere have in common nobody measured: they may all be one.
+  // Away from measured kernels the correlation of errors is unknown; assume 1.
   const bool near = trust.verdict == Verdict::kIn;
   estimate.correction = Correction{.analytical = before,
                                    .factor = before.value > 0 ? time / before : 1.0,

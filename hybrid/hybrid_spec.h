@@ -1,16 +1,16 @@
-// What a hybrid is made of, as data:
+// The settings of a hybrid, as YAML:
 //
 //   hybrids:                                      in an experiment, beside `learners:`
 //     - {name: hybrid, features: [prior], trial_by: kernel}
 //
-//   name       of the column
-//   features   groups of columns that the trees see (learned/feature_schema.h); default: prior,
-//              what physics says; of processors alone every group that needs no text
-//   trial_by   what trials leave out: family | kernel | row, default kernel; of a set with few of
-//              them the next finer
-//   members    of the bag, 12
-//   guard      no: believes the correction everywhere (for ablations)
-//   seed       of the bag, 1
+//   name       name of the column
+//   features   groups of the trees' columns (learned/feature_schema.h); default: prior,
+//              the analytical terms; if all devices are processors, every group without text
+//   trial_by   unit that trials leave out: family | kernel | row, default kernel; the next finer
+//              one for a set with few of them
+//   members    members of the bag, default 12
+//   guard      no: applies the full correction everywhere (for ablations)
+//   seed       seed of the bag, default 1
 // Plain values.
 #pragma once
 

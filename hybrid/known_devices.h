@@ -1,10 +1,10 @@
-// The devices that a hybrid was fitted on, as described, in order. One that comes from a folder is
-// read when it is first asked for: most programs need one of them, and each takes 2 ms.
+// The descriptions of the devices that a hybrid was fitted on, in order. A device from a folder is
+// read on first use, since most programs need only one and each takes 2 ms to read.
 //
 //   devices.name(0);   // "tpu_v3"
-//   devices[0].clock;  // throws Error where its description cannot be read
+//   devices[0].clock;  // throws Error if its description cannot be read
 //
-// Reading from several threads is safe.
+// Concurrent reads are safe.
 #pragma once
 
 #include <functional>

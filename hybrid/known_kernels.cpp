@@ -16,8 +16,8 @@ using measured::CsvRow;
 using measured::CsvTable;
 
 constexpr double kLeastReach = 0.05, kPerShare = 2, kKept = 0.25;
-constexpr std::size_t kReach = 4, kName = 5;  // column, before the coordinates
-constexpr double kMostCoordinate = 1e3;       // beyond the logarithm of any number
+constexpr std::size_t kReach = 4, kName = 5;  // columns before the coordinates
+constexpr double kMostCoordinate = 1e3;       // larger than the logarithm of any number
 
 float squared(float value) {
   return value * value;
@@ -59,7 +59,7 @@ double reach_of(std::span<const MeasuredKernel* const> kernels) {
   return std::max(kLeastReach, distances[static_cast<std::size_t>(at)]);
 }
 
-// All that is saved of them, in the order of the columns.
+// The saved values, in column order.
 std::vector<float*> saved(Coordinates& at) {
   std::vector<float*> values = {&at.time, &at.bytes, &at.flops};
   for (float& share : at.shares) values.push_back(&share);
@@ -76,9 +76,9 @@ void set_largest(Coordinates& at) {
   }
 }
 
-// As it is saved, so that a saved model is the fitted one.
+// Rounds to the saved precision, so that a saved model equals the fitted one.
 Coordinates rounded(Coordinates at) {
-  constexpr float kSteps = 1000;  // of a distance of 1
+  constexpr float kSteps = 1000;  // steps per distance of 1
   for (float* value : saved(at)) *value = std::round(*value * kSteps) / kSteps;
   at.moving = at.computing = 0;
   set_largest(at);
@@ -113,7 +113,7 @@ float distance(const Coordinates& a, const Coordinates& b) {
   return std::sqrt(squared_distance(a, b));
 }
 
-// From the kernel of the nearest time outwards, as long as the time alone is not farther.
+// Searches outwards from the nearest time, until the distance in time alone is too large.
 double Place::distance(const Coordinates& at) const {
   const auto middle = std::ranges::lower_bound(kernels, at.time, {}, time_of);
   float least = std::numeric_limits<float>::infinity();

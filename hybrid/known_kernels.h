@@ -1,17 +1,17 @@
-// The kernels a correction was learned from, and how near another kernel is to them.
+// The kernels that a correction was learned from, and the distance of other kernels to them.
 //
 //   Known known = Known::of(kernels);
 //   for (const Place& place : known.places()) place.distance(coordinates_of(estimate));
 //
-// A *place* is a device, what wrote the code and how it was timed (KernelQuery), and the
-// measurement set: what is believed near its kernels is decided by trials of its own groups, and by
-// those of other sources near them. A kernel stands where physics puts it: logarithms of its time,
-// bytes and operations (a factor of kFactor apart: distance 1) and the shares of its time that each
-// resource is busy (0.5 apart: distance 1). Bytes and operations count by the share of time that
-// they take: those of a kernel that is all launch set it apart from nothing. The *reach* of a place
-// is the distance within which kReached of its kernels have a kernel of another group: how far the
-// trials of groups left out went. Kernels nearer than a quarter of the reach to a kept one are not
-// kept. Thread-safe.
+// A *place* is a device, the writer of the code, the way of timing (KernelQuery) and the
+// measurement set. The correction applied near its kernels is determined by trials of its own
+// groups and of other sources near them. A kernel's coordinates come from its analytical estimate:
+// logarithms of time, bytes and operations (a factor of kFactor is distance 1) and the share of
+// time that each resource is busy (0.5 is distance 1). Differences in bytes and operations are
+// scaled by the share of time they take, so they do not matter for a kernel dominated by its
+// launch. The *reach* of a place is the distance within which kReached of its kernels have a kernel
+// of another group, i.e. the range that trials with left-out groups covered. Kernels closer than a
+// quarter of the reach to a kept one are dropped. Thread-safe.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ inline constexpr double kFactor = 4, kReached = 0.9;
 struct Coordinates {
   float time = 0, bytes = 0, flops = 0;  // logarithms
   std::array<float, analytical::kBoundCount> shares = {};
-  float moving = 0, computing = 0;  // the largest share of memory, and of units
+  float moving = 0, computing = 0;  // largest share: memories, units
 };
 [[nodiscard]] Coordinates coordinates_of(const analytical::Estimate& estimate);
 [[nodiscard]] float distance(const Coordinates& a, const Coordinates& b);
@@ -41,20 +41,21 @@ struct KnownKernel {
 struct Place {
   std::string device, writer, timed, source;
   double reach = 0;
-  // What is believed among its kernels of times taken in its own way, and of any: of programs.
+  // Rules for kernels near it: `same` for times taken in the same way, `any` for all, used for
+  // programs.
   Shrinkage same = {}, any = {};
-  std::vector<KnownKernel> kernels = {};  // by time
+  std::vector<KnownKernel> kernels = {};  // sorted by time
 
-  // To the nearest kernel, over the reach: up to 1 is near.
+  // Distance to the nearest kernel divided by the reach; near if at most 1.
   [[nodiscard]] double distance(const Coordinates& at) const;
   struct Neighbour {
     std::string name;
-    double distance = 0;  // over the reach
+    double distance = 0;  // divided by the reach
   };
   [[nodiscard]] std::vector<Neighbour> nearest(const Coordinates& at, std::size_t count) const;
 };
 
-// A measured kernel, before those that say nothing new are dropped.
+// A measured kernel, before near duplicates are dropped.
 struct MeasuredKernel {
   std::string name;
   std::uint32_t place = 0, group = 0;
@@ -63,13 +64,13 @@ struct MeasuredKernel {
 
 class Known {
  public:
-  // `places`: by MeasuredKernel::place, without kernels and reach.
+  // `places`: indexed by MeasuredKernel::place, without kernels and reach.
   [[nodiscard]] static Known of(std::vector<Place> places, std::span<const MeasuredKernel> kernels);
 
   [[nodiscard]] const std::vector<Place>& places() const { return places_; }
   [[nodiscard]] std::vector<Place>& places() { return places_; }
 
-  // CSV, without the rules. load() throws Error with file and line.
+  // As CSV, without the rules. load() throws Error with file and line.
   [[nodiscard]] std::string save() const;
   [[nodiscard]] static Known load(const std::string& text, const std::string& file);
 

@@ -1,6 +1,6 @@
-// What a calibration stands on (the verb `calibrate`, the calibrated column of experiments): rows
-// that contradict the rest are set apart (hybrid/screening.h), and the constants of each device are
-// fitted once, to its own rows (hybrid/calibrate.h).
+// Screening and calibration, as the verb `calibrate` and the calibrated column of experiments use
+// them: contradictory rows are set apart (hybrid/screening.h), and the constants of each device are
+// fitted once to its own rows (hybrid/calibrate.h).
 //
 //   PreparedFit prepared = prepare_fit(prior, sets, devices, {.calibrate = true});
 #pragma once
@@ -11,12 +11,12 @@
 namespace tilecast::hybrid {
 
 struct PreparedFit {
-  std::vector<measured::SampleSet> sets;  // of rows that agree; empty only where no set has any
-  std::vector<hwdesc::Device> devices;    // by set: with the constants fitted, else as described
-  std::vector<hwdesc::Device> described;  // by set: as they were given
+  std::vector<measured::SampleSet> sets;  // the remaining rows; empty only if no set has any
+  std::vector<hwdesc::Device> devices;    // by set: with fitted constants, or as described
+  std::vector<hwdesc::Device> described;  // by set: as given
   std::vector<SetApart> apart;
-  std::vector<Calibrated> calibrated;  // of devices with rows enough, in the order of the sets
-  std::vector<std::string> notes;      // what was set apart or refused, and why; a line each
+  std::vector<Calibrated> calibrated;  // devices with enough rows, in the order of the sets
+  std::vector<std::string> notes;      // what was set apart or refused, and why; one line each
 };
 
 struct PrepareOptions {
@@ -30,7 +30,7 @@ struct PrepareOptions {
                                       std::span<const hwdesc::Device> devices,
                                       const PrepareOptions& options);
 
-// `device` with the constants fitted to it; as it is where there are none.
+// `device` with its fitted constants; unchanged if there are none.
 [[nodiscard]] hwdesc::Device fitted_device(const PreparedFit& prepared,
                                            const hwdesc::Device& device);
 

@@ -12,13 +12,13 @@ namespace tilecast::hybrid {
 namespace {
 
 constexpr double kCauchy = 2.385;
-constexpr double kStep = 1e-4;          // of x, for differences
-constexpr double kLeastScatter = 0.02;  // no model of ours is better than 2 %
+constexpr double kStep = 1e-4;          // step of x for finite differences
+constexpr double kLeastScatter = 0.02;  // no model is more accurate than 2 %
 constexpr double kMostScatter = 0.5;
-constexpr int kRounds = 5;         // at most, of tiles, scatter and fit
-constexpr double kLowered = 2;     // deviations of a prior
-constexpr double kSettled = 0.05;  // a move of every x by less of its prior ends them
-constexpr double kPooledRows = 3;  // rows for which the scatter of all stands in a class
+constexpr int kRounds = 5;         // maximum rounds of tiles, scatter and fit
+constexpr double kLowered = 2;     // in standard deviations of the prior
+constexpr double kSettled = 0.05;  // of its prior: rounds end when all x move less
+constexpr double kPooledRows = 3;  // prior weight, in rows, of the scatter of all rows
 constexpr int kIterations = 12;
 
 double robust(double u) {
@@ -32,7 +32,7 @@ bool all_finite(std::span<const double> values) {
 
 class Cost {
  public:
-  // `scatter`: by row.
+  // `scatter` is indexed by row.
   Cost(const CalibrationRows& rows, std::span<const Constant> constants,
        std::span<const std::size_t> fitted, const std::vector<double>& scatter)
       : rows_(rows), constants_(constants), fitted_(fitted), scatter_(scatter) {}
@@ -97,8 +97,8 @@ class Cost {
   const std::vector<double>& scatter_;
 };
 
-// By how much the least sum of squares lies past each bound that stops x: the Newton step of that x
-// alone, the others following it.
+// How far the unconstrained minimum is beyond each active bound: the Newton step of that x with the
+// others adapting.
 std::vector<double> beyond_bounds(const base::LeastSquaresSolution& solution,
                                   std::span<const Constant> constants) {
   constexpr double kTouches = 1e-6;
@@ -112,8 +112,8 @@ std::vector<double> beyond_bounds(const base::LeastSquaresSolution& solution,
   return beyond;
 }
 
-// Median of |error - median error| as the standard deviation of a normal: what all rows of a class
-// have in common is for the constants to explain.
+// Median of |error - median error|, scaled to the standard deviation of a normal distribution. The
+// median is subtracted because a class's common error is for the constants to explain.
 double scatter_of(const std::vector<double>& errors) {
   constexpr double kNormal = 1.4826;
   const double centre = base::median(errors);
@@ -175,9 +175,9 @@ Fit fit_from(CalibrationRows& rows, std::span<const Constant> constants,
 
 }  // namespace
 
-// What one share of a peak explains, another may, too: a kernel bound by one resource shows nothing
-// of a second that would bind it a little further on. So the fit is tried again with each share in
-// turn lowered beside the others as described, and the best is taken.
+// Different shares of peaks may explain the same rows, since a kernel bound by one resource
+// contains no information on another that is almost a bound. So the fit is repeated with each share
+// in turn lowered and the others as described, and the best fit is used.
 Fit robust_fit(CalibrationRows& rows, std::span<const Constant> constants,
                std::span<const std::size_t> fitted, std::vector<double> start) {
   if (!start.empty()) return fit_from(rows, constants, fitted, std::move(start));

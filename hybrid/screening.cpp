@@ -18,24 +18,24 @@ namespace {
 
 using RowNumbers = std::vector<std::size_t>;
 
-constexpr double kLightMargin = 0.98;      // as measured/physics.h: clocks are not exact
-constexpr double kShareBeyondLight = 0.2;  // of a class and type, from which all of it is doubtful
-constexpr double kFarFromRest = 20;        // no physics and no kernel explains that
-constexpr double kFarFromClass = 100;      // as measured/physics.h: bad tiles are slow, too
-constexpr double kPlausible = 5;           // how far off physics may be where rows are believed
-constexpr double kDisagreement = 2;        // of equal kernels
-constexpr double kSlower = 2.5;            // than alike devices; an L4 at its power limit is 3 to 5
-constexpr double kBesidePhysics = 2;       // how near physics those must be that are believed
-constexpr double kAsOtherType = 1.6;       // slow enough to be of another type, and than that one
-constexpr double kMemoryAsOtherType = 1.3;  // its bytes are more, too
-constexpr double kFitsRate = 1.3;           // of a type's rate that rows may be of
+constexpr double kLightMargin = 0.98;      // as in measured/physics.h: clocks are not exact
+constexpr double kShareBeyondLight = 0.2;  // of a class and type: then all its rows are doubtful
+constexpr double kFarFromRest = 20;        // factor that neither physics nor a kernel can explain
+constexpr double kFarFromClass = 100;      // as in measured/physics.h: bad tiles are slow, too
+constexpr double kPlausible = 5;           // maximum error of physics on trusted rows
+constexpr double kDisagreement = 2;        // between equal kernels
+constexpr double kSlower = 2.5;            // than similar devices; an L4 at its power limit: 3 to 5
+constexpr double kBesidePhysics = 2;       // maximum factor from physics of the rows compared with
+constexpr double kAsOtherType = 1.6;       // slower than physics, and than the other type
+constexpr double kMemoryAsOtherType = 1.3;  // where memory binds: the type has more bytes
+constexpr double kFitsRate = 1.3;           // tolerance on another type's rate
 constexpr std::size_t kLeastGroup = 3, kLeastComparable = 5;
 
-// Regimes are looked for among kernels of like length, kBin at a time.
+// Regimes are searched among kernels of similar time, kBin at a time.
 constexpr std::size_t kLeastRegimeRows = 20, kBin = 20;
 constexpr double kRegimeApart = 1.5, kLeastRegimeShare = 0.1;
-constexpr double kEmptyShare = 0.5;  // of the way from one regime to the other
-constexpr double kExplained = 0.75;  // of pairs of both regimes, told apart by a kernel's features
+constexpr double kEmptyShare = 0.5;  // minimum gap as a share of the distance between regimes
+constexpr double kExplained = 0.75;  // share of pairs across regimes that features order correctly
 
 constexpr double kFitsUnit = 1.5;
 struct Unit {
@@ -86,7 +86,7 @@ void screen_disagreeing(ScreeningRows& rows) {
     const auto [least, most] = std::ranges::minmax(errors);
     if (most - least < std::log(kDisagreement)) continue;
     const std::string group = by_class_and_type(rows[same.front()]);
-    // Of two, the one that is as the rest of its class is believed.
+    // Of two rows, trust the one closer to the rest of its class.
     const double centre =
         same.size() > 2 ? base::median(errors) : rows.typical_error(groups.at(group));
     const double believed = *std::ranges::min_element(
@@ -155,7 +155,7 @@ void screen_units(ScreeningRows& rows) {
 
 constexpr std::string_view kUnitsBind = "\nunits", kMemory = "\nmemory";
 
-// A class and type on one device, bound by units or by memory, of kernels and not of the host.
+// Key: class and type on one device, bound by units or memory; "" if mostly host time.
 std::string by_bound(const ScreeningRow& row) {
   constexpr double kMostlyKernel = 0.5;
   if (row.share < kMostlyKernel) return "";
@@ -167,7 +167,7 @@ bool is_slower(double error, double others) {
          std::abs(others) < std::log(kBesidePhysics);
 }
 
-// "; the rate of f32 would be 7.9 x": a type that the rows may be of instead.
+// "; that is the rate of f32": another type whose rate matches the rows.
 std::string other_rate(const ScreeningRow& row, double error) {
   if (!row.multiplies) return "";
   const double own = row.device->matrix_peak(row.dtype).value;
@@ -181,10 +181,10 @@ std::string other_rate(const ScreeningRow& row, double error) {
   return "";
 }
 
-// The same class and kind of bound elsewhere: typical errors.
+// Typical errors of the same class and kind of bound elsewhere.
 struct Elsewhere {
-  std::vector<double> devices = {};  // of the type on alike devices
-  std::string other_type = {};       // that is not slow on the device itself
+  std::vector<double> devices = {};  // same type on similar devices
+  std::string other_type = {};       // a type that is not slow on the same device
   double of_other_type = 0;
 };
 
@@ -213,8 +213,8 @@ Elsewhere look_elsewhere(const ScreeningRows& rows, const RowGroups& groups,
   return found;
 }
 
-// Whether rows of this class and type may have run in another: as slow as that type's rate, beside
-// a type that is as physics says, and slow where memory binds, too.
+// Whether rows of this class and type may have run in another type: their rate matches that type,
+// some other type agrees with physics, and rows bound by memory are slow, too.
 bool ran_in_other_type(const ScreeningRows& rows, const RowGroups& groups, const ScreeningRow& row,
                        const Elsewhere& other, double error) {
   if (!row.computes || other.other_type.empty() || error < std::log(kAsOtherType)) return false;
@@ -224,8 +224,8 @@ bool ran_in_other_type(const ScreeningRows& rows, const RowGroups& groups, const
           rows.typical_error(memory->second) > std::log(kMemoryAsOtherType));
 }
 
-// All rows of a class and type of which one kind of bound is slow: a correction learned from the
-// others would be believed of these, too.
+// Sets apart all rows of a class and type if one kind of bound is slow, because a correction
+// learned from the others would be applied to these, too.
 void screen_slow(ScreeningRows& rows) {
   const RowGroups groups = rows.groups(by_bound), classes = rows.groups(by_class_and_type);
   for (const auto& [group, own] : groups) {
@@ -252,10 +252,10 @@ void screen_slow(ScreeningRows& rows) {
   }
 }
 
-// The rows of one bin, cut at the widest gap between their errors; nothing where that is none.
+// The rows of one bin, split at the widest gap between their errors; empty without a clear gap.
 struct Regimes {
   RowNumbers fast, slow;
-  double apart = 0;  // of their medians
+  double apart = 0;  // difference of their medians
 };
 
 std::optional<Regimes> split_regimes(const ScreeningRows& rows, RowNumbers bin) {
@@ -281,8 +281,8 @@ std::optional<Regimes> split_regimes(const ScreeningRows& rows, RowNumbers bin) 
   return found;
 }
 
-// Whether what physics says of a kernel tells which regime it is in: how often a slow one is
-// predicted above a fast one, by other kernels like it.
+// Whether analytical features explain the regimes: how often a slow kernel is predicted above a
+// fast one from the errors of similar kernels.
 bool are_explained(const ScreeningRows& rows, const RowNumbers& own, const RowNumbers& fast,
                    const RowNumbers& slow) {
   const std::vector<double> predicted = rows.explained_errors(own);

@@ -1,19 +1,22 @@
-// Which measured rows contradict the rest, so that nothing is fitted to them. Evidence is other
-// rows; that physics errs on a class, however far, is none, since a correction is there for that.
+// Finds measured rows that contradict the rest, so that nothing is fitted to them. The evidence is
+// always other rows, never a large error of physics on a class: corrections exist for that.
 //
-//   repeated     the same kernel, tile and time again: counted once
+//   repeated     the same kernel, tile and time again: kept once
 //   disagreeing  equal kernels measured more than twice apart: those away from their median
-//   light        a fifth of a class and type, or three rows, is faster than the speed of light
+//   light        rows faster than the speed of light; if these are a fifth of a class and type,
+//                and at least three, all of its rows
 //   unit         a class 20 times off where the other rows are not, or a row 100 times from its
 //                class
-//   slow         a class, type and kind of bound on one device 2.5 times slower beside physics than
-//                on alike devices (a throttled board), or as slow as the rate of another type,
-//                while one of the class on the device is as physics says: a mislabelled type
-//   regimes      times of a class fall into two groups of which nothing of a kernel tells which:
-//                the smaller one (two hosts' dispatch); rows that name no tile or parameters
+//   slow         a class, type and kind of bound on one device that is, against physics, 2.5 times
+//                slower than on alike devices (a throttled board), or as slow as the rate of
+//                another type while that type agrees with physics on the device (a mislabelled
+//                type)
+//   regimes      times of a class fall into two groups that no feature of a kernel explains:
+//                the smaller group (two hosts' dispatch); only rows without tile or parameters
 //
-// Compared is log(measured / predicted) of rows of single kernels, dispatch included; rows of
-// programs and those that physics cannot answer stay. Deterministic whatever `jobs`.
+// The compared quantity is log(measured / predicted) of rows of single kernels, dispatch included.
+// Rows of programs and rows without an analytical estimate are kept. Deterministic, whatever
+// `jobs`.
 #pragma once
 
 #include <span>
@@ -26,8 +29,8 @@
 namespace tilecast::hybrid {
 
 struct SetApart {
-  std::string device, op_class, reason;                // in words
-  std::vector<std::pair<std::string, int>> rows = {};  // set, line of its measurements.csv
+  std::string device, op_class, reason;                // reason: a phrase for messages
+  std::vector<std::pair<std::string, int>> rows = {};  // set, line in measurements.csv
 
   // "p4 matmul: 12 rows set apart (set ops, lines 3, 4, 5, 9, ...): REASON".
   [[nodiscard]] std::string text() const;

@@ -18,9 +18,9 @@ using hwdesc::Device;
 using measured::SampleSet;
 
 constexpr std::size_t kNeighbours = 5;
-constexpr double kShareWeight = 3;  // a share of all the time counts like a factor of 20 in length
+constexpr double kShareWeight = 3;  // a share of 1 weighs like a factor of 20 in time
 
-// The product or convolution of a kernel; nullptr: none.
+// The product or convolution of a kernel; nullptr if none.
 const ir::Op* product_of(const ir::Kernel& kernel) {
   const auto found = std::ranges::find_if(kernel.ops(), [](const ir::Op& op) {
     return op.opcode == ir::Opcode::kDot || op.opcode == ir::Opcode::kConvolution;
@@ -46,7 +46,7 @@ std::string question_of(const SampleSet& set, const measured::Sample& sample,
                      analytical::to_string(sample.tile), fmt::join(sample.parameters, ","));
 }
 
-// What physics says of a kernel: its length, and what shares of it each resource is busy for.
+// Analytical terms of a kernel: its log time, and the share of it that each resource is busy.
 std::vector<double> terms_of(const analytical::Estimate& estimate) {
   std::vector<double> terms = {std::log(estimate.time.value)};
   for (const Seconds busy : estimate.bounds) {

@@ -11,7 +11,7 @@ namespace tilecast::hybrid {
 namespace {
 
 struct Gain {
-  double mean = 0, error = 0;  // standard error over units
+  double mean = 0, error = 0;  // error: standard error over units
   std::size_t units = 0;
 };
 
@@ -28,7 +28,7 @@ std::string_view class_of(std::string_view kind) {
   return kind.substr(0, kind.find(kBoundBy));
 }
 
-// Over physics, in mean absolute log error; of the kind or class `of`, or of all: "".
+// Gain over physics in mean absolute log error, for the kind or class `of`; "": for all.
 Gain gain_of(std::span<const Trial> trials, double c, std::string_view of = {}) {
   struct Unit {
     double gain = 0, rows = 0;
@@ -53,7 +53,8 @@ Gain gain_of(std::span<const Trial> trials, double c, std::string_view of = {}) 
   return gain;
 }
 
-// Whether trials of the kind gained; of fewer than kLeastUnits groups also those of its class.
+// Whether trials of the kind gained; with fewer than kLeastUnits groups, those of its class
+// suffice.
 bool gains(std::span<const Trial> trials, double c, std::string_view kind) {
   const Gain own = gain_of(trials, c, kind);
   if (own.mean <= 0 || own.units >= kLeastUnits) return own.mean > 0;

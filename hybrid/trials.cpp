@@ -18,7 +18,7 @@ using learned::ValidateBy;
 
 constexpr std::size_t kLeastOfStratum = 5, kMostAtOnce = 1024, kFolds = 5;
 
-// Numbers of texts, in the order they come.
+// Numbers texts in the order of their first occurrence.
 class Numbers {
  public:
   std::uint32_t of(const std::string& text) {
@@ -39,8 +39,9 @@ std::string group_key(const learned::Examples& examples, std::span<const measure
   return set.works[set.samples[example.sample].work].fingerprint;
 }
 
-// How many groups of a kind a set must have to leave some of them out; of fewer, the next finer
-// kind: families (programs), kernels, rows. Few families are kinds of kernels, not programs.
+// Minimum number of groups of a kind in a set for leaving groups out; with fewer, the next finer
+// kind is used: families (programs), kernels, rows. Few families usually are kinds of kernels, not
+// programs.
 struct GroupKind {
   ValidateBy by;
   std::size_t least;
@@ -48,7 +49,7 @@ struct GroupKind {
 constexpr GroupKind kGroupKinds[] = {
     {ValidateBy::kFamily, 10}, {ValidateBy::kKernel, kLeastUnits}, {ValidateBy::kRow, 0}};
 
-// Keys of the groups of the rows of each set.
+// Group keys of the rows, by set.
 std::vector<std::string> group_keys(std::span<const measured::SampleSet> sets,
                                     const learned::Examples& examples, ValidateBy asked) {
   std::vector<std::string> keys(examples.rows.size());

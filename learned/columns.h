@@ -1,13 +1,13 @@
-// Columns of features, declared where their values are computed: the same calls name the columns
-// of a schema or fill a row, so that names and numbers cannot get out of step.
+// Declares feature columns where their values are computed. The same calls either name the columns
+// of a schema or fill a row, so names and values always match.
 //
 //   void size_columns(const Facts& facts, Columns& to) { to.value({"rank", "Dimensions."}, 2); }
 //   Columns names(FeatureGroup::kShape, schema);  size_columns({}, names);
 //   Columns row(floats);                          size_columns(facts, row);
 //
-// A list is its first entries (0 where it is shorter), its sum and its product (Kaufman et al.,
-// MLSys 2021, section 3.1); one that does not exist is NaN. Values are clamped to what a float
-// holds. Used by one thread.
+// A list gives its first entries (0 if it is shorter), its sum and its product (Kaufman et al.,
+// MLSys 2021, section 3.1), all NaN if the list does not exist. Values are clamped to the range of
+// float. Not thread-safe.
 #pragma once
 
 #include <limits>
@@ -22,11 +22,11 @@ namespace tilecast::learned {
 
 class Columns {
  public:
-  // What a column or a list of columns is called, after its group, and means (a sentence).
+  // Name of a column or list, without its group; its meaning in one sentence; its unit.
   struct Text {
     std::string_view name, doc, unit = "1";
   };
-  // Of one of several columns: "dot", "class dot".
+  // Name and meaning of one of several columns: "dot", "class dot".
   struct PartName {
     std::string name, doc;
   };
@@ -39,14 +39,14 @@ class Columns {
     constexpr double kMost = std::numeric_limits<float>::max();
     *next_++ = static_cast<float>(value > kMost ? kMost : value < -kMost ? -kMost : value);
   }
-  // NAME.0 ... NAME.(n - 1), then NAME.sum and NAME.product. Null: NaN.
+  // NAME.0 ... NAME.(n - 1), then NAME.sum and NAME.product. nullptr gives NaN.
   void list(const Text& text, const ir::Dims* values, std::size_t n, double product_of_none);
   void list(const Text& text, const ir::Dims& values, std::size_t n, double product_of_none) {
     list(text, &values, n, product_of_none);
   }
-  // NAME.0 ... NAME.(n - 1) alone.
+  // Only NAME.0 ... NAME.(n - 1).
   void entries(const Text& text, const ir::Dims& values, std::size_t n);
-  // NAME.PART for each value; the doc of `text` has no full stop.
+  // NAME.PART for each value. The doc of `text` must not end with a full stop.
   void parts(const Text& text, std::span<const double> values, PartName (*part)(std::size_t));
 
   // One past the last value written.

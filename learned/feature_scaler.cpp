@@ -15,10 +15,10 @@ namespace tilecast::learned {
 namespace {
 
 constexpr float kScaledMissing = 0;
-constexpr float kBeyond = 0.25F;  // of the training range, on either side
+constexpr float kBeyond = 0.25F;  // share of the training range, on either side
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Infinite values count as the largest finite ones.
+// Infinite values become the largest finite ones.
 float on_scale(float x, bool logarithmic) {
   constexpr float kMost = std::numeric_limits<float>::max();
   const float finite = std::clamp(x, -kMost, kMost);
@@ -37,7 +37,7 @@ float scaled(float x, float low, float high) {
 
 constexpr std::string_view kScaleTexts[] = {"linear", "log"};
 
-// The shortest text that reads back as the same float.
+// The shortest text that parses to the same float.
 std::string exact(float value) {
   return fmt::format("{}", value);
 }
@@ -85,7 +85,7 @@ FeatureScaler::FeatureScaler(std::span<const float> rows, std::size_t width, boo
     high_[i % width] = std::max(high_[i % width], value);
   }
   for (std::size_t column = 0; column < width; ++column) {
-    if (low_[column] > high_[column]) low_[column] = high_[column] = 0;  // never seen
+    if (low_[column] > high_[column]) low_[column] = high_[column] = 0;  // no finite value was seen
   }
 }
 

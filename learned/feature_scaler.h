@@ -1,7 +1,7 @@
-// Brings features into [0, 1] by the least and the greatest value of the training set (Kaufman et
-// al., MLSys 2021, section 3.1), optionally on the scale of log(1 + |x|) with the sign kept.
-// A column that is constant there becomes 0; NaN becomes `missing`, 0. Values outside the training
-// range go beyond [0, 1], up to a quarter of the range on either side. Thread-safe value.
+// Scales features to [0, 1] by the minimum and maximum of the training set (Kaufman et al., MLSys
+// 2021, section 3.1), optionally after sign(x) log(1 + |x|). A column that is constant in the
+// training set becomes 0, and so does NaN. Values outside the training range may exceed [0, 1] by
+// at most a quarter of the range on either side. Thread-safe value.
 #pragma once
 
 #include <span>
@@ -15,20 +15,20 @@ namespace tilecast::learned {
 class FeatureScaler {
  public:
   FeatureScaler() = default;
-  // `rows`: row-major, any number of rows of `width` columns. logarithmic: see above.
+  // `rows`: row-major, any number of rows of `width` columns. `logarithmic`: uses the log scale.
   FeatureScaler(std::span<const float> rows, std::size_t width, bool logarithmic);
 
   [[nodiscard]] std::size_t width() const { return low_.size(); }
   void apply(std::span<float> rows) const;  // in place
 
-  // CSV "column,low,high,scale" with the names of the schema, and back; numbers survive exactly.
-  // Throws Error (file, line) where text, schema and form do not agree.
+  // CSV "column,low,high,scale" with the schema's names, and back; numbers round-trip exactly.
+  // Throws Error (file, line) if the text is malformed or does not match the schema.
   [[nodiscard]] std::string to_csv(const FeatureSchema& schema) const;
   [[nodiscard]] static FeatureScaler from_csv(const std::string& text, const std::string& file,
                                               const FeatureSchema& schema);
 
  private:
-  std::vector<float> low_, high_;  // on the scale used
+  std::vector<float> low_, high_;  // after the logarithm, if used
   std::vector<bool> logarithmic_;  // by column
 };
 

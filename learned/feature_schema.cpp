@@ -12,7 +12,7 @@ constexpr std::array<std::string_view, 13> kGroupNames = {
     "static",    "ops",         "shape", "tile",       "prior",  "machine", "code",
     "alignment", "tile_bounds", "curve", "parameters", "tokens", "node"};
 
-// FNV-1a, 64 bits, of texts that each end with a zero byte.
+// 64-bit FNV-1a hash of texts, each terminated by a zero byte.
 class TextHash {
  public:
   void add(std::string_view text) {

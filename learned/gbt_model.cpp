@@ -17,21 +17,21 @@
 
 namespace tilecast::learned {
 
-// A step down a tree has no branch: next = left + !(value < threshold), children stand side by
-// side, and a leaf steps to itself. A missing value must go where the node says: it is replaced by
-// -infinity or +infinity when a row is copied to its slots, and a node reads the slot of its own
+// A step down a tree is branch-free: next = left + !(value < threshold); children are adjacent, and
+// a leaf steps to itself. For missing values, each node has a direction: when a row is copied to
+// its slots, NaN is replaced by -infinity or +infinity, and a node reads the slot for its
 // direction.
 struct GbtNode {
-  float threshold = 0;     // NaN: a leaf; no value is at or above it
-  std::uint16_t slot = 0;  // of GbtModel::Trees::slots
+  float threshold = 0;     // NaN for a leaf
+  std::uint16_t slot = 0;  // index into GbtModel::Trees::slots
   std::uint16_t left = 0;  // within the tree; the right child follows it
 };
 struct GbtSlot {
   std::uint32_t column = 0;
-  float missing = 0;  // what stands for NaN
+  float missing = 0;  // replacement for NaN
 };
 struct GbtTree {
-  std::uint32_t first = 0;  // of its nodes
+  std::uint32_t first = 0;  // index of its first node
   std::uint32_t depth = 0;  // steps to the deepest leaf
 };
 
@@ -39,13 +39,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kLanes = 16;   // rows that walk down a tree side by side
-constexpr std::size_t kBlock = 64;   // rows that stay in the cache while a tree is
-constexpr std::size_t kFewRows = 4;  // that walk alone: lanes would be empty
+constexpr std::size_t kLanes = 16;   // rows that walk down a tree in parallel
+constexpr std::size_t kBlock = 64;   // rows that fit in the cache together with a tree
+constexpr std::size_t kFewRows = 4;  // walk one by one: lanes would be empty
 constexpr std::uint32_t kDeepestLeaf = 64;
 constexpr std::size_t kMaxIndex = std::numeric_limits<std::uint16_t>::max();
 
-// One slot of the rows of a block after the other; `rows` beyond the last repeat it.
+// Copies a block of rows slot by slot; rows beyond the last repeat it.
 void copy_block(std::span<const float> rows, std::size_t columns, std::span<const GbtSlot> slots,
                 float* block) {
   const std::size_t count = rows.size() / columns;
@@ -59,7 +59,7 @@ void copy_block(std::span<const float> rows, std::size_t columns, std::span<cons
   }
 }
 
-// Down a tree with one row, whose slots stand one after the other.
+// Walks one row, with contiguous slots, down a tree.
 float leaf_of(const GbtTree& tree, const GbtNode* nodes, const float* values, const float* row) {
   std::uint32_t at = 0;
   for (std::uint32_t step = 0; step < tree.depth; ++step) {
@@ -101,7 +101,7 @@ void require_text(const Json& value, std::string_view what, std::string_view exp
   if (text != expected) refuse(fmt::format("got {} '{}', expected '{}'", what, text, expected));
 }
 
-// XGBoost writes the numbers of its parameters as text.
+// XGBoost stores numeric parameters as text.
 void require_number(const Json& value, std::string_view what, double expected) {
   const auto& text = value.get_ref<const std::string&>();
   double got = 0;
@@ -110,7 +110,7 @@ void require_number(const Json& value, std::string_view what, double expected) {
   refuse(fmt::format("got {} '{}', expected {}", what, text, expected));
 }
 
-// The arrays of one tree, checked to be of one length.
+// The arrays of one tree, checked to have equal lengths.
 class TreeArrays {
  public:
   TreeArrays(const Json& tree, std::size_t index)
@@ -148,7 +148,7 @@ class TreeArrays {
     fail(node, fmt::format("got column {}, expected one of {}", column_[node], columns));
   }
   [[nodiscard]] bool default_left(std::size_t node) const { return default_left_[node] != 0; }
-  [[nodiscard]] float threshold(std::size_t node) const {  // the value, of a leaf
+  [[nodiscard]] float threshold(std::size_t node) const {  // for a leaf, its value
     const auto value = static_cast<float>(threshold_[node]);
     if (!std::isfinite(value)) fail(node, "a threshold or value that is not finite");
     return value;
@@ -171,9 +171,9 @@ class TreeArrays {
 struct GbtModel::Trees {
   std::vector<GbtTree> trees;
   std::vector<GbtNode> nodes;
-  std::vector<float> values;  // by node: what a leaf adds
+  std::vector<float> values;  // by node: value of the leaf
   std::vector<GbtSlot> slots;
-  std::map<std::pair<std::uint32_t, bool>, std::size_t> slot_of;  // column, missing goes left
+  std::map<std::pair<std::uint32_t, bool>, std::size_t> slot_of;  // by column, missing goes left
 
   void read(const Json& document, std::size_t columns);
 
@@ -196,10 +196,10 @@ void GbtModel::Trees::read(const Json& document, std::size_t columns) {
   require_number(model.at("gbtree_model_param").at("num_trees"), "trees",
                  static_cast<double>(from.size()));
   for (std::size_t i = 0; i < from.size(); ++i) add(TreeArrays(from[i], i), columns);
-  if (slots.empty()) slots.push_back({});  // a leaf reads slot 0, whatever is there
+  if (slots.empty()) slots.push_back({});  // leaves read slot 0, so it must exist
 }
 
-// Breadth first, so that children stand side by side; nodes that no split leads to are left out.
+// Adds nodes breadth first, so that children are adjacent; omits unreachable nodes.
 void GbtModel::Trees::add(const TreeArrays& from, std::size_t columns) {
   const auto first = static_cast<std::uint32_t>(nodes.size());
   std::vector<bool> seen(from.size());
@@ -258,7 +258,7 @@ int GbtModel::trees() const {
   return static_cast<int>(trees_->trees.size());
 }
 
-// The margin of one row, which `rows` begins with.
+// The margin of the first row of `rows`.
 float GbtModel::walk(std::span<const float> rows, std::span<float> scratch) const {
   for (std::size_t s = 0; s < trees_->slots.size(); ++s) {
     const float value = rows[trees_->slots[s].column];

@@ -5,11 +5,9 @@
 //   GbtModel again = GbtModel::load(bytes, columns);
 //   again.predict(rows, out);
 //
-// The trees are evaluated here, not by XGBoost: faster, no allocation, and bytes from a file never
-// reach XGBoost's own reader. Margins equal XGBoost's bit for bit: both add the leaves in the order
-// of the trees.
-//
-// A value; reading is thread-safe.
+// Trees are evaluated here, not by XGBoost: this is faster, does not allocate, and never passes
+// file contents to XGBoost's reader. Margins equal XGBoost's bit for bit, since both add the leaves
+// in the order of the trees. Movable; const functions are thread-safe.
 #pragma once
 
 #include <memory>
@@ -21,9 +19,9 @@ namespace tilecast::learned {
 
 class GbtModel {
  public:
-  // From XGBoost's UBJSON. Throws Error with the reason when the bytes are no model of trees over
-  // `columns` columns for squared error with base score 0: truncated, corrupted, hostile, of
-  // another kind or width.
+  // Reads XGBoost's UBJSON. Throws Error with the reason unless the bytes are a tree model over
+  // `columns` columns for squared error with base score 0. Safe for truncated, corrupted and
+  // hostile input.
   [[nodiscard]] static GbtModel load(std::string_view bytes, std::size_t columns);
   GbtModel(GbtModel&&) noexcept;
   GbtModel& operator=(GbtModel&&) noexcept;
@@ -31,10 +29,10 @@ class GbtModel {
 
   [[nodiscard]] std::size_t columns() const { return columns_; }
   [[nodiscard]] int trees() const;
-  // `rows`: row-major, out.size() x columns(); NaN is a missing value. out: margins (log time, or
-  // a rank score). Allocates nothing after the first call of a thread.
+  // `rows`: row-major, out.size() x columns(); NaN is a missing value. out: margins (log time, or a
+  // rank score). Does not allocate after a thread's first call.
   void predict(std::span<const float> rows, std::span<float> out) const;
-  [[nodiscard]] const std::string& save() const { return bytes_; }  // equal models: equal bytes
+  [[nodiscard]] const std::string& save() const { return bytes_; }  // equal models give equal bytes
 
  private:
   struct Trees;

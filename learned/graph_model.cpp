@@ -121,7 +121,7 @@ ScaledRuns::ScaledRuns(const GraphModel& model, const GraphRuns& runs)
   configs_ = runs.configs;
   model.config_scaler.apply(configs_);
   if (nodes == 0) return;
-  std::vector<float> marked;  // a configured node is told from one that has zeros
+  std::vector<float> marked;  // distinguishes a configured node from one with zeros
   for (std::size_t i = 0; i < configs_.size(); i += model.config_width) {
     marked.insert(marked.end(), configs_.begin() + static_cast<std::ptrdiff_t>(i),
                   configs_.begin() + static_cast<std::ptrdiff_t>(i + model.config_width));
@@ -156,7 +156,7 @@ std::vector<double> GraphModel::predict(const GraphRuns& runs) const {
 
 measured::ScoreSheet score_sheet(
     const GraphSet& set, std::span<const std::pair<std::string, const GraphModel*>> columns) {
-  constexpr double kMost = 300;  // logarithms, so that the largest score is a number
+  constexpr double kMost = 300;  // maximum logarithm, so that the exponential is finite
   measured::ScoreSheet sheet;
   sheet.sets.push_back({.name = set.name, .hash = set.hash, .device = set.device});
   for (const auto& [name, model] : columns) {
@@ -186,7 +186,7 @@ void save_graph_model(const GraphModel& model, const std::string& directory, boo
   if (fs::exists(folder) && !(force && is_graph_model(directory))) {
     throw Error(directory + (is_graph_model(directory)
                                  ? ": a model is there already; force replaces it"
-                                 : ": exists and is no model of graphs"));
+                                 : ": exists and is not a model of graphs"));
   }
   fs::create_directories(folder);
   const std::pair<const char*, std::string> files[] = {

@@ -1,12 +1,12 @@
-// A network over sets of graphs (graph_set.h): orders the runs of each graph, or predicts their
-// times. Learned only: a graph is no kernel, so that physics has nothing to say of it.
+// A network over sets of graphs (graph_set.h) that ranks the runs of each graph or predicts their
+// times. Purely learned: these graphs are not kernels, so there is no analytical estimate.
 //
 //   GraphModel model = load_graph_model("models/alexnet");
 //   std::vector<double> scores = model.predict(set.graphs.front());
 //   measured::ScoreSheet sheet = score_sheet(set, {{"sage", &model}});
 //
-// On disk a folder: model.yaml (format tilecast.graph_model/1: settings, and the sets it was
-// trained on by name and hash), weights.bin (learned/graph_network.h), scaler_node.csv,
+// On disk it is a folder with model.yaml (format tilecast.graph_model/1: settings, names and hashes
+// of the training sets), weights.bin (learned/graph_network.h), scaler_node.csv and
 // scaler_config.csv.
 #pragma once
 
@@ -24,29 +24,29 @@
 
 namespace tilecast::learned {
 
-// Where the configuration of a whole graph goes; that of nodes goes to them.
+// Where a whole graph's configuration enters. A node's configuration always enters at the node.
 enum class ConfigPlace { kAtNodes, kAtKernel };
 inline constexpr std::string_view kConfigPlaces[] = {"at_nodes", "at_kernel"};
 
 struct GraphModel {
   std::string name;
-  std::vector<std::pair<std::string, std::string>> trained_on = {};  // sets: name, hash
+  std::vector<std::pair<std::string, std::string>> trained_on = {};  // name and hash of each set
   NetworkSpec spec = {};
-  std::size_t node_width = 0, config_width = 0;  // of the sets
+  std::size_t node_width = 0, config_width = 0;  // feature widths of the sets
   bool configures_nodes = false;
   ConfigPlace place = ConfigPlace::kAtNodes;
   FeatureScaler node_scaler = {}, config_scaler = {};
-  Standardisation target = {};  // of log(time); ranking: 0 and 1
+  Standardisation target = {};  // scale of log(time); 0 and 1 when ranking
   bool ranks_only = false;
   std::unique_ptr<GraphNetwork> network = nullptr;
 
   [[nodiscard]] NetworkWidths widths() const;
-  // One number per run: log(time), or a score, lower is faster. Throws Error where the graph is of
-  // another collection.
+  // One number per run: log(time), or a score where lower is faster. Throws Error if the graph is
+  // from another collection.
   [[nodiscard]] std::vector<double> predict(const GraphRuns& runs) const;
 };
 
-// A graph's runs as inputs of the network; examples point into it.
+// A graph's runs as network inputs. The inputs point into this object.
 class ScaledRuns {
  public:
   ScaledRuns(const GraphModel& model, const GraphRuns& runs);
@@ -56,15 +56,16 @@ class ScaledRuns {
   const GraphModel& model_;
   const GraphRuns& runs_;
   KernelGraph graph_;
-  std::vector<float> configs_;  // of configured nodes: a row and 1 each
+  std::vector<float> configs_;  // per configured node: its row, then 1
 };
 
-// One work per graph, one row per run, one column per model: what the benchmark's metrics follow
-// from. TpuGraphs scores layouts by Kendall's tau, tiles by 1 - the slowdown of the top K.
+// The table from which the benchmark's metrics are computed: one work per graph, one row per run,
+// one column per model. TpuGraphs scores layouts by Kendall's tau and tiles by 1 - the slowdown of
+// the top K.
 [[nodiscard]] measured::ScoreSheet score_sheet(
     const GraphSet& set, std::span<const std::pair<std::string, const GraphModel*>> columns);
 
-// Throws Error; `force` replaces a model that is there.
+// Throws Error on failure; `force` replaces an existing model.
 void save_graph_model(const GraphModel& model, const std::string& directory, bool force);
 [[nodiscard]] GraphModel load_graph_model(const std::string& directory);
 [[nodiscard]] bool is_graph_model(const std::string& directory);

@@ -1,5 +1,5 @@
-// What the program and the module learned/torch agree on, so that a module of another build is
-// refused instead of misread. Exported by the module as C symbols:
+// ABI check between the program and the module learned/torch, so that a module of another build is
+// rejected. The module exports these C symbols:
 //
 //   std::uint64_t tilecast_torch_module_abi();     // kGraphModuleAbi of its build
 //   void* tilecast_torch_module();  // a GraphModule that lives as long as the process
@@ -10,10 +10,10 @@
 
 namespace tilecast::learned {
 
-// To be raised when GraphModule or GraphNetwork change their functions, or a field its meaning.
+// Increase this when functions of GraphModule or GraphNetwork, or the meaning of a field, change.
 inline constexpr std::uint64_t kGraphModuleVersion = 2;
 
-// The version, and the sizes of everything that passes between the two.
+// The version, and the sizes of all types that are passed between the two.
 inline constexpr std::uint64_t kGraphModuleAbi = base::plugin_abi(
     kGraphModuleVersion,
     {sizeof(NetworkSpec), sizeof(TrainingSpec), sizeof(NetworkWidths), sizeof(GraphInput),

@@ -29,7 +29,7 @@ CsvTable read_table(const std::string& file, std::string& hashed) {
   return measured::read_csv(text);
 }
 
-// Numbers separated by blanks, after those in `to`.
+// Appends blank-separated numbers to `to`.
 void append_numbers(const CsvTable& table, const CsvRow& row, std::string_view column,
                     std::vector<float>& to) {
   const std::string_view text = table.cell(row, column);
@@ -61,7 +61,7 @@ double positive_cell(const CsvTable& table, const CsvRow& row, std::string_view 
 
 void read_nodes(const CsvTable& table, GraphRuns& runs) {
   const auto opcodes = opcode_count(GraphEncoding::kTpuGraphs);
-  std::map<std::int64_t, std::int32_t> configured;  // place -> node
+  std::map<std::int64_t, std::int32_t> configured;  // position -> node
   for (const CsvRow& row : table.rows) {
     const auto node = static_cast<std::int32_t>(runs.graph.opcodes.size());
     const std::int64_t opcode = measured::integer_cell(table, row, "opcode", 0);
@@ -81,7 +81,7 @@ void read_nodes(const CsvTable& table, GraphRuns& runs) {
   for (const auto& [place, node] : configured) runs.configured_nodes.push_back(node);
 }
 
-// Nodes are numbered with operands before their users: edge_index_0 reads edge_index_1.
+// Operands are numbered before their users: node edge_index_0 reads node edge_index_1.
 void read_edges(const CsvTable& table, KernelGraph& graph) {
   std::vector<bool> is_read(graph.nodes());
   for (const CsvRow& row : table.rows) {
@@ -105,7 +105,7 @@ void read_edges(const CsvTable& table, KernelGraph& graph) {
   order_nodes(roots, graph);
 }
 
-// Up to `count` of them, in their order.
+// A random sample of up to `count` rows, in their order.
 std::vector<const CsvRow*> drawn(std::vector<const CsvRow*> rows, std::size_t count,
                                  std::mt19937_64& random) {
   if (count == 0 || rows.size() <= count) return rows;
@@ -134,7 +134,7 @@ void read_runs(const CsvTable& table, const std::vector<const CsvRow*>& rows, Gr
   }
 }
 
-// Widths of the set, or that this graph has the same.
+// Sets the widths of the set, or checks that this graph has the same ones.
 void take_widths(const std::string& directory, const GraphRuns& runs, GraphSet& set) {
   const std::size_t nodes = runs.configured_nodes.size();
   const std::size_t node_width =

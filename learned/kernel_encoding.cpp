@@ -9,7 +9,7 @@
 namespace tilecast::learned {
 namespace {
 
-constexpr int kTextVersion = 1;  // of what tokens are made of
+constexpr int kTextVersion = 1;  // version of the tokens' definition
 
 bool has_values(const TextSpec& spec) {
   return spec.numbers == NumberTokens::kValue;

@@ -34,7 +34,8 @@ void add_columns(const NodeView& node, GraphEncoding encoding, Columns& to) {
   }
 }
 
-// The name holds a digest of the opcodes' names and numbers, so that the schema's hash covers them.
+// The name includes a digest of the opcodes' names and numbers, so that the schema's hash covers
+// them.
 FeatureSchema make_schema(GraphEncoding encoding) {
   ir::Hash128 hash;
   for (std::int32_t i = 0; i < kOpcodes; ++i) {
@@ -59,7 +60,7 @@ FeatureSchema make_schema(GraphEncoding encoding) {
   return schema;
 }
 
-// What of a kernel its nodes do not say themselves.
+// Facts about a kernel's nodes that the ops do not contain.
 struct Roles {
   explicit Roles(const ir::Kernel& kernel)
       : output(kernel.ops().size(), false), parameter(kernel.ops().size(), 0) {

@@ -21,7 +21,7 @@ bool knows(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// Which queries are of classes it was trained on. Queries of one kernel usually follow each other.
+// Queries of op classes in the training set. Queries of one kernel are usually consecutive.
 std::vector<std::size_t> in_domain(std::span<const KernelQuery> queries, const ModelCard& card) {
   std::vector<std::size_t> result;
   const ir::Kernel* kernel = nullptr;
@@ -36,13 +36,13 @@ std::vector<std::size_t> in_domain(std::span<const KernelQuery> queries, const M
   return result;
 }
 
-// A roofline's answer with the predicted time.
+// Puts the predicted time into a roofline estimate.
 void take_time(Estimate& estimate, double log_seconds, const KernelQuery& query,
                const ModelCard& card) {
   const Seconds predicted{std::exp(log_seconds)};
   if (!std::isfinite(predicted.value)) {
-    throw Error(fmt::format("model {}: kernel {}: predicts exp({}) s, which is no time", card.name,
-                            query.kernel.name(), log_seconds));
+    throw Error(fmt::format("model {}: kernel {}: predicts exp({}) s, which is not a finite time",
+                            card.name, query.kernel.name(), log_seconds));
   }
   estimate.time = std::max(predicted, estimate.speed_of_light);
   estimate.next_time = std::min(estimate.next_time, estimate.time);
@@ -83,7 +83,7 @@ std::vector<std::optional<Estimate>> LearnedModel::estimate(std::span<const Kern
   const bool known_device = device.lineage_distance(model_.card.devices).has_value();
   for (std::size_t k = 0; k < known.size(); ++k) {
     if (!roofs[k]) continue;
-    if (predictor.needs_prior() && std::isnan(log_seconds[k])) continue;  // physics has no answer
+    if (predictor.needs_prior() && std::isnan(log_seconds[k])) continue;  // no analytical estimate
     Estimate estimate = *roofs[k];
     const KernelQuery query =
         priors.empty() ? inside[k] : analytical::with_tile_of(priors[k], inside[k]);

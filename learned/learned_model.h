@@ -1,13 +1,13 @@
-// A trained model as a CostModel: times of kernels, and so of programs.
+// A trained model as a CostModel.
 //
 //   const analytical::AnalyticalModel physics;
 //   LearnedModel model(load_model("models/host_sage"), physics);
 //   auto answers = model.estimate(queries, device);
 //
-// The estimate's time is the prediction, held at or above the speed of light; its bounds are those
-// of the roofline (a learned time has no parts), and a flag says so. Kernels of op classes the
-// model never saw are outside its domain: nullopt. A model that only ranks, or predicts
-// another quantity than time, is refused (Error).
+// The estimate's time is the prediction, but at least the speed of light. Its bounds are those of
+// the roofline, marked by a flag, since a learned time has no parts. Kernels of op classes that
+// were not in the training set give nullopt. Throws Error for a model that only ranks or predicts
+// another quantity than time.
 #pragma once
 
 #include "learned/model_dir.h"
@@ -16,7 +16,7 @@ namespace tilecast::learned {
 
 class LearnedModel final : public analytical::CostModel {
  public:
-  // `prior`: the analytical model that features and residuals refer to; must outlive this.
+  // `prior`: the analytical model for features and residuals; must outlive this.
   LearnedModel(LoadedModel model, const analytical::CostModel& prior);
   [[nodiscard]] std::vector<std::optional<analytical::Estimate>> estimate(
       std::span<const analytical::KernelQuery> queries,

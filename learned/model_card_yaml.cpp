@@ -43,7 +43,7 @@ std::string finite(double value, std::string_view what) {
   throw Error(fmt::format("model.yaml: {}: got {}, expected a finite number", what, value));
 }
 
-// "key: value" where there is a value.
+// Appends "key: value" unless the value is empty.
 void line(std::string& text, std::string_view key, const std::string& value) {
   if (!value.empty()) text += fmt::format("{}: {}\n", key, value);
 }
@@ -63,7 +63,7 @@ void write_features(std::string& text, const ModelText& model) {
   if (kind == Kind::kPhysics) return;
   const NetworkFeatures& features = model.network_features;
   FeatureSelection at_kernel = features.at_kernel;
-  if (!features.at_nodes.parameters.empty()) at_kernel.parameters.clear();  // once is enough
+  if (!features.at_nodes.parameters.empty()) at_kernel.parameters.clear();  // written only once
   write_selection(text, "at_nodes", features.at_nodes);
   write_selection(text, "at_kernel", at_kernel);
   line(text, "encoding", std::string(name(features.encoding)));
@@ -231,7 +231,7 @@ void read_target(const ConfigNode& root, ModelCard& card) {
   card.target = {.mean = real_at(target, "mean"), .deviation = real_at(target, "deviation")};
   if (!(card.target.deviation > 0)) fail_at(target, "deviation: expected more than zero");
   const ConfigNode* predicts = root.find("predicts");
-  if (predicts == nullptr) return;  // of a model from before other quantities: times
+  if (predicts == nullptr) return;  // older models predict times
   card.predicts = {.quantity = text(*predicts, "quantity"), .unit = text(*predicts, "unit")};
   allow_only(*predicts, {"quantity", "unit", "scale", "count"});
   if (card.predicts.is_time()) return;

@@ -1,5 +1,5 @@
-// model.yaml: the card of a saved model and what its predictor is rebuilt from, as strict YAML.
-// learned/model_dir.h reads and writes the folder around it. Pure, thread-safe.
+// Reads and writes model.yaml: a saved model's card and the settings to rebuild its predictor, as
+// strict YAML. learned/model_dir.h handles the folder. Pure, thread-safe.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace tilecast::learned {
 
-// A schema as a model remembers it.
+// A schema's identity, as stored with a model.
 struct SchemaStamp {
   std::string name, hash;
   int version = 0;
@@ -27,15 +27,15 @@ struct ModelText {
   std::map<std::string, std::string> files;    // name -> content hash
 };
 
-// Feature groups as a YAML list; an unknown one: Error.
+// Reads feature groups from a YAML list. Throws Error for an unknown one.
 [[nodiscard]] std::vector<FeatureGroup> feature_groups(const hwdesc::ConfigNode& node);
 [[nodiscard]] std::string list_text(const std::vector<FeatureGroup>& groups);
 [[nodiscard]] std::string list_text(const std::vector<std::string>& texts);  // quoted
 
-// With its `check` line. Throws Error where a text or number of the card cannot be written.
+// Includes the `check` line. Throws Error if a text or number of the card cannot be written.
 [[nodiscard]] std::string model_yaml(const ModelText& model);
-// Throws Error with file, line and column: keys missing, unknown or of the wrong form, another
-// format, a text that is not the one written.
+// Throws Error with file, line and column for missing, unknown or malformed keys, another format,
+// and text that was changed after it was written.
 [[nodiscard]] ModelText read_model_yaml(const std::string& text, const std::string& file);
 
 }  // namespace tilecast::learned

@@ -27,7 +27,7 @@ void write_file(const fs::path& path, const std::string& bytes) {
   if (!out) fail(path, fmt::format("cannot write: {}", std::strerror(errno)));
 }
 
-// Nothing but files of ours may be lost.
+// Only a model's own files may be overwritten.
 void require_replaceable(const fs::path& target, bool force) {
   if (!is_model_directory(target.string())) {
     fail(target, "exists and is no model; expected a new folder, or a model to replace");

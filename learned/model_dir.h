@@ -1,17 +1,17 @@
 // A trained model on disk: a folder of plain files.
 //
-//   model.yaml      the card: what it is, what it was trained on, how good it is (below)
-//   trees.ubj       XGBoost's UBJSON, or
-//   weights.bin     learned/graph_network.h, with scaler_*.csv beside it
-//   vocabulary.csv  learned/vocabulary.h, of models of text
+//   model.yaml      the card: kind, training data, metrics (below)
+//   trees.ubj       XGBoost's UBJSON, for trees
+//   weights.bin     learned/graph_network.h, for networks, with scaler_*.csv
+//   vocabulary.csv  learned/vocabulary.h, for models of text
 //   training.csv    one row per round or epoch
 //
-// and the extra files of a hybrid (hybrid/hybrid_dir.h).
-// model.yaml (format tilecast.model/1) holds, besides the card's fields, the learner's settings
-// (learned/training/learner.h), and the content hash of every file: loading refuses a folder whose
-// files are not those, whose schema is not what this build computes, or that is of another format,
-// naming the file and the reason. Its last line, `check`, is the content hash of the lines before
-// it. Written to a temporary folder, then renamed. Thread-safe.
+// and the extra files of a hybrid (hybrid/hybrid_dir.h). model.yaml (format tilecast.model/1) holds
+// the card's fields, the learner's settings (learned/training/learner.h) and the content hash of
+// every file. Its last line, `check`, is the content hash of the preceding lines. Loading throws
+// Error, naming file and reason, if a file differs from its hash, the schema differs from this
+// build's, or the format is another. A model is written to a temporary folder, then renamed.
+// Thread-safe.
 #pragma once
 
 #include <map>
@@ -34,11 +34,11 @@ struct ModelMetric {   // on the test rows; baseline: the analytical model on th
   std::size_t n = 0;
   double value = 0;
   std::optional<double> baseline;
-  std::string of = {};  // some of the test rows: "class dot"; empty: all
+  std::string of = {};  // subset of the test rows: "class dot"; empty: all
 };
 
 struct ModelCard {
-  // kind: xgboost | network, or physics: a hybrid without a learned part.
+  // kind: xgboost | network | physics (for a hybrid).
   std::string name, kind;
   std::string created;  // date, or empty
   std::string split;    // "random by program, seed 1: 8 of 12 train, 2 validation, 2 test"
@@ -50,7 +50,7 @@ struct ModelCard {
   std::vector<std::pair<std::string, std::string>> versions;  // tilecast, XGBoost | LibTorch
   double training_seconds = 0;
   Standardisation target;
-  Target predicts = {};  // quantity, unit, scale; residual: as `settings` say
+  Target predicts = {};  // quantity, unit, scale; `residual` follows `settings`
   bool ranks_only = false;
   bool hybrid = false;
 };
@@ -59,19 +59,19 @@ using ExtraFiles = std::map<std::string, std::string>;  // name -> text
 
 struct LoadedModel {
   ModelCard card;
-  std::unique_ptr<Predictor> predictor;  // null where the kind is physics
+  std::unique_ptr<Predictor> predictor;  // nullptr if the kind is physics
   ExtraFiles extra = {};
 };
 
-struct ModelFiles {  // what is saved
+struct ModelFiles {  // input of save_model()
   ModelCard card;
-  const Predictor* predictor = nullptr;  // null: physics; the card must say `hybrid`
+  const Predictor* predictor = nullptr;  // nullptr for physics; the card must then say `hybrid`
   std::string training_csv;
-  ExtraFiles extra = {};  // of a hybrid; the names above
+  ExtraFiles extra = {};  // of a hybrid, by the file names above
 };
 
-// `directory` must not exist, or hold a model of ours, nothing else, and `force`. The card's kind,
-// ranks_only, target and predicts are the predictor's. Throws Error.
+// `directory` must not exist, unless it holds only a saved model and `force` is set. The card's
+// kind, ranks_only, target and predicts are taken from the predictor. Throws Error on failure.
 void save_model(const ModelFiles& files, const std::string& directory, bool force = false);
 [[nodiscard]] LoadedModel load_model(const std::string& directory);
 [[nodiscard]] bool is_model_directory(const std::string& path);  // has a model.yaml

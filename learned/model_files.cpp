@@ -20,7 +20,7 @@ constexpr const char* kTrees = "trees.ubj";
 constexpr const char* kWeights = "weights.bin";
 constexpr const char* kVocabulary = "vocabulary.csv";
 constexpr std::size_t kMostScalerBytes = std::size_t{1} << 24;
-constexpr int kMostDevices = 16, kMostTrees = 32;  // of a hybrid
+constexpr int kMostDevices = 16, kMostTrees = 32;  // limits of a hybrid's files
 constexpr std::string_view kFiles[] = {kCard,
                                        kTrees,
                                        kWeights,
@@ -88,7 +88,7 @@ void add_extra(const ModelFiles& files, Contents& contents) {
   }
 }
 
-// Where a reader of `file` fails, says which.
+// Adds the file's name to errors of its reader.
 template <class Read>
 auto naming_file(const fs::path& file, Read&& read_it) {
   try {

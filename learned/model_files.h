@@ -18,15 +18,15 @@ inline constexpr const char* kLog = "training.csv";
 inline constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 inline constexpr std::size_t kMostExtraBytes = std::size_t{1} << 26;
 
-[[nodiscard]] bool is_extra(std::string_view file);  // of a hybrid
-[[nodiscard]] bool is_ours(std::string_view file);   // any file a model may have
+[[nodiscard]] bool is_extra(std::string_view file);  // a hybrid's file
+[[nodiscard]] bool is_ours(std::string_view file);   // any file that a model may have
 
-// Every file, the card with the hashes of the others among them. Throws Error where one could not
-// be read back.
+// All files, including the card with the hashes of the others. Throws Error if one could not be
+// read back.
 [[nodiscard]] Contents contents_of(const ModelFiles& files);
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& what);
-// At most `limit` bytes; else, and for anything but a file: Error.
+// Throws Error if the file is larger than `limit` bytes or not a regular file.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path, std::size_t limit);
 
 // A model's folder.
@@ -36,9 +36,9 @@ class ModelFolder {
   ModelFolder(std::filesystem::path path, const ModelText& model)
       : path_(std::move(path)), model_(model) {}
 
-  // What is there, if it is what was saved; else Error.
+  // The file's contents; throws Error if they differ from what was saved.
   [[nodiscard]] std::string read(const std::string& file, std::size_t limit) const;
-  // Null: physics.
+  // nullptr for physics.
   [[nodiscard]] std::unique_ptr<Predictor> predictor() const;
 
  private:

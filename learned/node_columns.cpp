@@ -31,7 +31,7 @@ void order_nodes(const std::vector<std::int32_t>& roots, KernelGraph& graph) {
     producers[static_cast<std::size_t>(edge.consumer)].push_back(edge.producer);
   }
   std::vector<bool> reached(graph.nodes(), false);
-  std::vector<std::size_t> followed(graph.nodes(), 0);  // producers, by node
+  std::vector<std::size_t> followed(graph.nodes(), 0);  // number of visited producers, by node
   std::vector<std::int32_t> path;
   const auto reach = [&](std::int32_t node) {
     if (reached[static_cast<std::size_t>(node)]) return;

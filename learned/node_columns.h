@@ -1,4 +1,4 @@
-// Nodes as both encodings of kernel_graph.h read them. Internal to it.
+// Node features of the encodings kTilecast and kTpuGraphs. Internal to kernel_graph.h.
 #pragma once
 
 #include <vector>
@@ -9,15 +9,15 @@
 
 namespace tilecast::learned {
 
-// Borrowed; null: none.
+// Pointers are borrowed; nullptr if absent.
 struct NodeView {
   ir::Opcode opcode = ir::Opcode::kParameter;
   const ir::Shape* shape = nullptr;
   const ir::Dims* dimensions = nullptr;
   const ir::OpAttrs* attrs = nullptr;
-  const ir::Kernel* kernel = nullptr;  // where `op` is from; kTilecast only
+  const ir::Kernel* kernel = nullptr;  // the kernel of `op`; kTilecast only
   const ir::Op* op = nullptr;
-  std::int64_t parameter = 0;  // its number, of parameters
+  std::int64_t parameter = 0;  // parameter number, for parameters
   std::int64_t users = 0;
   bool is_output = false, is_stable = false;
 
@@ -36,7 +36,7 @@ struct NodeWindow {
   std::int64_t feature_groups = 0, batch_groups = 0;
 };
 
-// One member of every entry of a list, which may be null.
+// Collects one member of every entry of a list; `entries` may be nullptr.
 template <class Entries, class Member>
 ir::Dims members_of(const Entries* entries, Member member) {
   ir::Dims found;
@@ -47,10 +47,10 @@ ir::Dims members_of(const Entries* entries, Member member) {
 
 void tilecast_columns(const NodeView& node, Columns& to);
 void tpugraphs_columns(const NodeView& node, Columns& to);
-// The opcode number of TpuGraphs; 0, which it does not use, for opcodes it has none for.
+// The opcode number of TpuGraphs; 0 (unused there) for opcodes without one.
 [[nodiscard]] std::int32_t tpugraphs_opcode(ir::Opcode opcode);
 
-// Adds the edges of one consumer after another, each once.
+// Adds edges without duplicates; all edges of one consumer must be added consecutively.
 class EdgeList {
  public:
   explicit EdgeList(KernelGraph& graph) : graph_(graph), last_(graph.nodes(), -1) {}
@@ -58,11 +58,11 @@ class EdgeList {
 
  private:
   KernelGraph& graph_;
-  std::vector<std::int32_t> last_;  // consumer that an edge went to, by producer
+  std::vector<std::int32_t> last_;  // by producer: the consumer of its last edge
 };
 
-// Fills KernelGraph::topological: `roots` depth first, then what none of them reaches. Operands of
-// a node come in the order of its edges.
+// Fills KernelGraph::topological: depth first from `roots`, then unreachable nodes. Operands of a
+// node are visited in the order of its edges.
 void order_nodes(const std::vector<std::int32_t>& roots, KernelGraph& graph);
 
 }  // namespace tilecast::learned

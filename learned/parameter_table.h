@@ -1,11 +1,11 @@
-// A struct of settings, each declared once: name, range, meaning. Reading YAML, drawing a random
-// search, writing a model's card and --help all come from the table.
+// Declares the settings of a struct once: name, range, meaning. YAML reading, random search, model
+// cards and --help are all driven by this table.
 //
 //   const ParameterTable<GbtSpec>& table = gbt_parameters();
-//   table.set(spec, "depth", "8");                      // Error: range, or the nearest name
+//   table.set(spec, "depth", "8");                      // throws Error if out of range
 //   for (const auto& p : table.parameters()) p.get(spec);
 //
-// Values are text, as YAML writes them. Thread-safe once built.
+// Values are text, as in YAML. Thread-safe once built.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace tilecast::learned {
 
-// What a text must be to be a value: a number in [low, high] (whole or not), a choice, or yes / no.
+// Valid values: a number in [low, high] (integer or real), a choice, or yes / no.
 struct ParameterRange {
   enum class Kind { kInteger, kReal, kChoice, kBoolean };
   Kind kind = Kind::kReal;
@@ -29,7 +29,7 @@ struct ParameterRange {
 // Parsers that throw Error "got 'x', expected RANGE".
 [[nodiscard]] double parse_parameter(std::string_view text, const ParameterRange& range);
 [[nodiscard]] std::size_t parse_choice(std::string_view text, const ParameterRange& range);
-[[nodiscard]] std::string parameter_text(double value);  // shortest that reads back equal
+[[nodiscard]] std::string parameter_text(double value);  // shortest that parses to the same value
 // Throws Error "unknown parameter 'dept'; did you mean 'depth'?".
 [[noreturn]] void unknown_parameter(std::string_view name,
                                     const std::vector<std::string_view>& known);
@@ -61,7 +61,7 @@ class ParameterTable {
     return *this;
   }
 
-  // `choices` by the enumerators' values, which start at 0.
+  // `choices` are indexed by the enumerators' values, which start at 0.
   template <class Enum>
   ParameterTable& choice(std::string_view name, Enum Spec::*member,
                          std::span<const std::string_view> choices, std::string_view doc) {

@@ -14,7 +14,7 @@ namespace {
 
 using analytical::KernelQuery;
 
-// Queries of one device, few enough that their features stay in the cache.
+// A chunk of queries of one device, small enough for their features to stay in the cache.
 struct Chunk {
   std::span<const KernelQuery> queries;
   const hwdesc::Device& device;
@@ -27,7 +27,7 @@ void extract(const TableFeatures& features, const Chunk& chunk, std::vector<floa
   features.extract(chunk.queries, chunk.device, chunk.priors, rows);
 }
 
-// The queries as models that know the priors see them: those without a tile are made in `stated`.
+// Queries with the priors' tiles filled in where none is stated; copies are stored in `stated`.
 std::span<const KernelQuery> with_tiles(std::span<const KernelQuery> queries, Priors priors,
                                         std::vector<KernelQuery>& stated) {
   if (std::ranges::all_of(queries,
@@ -61,7 +61,7 @@ class ChunkedPredictor : public Predictor {
   }
 
  private:
-  // Before the standardisation.
+  // Predictions before destandardisation.
   virtual void predict_chunk(const Chunk& chunk, std::span<double> out) const = 0;
 
   Standardisation target_;
@@ -113,7 +113,7 @@ class NetworkPredictor final : public ChunkedPredictor {
  private:
   using Graphs = std::map<GraphKey, KernelGraph>;
 
-  // Scaled; queries of equal graphs share theirs.
+  // The scaled graph; queries with equal graphs share it.
   const KernelGraph* graph_of(const KernelQuery& query, const hwdesc::Device& device,
                               Graphs& graphs) const {
     const auto [known, is_new] = graphs.try_emplace(graph_key(query, parts_.features));
@@ -147,7 +147,7 @@ class NetworkPredictor final : public ChunkedPredictor {
   TableFeatures at_nodes_, at_kernel_;
 };
 
-// A predictor whose answers are changed, made of what it is.
+// Base of predictors that transform another one's output and expose its parts.
 class Changed : public Predictor {
  public:
   explicit Changed(std::unique_ptr<Predictor> own) : own_(std::move(own)) {

@@ -1,7 +1,6 @@
-// A trained model with its features: kernels in, log times (or another quantity, learned/target.h)
-// out. What a model directory holds.
-//
-// Thread-safe, deterministic. Whoever wants times of programs wraps it: learned/learned_model.h.
+// A trained model with its feature extraction, as stored in a model directory: predicts log times
+// of kernels, or another quantity (learned/target.h). Thread-safe, deterministic.
+// learned/learned_model.h wraps it as a CostModel.
 #pragma once
 
 #include <map>
@@ -27,46 +26,47 @@ using Priors = std::span<const std::optional<analytical::Estimate>>;
 class Predictor {
  public:
   virtual ~Predictor() = default;
-  // True: the numbers order the tiles of one kernel and mean nothing else (trained to rank).
+  // True if trained to rank: outputs are only comparable between tiles of one kernel.
   [[nodiscard]] virtual bool ranks_only() const = 0;
   [[nodiscard]] virtual bool needs_prior() const = 0;
-  // What predict() answers: times, or a quantity that is none.
+  // What predict() returns: a time or another quantity.
   [[nodiscard]] virtual const Target& target() const;
-  // log(seconds) per query, or a score, lower = faster; of a target that is no time: the quantity
-  // in its unit. `priors`: the analytical answers when needs_prior(), one per query; else ignored.
-  // Who knows the prior of a query without a tile takes it for the query with that prior's tile.
+  // Writes per query log(seconds), or a score where lower is faster, or, for targets other than
+  // time, the quantity in its unit. `priors`: the analytical estimates, one per query, if
+  // needs_prior(); else ignored. The prior of a query without a tile may be used for the query with
+  // that prior's tile.
   virtual void predict(std::span<const analytical::KernelQuery> queries,
                        const hwdesc::Device& device, Priors priors,
                        std::span<double> out) const = 0;
-  // What it is made of: one of the two, the other is null.
+  // The model's parts: one of the two is non-null.
   [[nodiscard]] virtual const GbtPredictorParts* trees() const { return nullptr; }
   [[nodiscard]] virtual const NetworkPredictorParts* network() const { return nullptr; }
 };
 
-// Of a model of text: what it knows. Null: no text.
+// The vocabulary of a model of text; nullptr for other models.
 [[nodiscard]] const Vocabulary* vocabulary_of(const Predictor& predictor);
 
-// What `predictor` needs of `prior`, the analytical model: its answers, or nothing.
+// The priors that `predictor` needs: estimates of `prior`, or none.
 [[nodiscard]] std::vector<std::optional<analytical::Estimate>> priors_for(
     const Predictor& predictor, const analytical::CostModel& prior,
     std::span<const analytical::KernelQuery> queries, const hwdesc::Device& device);
 
-// out = what the model predicts x deviation + mean.
+// output = raw prediction x deviation + mean
 struct Standardisation {
-  // Of log(seconds), or of the scaled quantity, in the training set; ranking: 0 and 1.
+  // Of log(seconds) or the scaled quantity in the training set; 0 and 1 when ranking.
   double mean = 0, deviation = 1;
 };
 
-// `own` predicts what a learner of `target` is shown. Times: `own` itself. Residuals:
-// log(measured / analytical), or a score that was trained on top of physics; adds log(analytical
-// time), NaN where physics has no answer. Others: scaled(); comes back in the quantity's unit. Made
-// of what `own` is.
+// Converts predictions of the learner's scale to the target. Times: returns `own` itself. Residuals
+// (log(measured / analytical), or a score trained on top of physics): adds log(analytical time),
+// NaN without an analytical estimate. Other quantities: applies unscaled(). The result has the
+// parts of `own`.
 [[nodiscard]] std::unique_ptr<Predictor> answering(const Target& target,
                                                    std::unique_ptr<Predictor> own);
-// Error "model NAME: predicts ..., no times" unless `predictor` predicts times.
+// Throws Error "model NAME: predicts ..., no times" unless `predictor` predicts times.
 void require_times(const Predictor& predictor, std::string_view name);
 
-// Trees over a table. No allocation per query in the steady state of a thread.
+// Trees over a table. Does not allocate per query after a thread's first calls.
 struct GbtPredictorParts {
   FeatureSelection features;
   GbtModel model;
@@ -79,7 +79,7 @@ inline constexpr std::string_view kScales[] = {"linear", "logarithmic"};
 struct NetworkPredictorParts {
   NetworkFeatures features;
   NetworkSpec spec;
-  FeatureScaler node_scaler, at_nodes_scaler, at_kernel_scaler;  // of no columns: unused
+  FeatureScaler node_scaler, at_nodes_scaler, at_kernel_scaler;  // unused if without columns
   std::unique_ptr<GraphNetwork> network;
   Standardisation target;
   bool ranks_only = false;

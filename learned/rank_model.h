@@ -1,10 +1,10 @@
-// A trained model as what orders tiles: also one that was trained to rank and predicts no times.
+// A trained model as a TileRanker, including models that were trained to rank and predict no times.
 //
 //   const analytical::AnalyticalModel physics;
 //   RankModel ranks(load_model("models/tiles_rank"), physics);
 //   ranks.scores(kernel, tiles, device);
 //
-// Kernels of op classes that the model never saw are outside its domain: no scores.
+// Kernels of op classes that were not in the training set get no scores.
 #pragma once
 
 #include "analytical/tile_ranker.h"
@@ -14,7 +14,7 @@ namespace tilecast::learned {
 
 class RankModel final : public analytical::TileRanker {
  public:
-  // `prior`: as of LearnedModel; must outlive this.
+  // `prior`: as for LearnedModel; must outlive this.
   RankModel(LoadedModel model, const analytical::CostModel& prior);
   [[nodiscard]] std::vector<std::optional<double>> scores(
       const ir::Kernel& kernel, std::span<const analytical::TileConfig> tiles,

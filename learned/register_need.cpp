@@ -40,7 +40,7 @@ bool is_selection(Opcode opcode) {
          opcode == Opcode::kMaximum || opcode == Opcode::kMinimum;
 }
 
-// The operand's dimension that runs with dimension `along` of `op`.
+// The operand's dimension that corresponds to dimension `along` of `op`.
 int operand_dimension(const Op& op, const Op& operand, int along) {
   if (along < 0) return kInvariant;
   const auto at = static_cast<std::size_t>(along);
@@ -82,7 +82,7 @@ class Expression {
   [[nodiscard]] const RegisterNeed& result() const { return result_; }
 
  private:
-  // An array that is read, not computed here.
+  // Whether it is an array that is read, not computed in this expression.
   [[nodiscard]] bool is_read(std::size_t i) const {
     return !is_view(ops_[i].opcode) && !ir::is_elementwise(ops_[i].opcode);
   }
@@ -95,7 +95,7 @@ class Expression {
     }
   }
 
-  // Operands have been asked before.
+  // Whether it changes along the loop. Operands must have been evaluated before.
   [[nodiscard]] bool changes(std::size_t i) const {
     if (is_read(i)) return ops_[i].opcode != Opcode::kConstant || ops_[i].shape.rank() > 0;
     return std::ranges::any_of(ops_[i].operands,
@@ -159,7 +159,8 @@ class Expression {
     if (along_[id.index()] >= 0) needs.push_back(need_[id.index()]);
   }
 
-  // Of operands that change along the loop; 0: in memory. One of those is read where it is used.
+  // Registers for operands that change along the loop, given their needs (0: in memory). One
+  // operand in memory is read where it is used.
   static double registers(std::vector<double> needs) {
     std::ranges::sort(needs, std::greater());
     if (!needs.empty() && needs.back() == 0) needs.pop_back();
@@ -172,7 +173,7 @@ class Expression {
 
   std::span<const Op> ops_;
   std::vector<int> along_;  // by op: the dimension that the loop runs along
-  std::vector<int> uses_;   // by op: operands of ops that change along the loop
+  std::vector<int> uses_;   // by op: uses by ops that change along the loop
   std::vector<double> need_;
   RegisterNeed result_;
 };

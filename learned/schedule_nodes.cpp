@@ -16,7 +16,8 @@ using schedule::NodeKind;
 using schedule::OpCounts;
 using schedule::TreeNode;
 
-// What is written, and the two largest that are only read: operands of products, convolutions.
+// Buffer slots: the one written, and the two largest that are only read, such as operands of
+// products.
 constexpr std::array<std::string_view, 3> kSlots = {"written", "read_1", "read_2"};
 using Slots = std::array<BufferTouch, kSlots.size()>;
 
@@ -114,7 +115,7 @@ constexpr LoopFeature kBottomUp = {
 struct Relation {
   LoopFeature value, threshold;
 };
-// Of each buffer: what is reached while little is touched, or while few iterations run.
+// Relations per buffer between reuse, touched bytes, stride and iteration counts.
 constexpr Relation kRelations[] = {{kReuse, kTouched},    {kTouched, kReuse},
                                    {kReuse, kTopDown},    {kTouched, kTopDown},
                                    {kBottomUp, kTouched}, {kStride, kTopDown}};
@@ -167,7 +168,7 @@ KernelGraph schedule_graph(const schedule::LoopProgram& program) {
     const TreeNode& node = tree.nodes[i];
     const auto number = static_cast<std::int32_t>(i);
     graph.opcodes.push_back(schedule_type(node));
-    graph.topological.push_back(number);  // parents stand first
+    graph.topological.push_back(number);  // parents come first
     if (node.parent >= 0) graph.edges.push_back({node.parent, number});
     schedule_columns(node, row);
   }

@@ -117,7 +117,7 @@ void token_columns(const Vocabulary& vocabulary, FeatureSchema& schema) {
   }
 }
 
-// As parameter_columns names them.
+// Writes the values of the columns named by parameter_columns().
 void write_parameters(std::span<const float> values, Columns& to) {
   for (const float value : values) to.value({}, value);
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -157,7 +157,7 @@ FeatureSchema schema_of(const FeatureSelection& selection) {
   return schema;
 }
 
-// Writes rows one after the other; what depends on the kernel alone is kept while it stays.
+// Writes consecutive rows; reuses what depends only on the kernel while it stays the same.
 class RowWriter {
  public:
   RowWriter(const FeatureSelection& selection, const hwdesc::Device& device, std::size_t width)
@@ -220,7 +220,7 @@ class RowWriter {
     if (selected(FeatureGroup::kTileBounds)) tile_bounds_.of(kernel, machine_.device());
   }
 
-  // Loops are only looked for where there is a tile to cut them.
+  // Loops are only analysed if there is a tile.
   const TileScan& tile_scan(const KernelQuery& query) {
     if (query.tile != nullptr && !tile_known_) {
       scratch_.tile.of(scratch_.kernel, machine_.device());

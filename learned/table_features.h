@@ -1,5 +1,5 @@
-// Features of a kernel as one row of numbers: what boosted trees see, and what graph networks see
-// besides the graph.
+// Features of a kernel as one row of numbers: the input of boosted trees, and the kernel features
+// of graph networks.
 //
 //   TableFeatures features({.groups = {FeatureGroup::kStatic, FeatureGroup::kTile}});
 //   std::vector<float> rows(queries.size() * features.width());
@@ -7,16 +7,14 @@
 //
 // Sources: Kaufman et al., MLSys 2021, section 3.1 (lists as a fixed sub-vector, sum and product;
 // static performance features); Phothilimthana et al., NeurIPS 2023 (TpuGraphs; tile config).
-// Counts and sizes are as they are (not scaled, no logarithm: learned/feature_scaler.h does that
-// where a model needs it), without the padding of layouts. A value that does not exist (no tile
-// given, no contraction) is NaN, which trees take as missing; none is infinite. Each column is
-// declared with its value in learned/table_features_<group>.cpp.
-// Kernels are analysed once per run of queries about one kernel, so that queries of one kernel
-// should stand together. Thread-safe. After the first batch of a thread nothing is allocated per
-// query; the loops that tiles cut are allocated once per run. The group tile_bounds asks the
-// analytical model about some 500 tiles of each kernel, curve makes the loops of each tile:
-// milliseconds instead of microseconds. A kernel that has no loops (schedule/tile_schedule.h):
-// Error.
+// Counts and sizes are raw values without layout padding (learned/feature_scaler.h scales them if a
+// model needs it). A value that does not exist (no tile given, no contraction) is NaN, which trees
+// treat as missing; no value is infinite. Each column is declared with its value in
+// learned/table_features_<group>.cpp. Consecutive queries of one kernel share its analysis, so keep
+// them together. After a thread's first batch, queries do not allocate, except for the tile's loops
+// once per kernel. The group tile_bounds estimates about 500 tiles of each kernel and the group
+// curve builds the loops of each tile, which takes milliseconds instead of microseconds; curve
+// throws Error for a kernel without loops (schedule/tile_schedule.h). Thread-safe.
 #pragma once
 
 #include <span>
@@ -30,9 +28,9 @@
 namespace tilecast::learned {
 
 struct FeatureSelection {
-  std::vector<FeatureGroup> groups;     // any but kNode; order does not matter
-  std::vector<std::string> parameters;  // names; needs kParameters in `groups` and the reverse
-  Vocabulary vocabulary = {};           // of kTokens; a training fills it: no columns before
+  std::vector<FeatureGroup> groups;     // any but kNode, in any order
+  std::vector<std::string> parameters;  // names; not empty exactly if `groups` has kParameters
+  Vocabulary vocabulary = {};           // for kTokens; set by training, no columns before
 
   friend bool operator==(const FeatureSelection&, const FeatureSelection&) = default;
 };
@@ -41,7 +39,7 @@ struct FeatureSelection {
 
 class TableFeatures {
  public:
-  // Throws Error for a group twice, kNode, or parameters without their group.
+  // Throws Error for a duplicate group, kNode, or parameters without their group.
   explicit TableFeatures(FeatureSelection selection);
 
   [[nodiscard]] const FeatureSchema& schema() const { return schema_; }
@@ -50,8 +48,8 @@ class TableFeatures {
 
   // Row-major queries x width() into `rows`, columns by group: static, ops, shape, machine, code,
   // tile, alignment, tile_bounds, curve, prior, parameters, tokens. `priors`: the analytical
-  // answers, one per query, when needs_prior() (one that is absent gives NaN), else ignored and may
-  // be empty. A query whose parameters are not as many as the selection's: Error.
+  // estimates, one per query, if needs_prior() (an absent one gives NaN); else ignored and may be
+  // empty. Throws Error for a query whose number of parameters differs from the selection's.
   void extract(std::span<const analytical::KernelQuery> queries, const hwdesc::Device& device,
                std::span<const std::optional<analytical::Estimate>> priors,
                std::span<float> rows) const;

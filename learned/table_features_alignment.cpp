@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kSizes = 12;
 
-// In the order of alignment_columns().
+// Names, in the order of alignment_columns().
 Columns::PartName size_part(std::size_t part) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, kSizes> kNames = {{
       {"output_minor", "minor-most dimension of the largest output"},
@@ -33,7 +33,7 @@ double second_minor_size(const ir::Shape& shape) {
 
 }  // namespace
 
-// The unit: native tiles (sublanes x lanes: 8 x 128 on a TPU), or vectors where there are none.
+// Units are the native tile (sublanes x lanes: 8 x 128 on a TPU), else vectors.
 void alignment_columns(const KernelScan& scan, const hwdesc::Device& device, const TileSizes& tile,
                        Columns& to) {
   const hwdesc::NativeTile& native = device.native_tile;
@@ -45,7 +45,7 @@ void alignment_columns(const KernelScan& scan, const hwdesc::Device& device, con
   };
   const auto of_product = [&](double size) { return scan.matrix == nullptr ? kMissing : size; };
   const std::pair<double, double> sizes[kSizes] = {
-      // and their units
+      // the units
       {of_array(scan.largest_output, minor_size), lanes},
       {of_array(scan.largest_output, second_minor_size), sublanes},
       {of_array(scan.largest_parameter, minor_size), lanes},

@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::size_t kNeeds = 10;
 
-// In the order of values_of().
+// Names, in the order of values_of().
 Columns::PartName need_part(std::size_t part) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, kNeeds> kNames = {{
       {"pressure", "registers of what changes along the loop"},
@@ -39,7 +39,7 @@ void need_columns(const KernelScan& scan, const ir::Op* root, const Columns::Tex
   to.parts(text, values, need_part);
 }
 
-// Elements that the innermost loop runs over where loops that the tile does not cut are merged.
+// Elements of the innermost loop after merging loops that the tile does not cut.
 double run_of(const TileScan& scan, const analytical::TileConfig* tile) {
   const std::vector<analytical::Loop>& loops = scan.space.loops;
   if (tile == nullptr || loops.empty()) return kMissing;

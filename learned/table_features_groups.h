@@ -1,6 +1,5 @@
-// The groups of columns, and what they all look at. Internal to learned/table_features.h.
-//
-// Functions are thread-safe; a KernelScan is one thread's.
+// Column groups of table features, and the analyses they share. Internal to
+// learned/table_features.h. Functions are thread-safe; a KernelScan is not.
 #pragma once
 
 #include <array>
@@ -16,40 +15,40 @@ namespace tilecast::learned {
 inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 inline constexpr std::size_t kListEntries = 6;
 
-// NaN where `b` is no positive number.
+// a / b; NaN unless `b` is positive.
 [[nodiscard]] inline double ratio(double a, double b) {
   return b > 0 ? a / b : kMissing;
 }
 
-// One dot or convolution as a product of matrices: batch x (m x k) x (k x n).
+// One dot or convolution as a matrix product: batch x (m x k) x (k x n).
 struct MatrixSizes {
   double batch = 1, m = 1, n = 1, k = 1;
   [[nodiscard]] double multiply_adds() const { return batch * m * n * k; }
 };
 
-// 0 for what is no array; sizes that are not known count as 0.
+// Number of elements; 0 for non-arrays. Unknown sizes count as 0.
 [[nodiscard]] double elements_of(const ir::Shape& shape);
-// The dimension whose elements are next to each other; -1 for scalars.
+// The dimension with contiguous elements; -1 for scalars.
 [[nodiscard]] int minor_dimension(const ir::Shape& shape);
-// Of one dimension; 1 for one that the shape does not have.
+// Size of one dimension; 1 if the shape does not have it.
 [[nodiscard]] double dimension_size(const ir::Shape& shape, std::int64_t dimension);
 [[nodiscard]] double minor_size(const ir::Shape& shape);  // 1 for scalars
 [[nodiscard]] bool contains(const ir::Dims& dimensions, std::int64_t dimension);
 
-// What several groups need to know about a kernel, in one pass over its ops.
+// Facts about a kernel that several groups use, from one pass over its ops.
 struct KernelScan {
   const ir::Kernel* kernel = nullptr;
   std::vector<double> elements;  // by op
-  std::vector<double> depth;     // by op: ops on the longest way to it
-  std::vector<int> uses;         // by op: operands that name it
+  std::vector<double> depth;     // by op: length of the longest path to it, in ops
+  std::vector<int> uses;         // by op: number of operands that refer to it
   double parameter_bytes = 0, output_bytes = 0;
   const ir::Op* largest_parameter = nullptr;
   const ir::Op* largest_output = nullptr;
-  const ir::Op* matrix = nullptr;     // with the most multiply-adds
+  const ir::Op* matrix = nullptr;     // matrix op with the most multiply-adds
   const ir::Op* reduction = nullptr;  // reduce or reduce-window with the largest operand
   MatrixSizes sizes;                  // of `matrix`
   double multiply_adds = 0;           // of all dots and convolutions
-  double flops = 0, transcendentals = 0, bytes_read = 0, bytes_written = 0;  // NaN: not known
+  double flops = 0, transcendentals = 0, bytes_read = 0, bytes_written = 0;  // NaN: unknown
   ir::DType main_dtype = ir::DType::kF32;  // of the matrix op's operands, else the largest array
 
   void of(const ir::Kernel& scanned);
@@ -60,27 +59,27 @@ class MachineScan {
  public:
   explicit MachineScan(const hwdesc::Device& device) : device_(device) { peaks_.fill(-1); }
   [[nodiscard]] const hwdesc::Device& device() const { return device_; }
-  // FLOP/s of the matrix unit; 0 when there is none for this type.
+  // FLOP/s of the matrix unit; 0 if there is none for this type.
   [[nodiscard]] double matrix_peak(ir::DType dtype);
 
  private:
   const hwdesc::Device& device_;
-  std::array<double, 64> peaks_;  // by type; below 0: not looked up yet
+  std::array<double, 64> peaks_;  // by type; negative: not looked up yet
 };
 
 // The kernel's loops, for the tile group.
 struct TileScan {
   analytical::IterationSpace space;
-  double output_bytes = 0;              // of one element of the outputs
-  double lhs_bytes = 0, rhs_bytes = 0;  // of one element of the matrix operands
-  double bytes = 0;                     // of parameters and outputs
-  double positions = 1;                 // of all loops
+  double output_bytes = 0;              // per output element
+  double lhs_bytes = 0, rhs_bytes = 0;  // per element of the matrix operands
+  double bytes = 0;                     // all parameters and outputs
+  double positions = 1;                 // iterations of all loops
   double innermost_capacity = 0, cache_capacity = 0;
 
   void of(const KernelScan& scan, const hwdesc::Device& device);
 };
 
-// Of one tile: extents in the two minor dimensions, and its product of matrices; NaN: none.
+// Sizes of one tile: extents in the two minor dimensions, and of its matrix product; NaN: none.
 struct TileSizes {
   double minor = kMissing, second_minor = kMissing;
   double m = kMissing, n = kMissing, k = kMissing;
@@ -89,8 +88,8 @@ struct TileSizes {
 
 [[nodiscard]] Columns::PartName bound_part(std::size_t part);  // named as analytical::Bound
 
-// What physics says of the tiles that a kernel could have, for the tile_bounds group. Of a kernel
-// without tiles values are NaN.
+// Analytical estimates over all possible tiles of a kernel, for the tile_bounds group. NaN for a
+// kernel without tiles.
 class TileBoundsScan {
  public:
   void of(const ir::Kernel& kernel, const hwdesc::Device& device);
@@ -98,12 +97,12 @@ class TileBoundsScan {
 
  private:
   std::vector<double> times_;  // seconds, ascending
-  // Quantiles 0.1, 0.5 and 0.9: of the times, and of busy times over the least time.
+  // Quantiles 0.1, 0.5 and 0.9 of the times, and of busy times / the least time.
   std::array<double, 3> time_{};
   std::array<std::array<double, analytical::kBoundCount>, 3> busy_{};
 };
 
-// Where columns are only named, of an empty scan, a machine without memory, no tile.
+// To only name the columns, call with an empty scan, a device without memory and no tile.
 void ops_columns(const KernelScan& scan, Columns& to);
 void shape_columns(const KernelScan& scan, Columns& to);
 void machine_columns(const KernelScan& scan, MachineScan& machine, Columns& to);
@@ -113,7 +112,7 @@ void tile_columns(const TileScan& scan, const analytical::TileConfig* tile, Colu
 void alignment_columns(const KernelScan& scan, const hwdesc::Device& device, const TileSizes& tile,
                        Columns& to);
 
-// Of the largest memory between main memory and the core that one core has to itself or shares.
+// Bytes of the largest memory between main memory and the core, private or shared.
 [[nodiscard]] double cache_capacity(const hwdesc::Device& device);
 
 }  // namespace tilecast::learned

@@ -6,7 +6,7 @@
 namespace tilecast::learned {
 namespace {
 
-// What the kernel's type needs of the machine; NaN where there is no memory.
+// The machine's rates for the kernel's type; NaN without memory.
 struct Machine {
   double clock, vector_peak, matrix_peak, peak, workers, lanes, transcendental_rate;
   double bandwidth = kMissing, write_share = kMissing, latency = kMissing;
@@ -78,7 +78,7 @@ void ratio_columns(const Machine& machine, Columns& to) {
            machine.latency * machine.clock);
 }
 
-// What the kernel makes of the machine.
+// Columns that relate the kernel to the machine.
 void use_columns(const KernelScan& scan, const Machine& machine, Columns& to) {
   const double matrix_flops = std::min(2 * scan.multiply_adds, scan.flops);
   const double matrix_peak = machine.matrix_peak > 0 ? machine.matrix_peak : machine.vector_peak;

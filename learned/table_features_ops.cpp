@@ -10,7 +10,7 @@ using ir::Op;
 using ir::OpClass;
 using ir::Opcode;
 
-// Classes that stand inside kernels; fusions are inlined, control flow is flattened.
+// Classes that occur inside kernels; fusions are inlined and control flow is flattened.
 constexpr auto kClasses = std::to_array<OpClass>(
     {OpClass::kFree, OpClass::kElementwise, OpClass::kTranscendental, OpClass::kMatrix,
      OpClass::kReduction, OpClass::kDataMovement, OpClass::kIndexed, OpClass::kSort,
@@ -187,7 +187,7 @@ void add_slice(const Op& op, double elements, OpsFacts& facts) {
   facts.slice_stride = std::max(facts.slice_stride, static_cast<double>(slice->dims[minor].stride));
 }
 
-// What counts the elements of ops of this opcode; null where more than the opcode matters.
+// The counter of elements for this opcode; nullptr if it depends on more than the opcode.
 double OpsFacts::*counter_of(Opcode opcode) {
   switch (opcode) {
     case Opcode::kReverse:
@@ -267,7 +267,7 @@ void add_arithmetic(const Op& op, double elements, OpsFacts& facts) {
   if (ir::bits(op.shape.dtype) >= 64) facts.wide += elements;
 }
 
-// Reductions work on their input, everything else on its result.
+// Work is counted in elements of the input for reductions, else of the result.
 double worked_elements(const KernelScan& scan, const Op& op, double elements) {
   const bool reduces = ir::op_class(op.opcode) == OpClass::kReduction;
   return reduces ? operand_elements(scan, op) : elements;

@@ -59,7 +59,7 @@ struct Largest {
   }
 };
 
-// Unpadded; of one array.
+// Unpadded bytes of one array.
 double array_bytes(const ir::Shape& shape) {
   return elements_of(shape) * ir::storage_bytes(shape.dtype);
 }

@@ -12,7 +12,7 @@ double flag(bool value) {
   return value ? 1 : 0;
 }
 
-// Sizes as laid out, most major first.
+// Sizes in layout order, most major first.
 ir::Dims physical_dims(const ir::Shape& shape) {
   const auto rank = static_cast<std::size_t>(shape.rank());
   const bool laid_out = shape.layout && shape.layout->minor_to_major.size() == rank;
@@ -135,7 +135,7 @@ struct ReductionFacts {
     const Op& op = *scan.reduction;
     const ir::Shape& from = scan.kernel->op(op.operands[0]).shape;
     const bool several = op.shape.is_tuple() && !op.shape.elements.empty();
-    kept = elements_of(several ? op.shape.elements[0] : op.shape);  // of one result
+    kept = elements_of(several ? op.shape.elements[0] : op.shape);  // elements of one result
     if (const auto* attrs = op.get<ir::WindowAttrs>()) {
       const WindowFacts window(attrs->window);
       size = window_size = window.size;

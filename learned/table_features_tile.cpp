@@ -23,7 +23,7 @@ double at(const LoopSizes& sizes, std::size_t loop) {
   return static_cast<double>(sizes[loop]);
 }
 
-// What the loops make of the bounds.
+// Computes the facts that depend on the loops and the tile's bounds.
 void set_loops(const IterationSpace& space, const LoopSizes& extents, TileFacts& facts) {
   double all = 1;
   facts.elements = facts.output_elements = facts.output_tiles = facts.reduction_steps = 1;
@@ -37,7 +37,7 @@ void set_loops(const IterationSpace& space, const LoopSizes& extents, TileFacts&
   }
   facts.ragged = 1 - ratio(all, facts.output_tiles * facts.reduction_steps * facts.elements);
   if (space.output_slots == 0) return;
-  const std::size_t minor = space.output_slots - 1;  // the anchor's loops stand in physical order
+  const std::size_t minor = space.output_slots - 1;  // the anchor's loops are in physical order
   const auto size = static_cast<double>(space.loops[minor].size);
   facts.minor = at(extents, minor);
   facts.minor_share = facts.minor / size;
@@ -105,7 +105,7 @@ TileSizes tile_sizes(const TileScan& scan, const TileConfig* tile) {
           .k = facts.k};
 }
 
-// Lists and their order are those of the 24 features of a TpuGraphs tile.
+// Lists and their order match the 24 tile features of TpuGraphs.
 void tile_columns(const TileScan& scan, const TileConfig* tile, Columns& to) {
   const TileFacts facts = facts_of(scan, tile);
   const auto bounds = [&](const Columns::Text& text, ir::Dims TileConfig::*list) {

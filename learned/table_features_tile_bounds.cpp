@@ -6,7 +6,7 @@
 namespace tilecast::learned {
 namespace {
 
-constexpr std::size_t kTilesTried = 512;  // for their times
+constexpr std::size_t kTilesTried = 512;  // number of tiles estimated
 constexpr std::size_t kTilesExplained = 64;
 constexpr std::array<double, 3> kQuantileShares = {0.1, 0.5, 0.9};
 

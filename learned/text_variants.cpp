@@ -16,9 +16,9 @@
 namespace tilecast::learned {
 namespace {
 
-constexpr int kDraws = 8;  // of sizes, until some verify
+constexpr int kDraws = 8;  // maximum draws of sizes until one verifies
 
-// Ops but parameters in a random topological order.
+// All ops except parameters in a random topological order.
 std::vector<std::size_t> random_order(const ir::Kernel& kernel, std::mt19937_64& random) {
   std::vector<std::set<std::size_t>> missing(kernel.ops().size());
   std::vector<std::size_t> ready, order;
@@ -44,7 +44,7 @@ std::vector<std::size_t> random_order(const ir::Kernel& kernel, std::mt19937_64&
   return order;
 }
 
-// The number behind "%" or "$", and its place in the token.
+// The number after "%" or "$", and its position in the token.
 std::optional<std::pair<std::size_t, std::size_t>> value_number(const std::string& token) {
   if (token.size() < 2 || (token[0] != '%' && token[0] != '$')) return std::nullopt;
   std::size_t number = 0;
@@ -79,7 +79,7 @@ Sizes draw_sizes(const ir::Kernel& kernel, std::mt19937_64& random) {
   return sizes;
 }
 
-// The kernel's module as the body of one fusion, where the kernel is one.
+// The module that launches the kernel; its ops become one fusion if the kernel is a fusion.
 ir::Module launched(ir::Module module, const ir::Kernel& kernel) {
   if (kernel.opcode() != ir::Opcode::kFusion) return module;
   const ir::ComputationId body = module.entry;
@@ -182,7 +182,7 @@ std::optional<ir::Module> jittered(const ir::Kernel& kernel, std::mt19937_64& ra
     try {
       ir::verify(module);
       return module;
-    } catch (const Error&) {  // the next draw
+    } catch (const Error&) {  // try the next draw
     }
   }
   return std::nullopt;

@@ -2,8 +2,8 @@
 
 #include "learned/node_columns.h"
 
-// The columns of GraphEncoding::kTilecast. Dimensions are given by their place in the layout,
-// counted from 1 for the fastest varying one: that is what matters to a machine.
+// The columns of GraphEncoding::kTilecast. Dimensions are given by their position in the layout,
+// counted from 1 for the fastest varying one, since that is what matters to a machine.
 
 namespace tilecast::learned {
 namespace {
@@ -12,7 +12,7 @@ using ir::Dims;
 using Text = Columns::Text;
 constexpr std::size_t kEntries = 6;
 
-// Logical dimensions, the fastest varying first.
+// Logical dimensions, fastest varying first.
 Dims minor_to_major(const ir::Shape& shape) {
   if (shape.layout && shape.layout->minor_to_major.size() == shape.dims.size()) {
     return shape.layout->minor_to_major;
@@ -22,7 +22,7 @@ Dims minor_to_major(const ir::Shape& shape) {
   return order;
 }
 
-// From 1; 0 for a dimension the shape does not have.
+// Position from 1; 0 for a dimension that the shape does not have.
 std::int64_t place(const Dims& order, std::int64_t dimension) {
   const auto found = std::find(order.begin(), order.end(), dimension);
   return found == order.end() ? 0 : found - order.begin() + 1;
@@ -52,15 +52,15 @@ Dims in_order(const Dims& values, const Dims& order) {
   return found;
 }
 
-// One member of every entry of a list; of a list per dimension of `shape` in the order of its
-// layout, of any other as it stands.
+// One member of every entry of a list. A list with one entry per dimension of `shape` is put in
+// layout order; others are unchanged.
 template <class Entries, class Member>
 Dims each(const Entries* entries, const ir::Shape* shape, Member member) {
   const Dims found = members_of(entries, member);
   return shape == nullptr ? found : in_order(found, minor_to_major(*shape));
 }
 
-// What a node is seen through: all of it empty when only names are asked for.
+// A node with its derived facts; all empty if only names are needed.
 struct Seen {
   explicit Seen(const NodeView& viewed)
       : node(viewed), shape(viewed.shape == nullptr ? none : *viewed.shape), windowed(viewed) {
@@ -76,7 +76,7 @@ struct Seen {
   const NodeWindow windowed;
   const ir::Window* window = windowed.window;
   const ir::ConvDims* conv = windowed.conv;
-  const ir::Shape *lhs = nullptr, *rhs = nullptr;  // of the first two operands
+  const ir::Shape *lhs = nullptr, *rhs = nullptr;  // shapes of the first two operands
   const ir::DotDims* dot = nullptr;
 };
 
@@ -99,7 +99,7 @@ void role_columns(const Seen& seen, Columns& to) {
            op == nullptr ? 0 : op->applied_transcendentals);
 }
 
-// What a reduction does with two elements: its computation, where it is one op.
+// The op that a reduction applies to two elements, if its computation is a single op.
 void applied_columns(const Seen& seen, Columns& to) {
   const auto applies = [op = seen.node.op](ir::Opcode opcode) {
     return op != nullptr && op->applied == opcode;
@@ -126,7 +126,7 @@ void dtype_columns(const Seen& seen, Columns& to) {
            one(dtype == ir::DType::kTuple));
 }
 
-// Which shape the numbers in `dimensions={...}` are dimensions of.
+// The shape that the numbers in `dimensions={...}` refer to.
 const ir::Shape& dimensioned(const Seen& seen) {
   switch (seen.node.opcode) {
     case ir::Opcode::kBroadcast:
@@ -145,7 +145,7 @@ Dims dimension_places(const Seen& seen) {
     return iota == nullptr ? Dims() : places(seen.shape, {iota->index});
   }
   Dims found = places(dimensioned(seen), *seen.node.dimensions);
-  // A list per dimension of the operand (broadcast) or of the result (transpose).
+  // A list by dimension of the operand (broadcast) or of the result (transpose).
   const ir::Shape* by = nullptr;
   if (seen.node.opcode == ir::Opcode::kBroadcast) by = seen.lhs;
   if (seen.node.opcode == ir::Opcode::kTranspose) by = &seen.shape;
@@ -176,7 +176,7 @@ void shape_columns(const Seen& seen, Columns& to) {
 }
 
 void window_columns(const Seen& seen, Columns& to) {
-  // Convolutions: spatial dimensions as written.
+  // Convolutions: spatial dimensions in the order written.
   const ir::Shape* const by = seen.conv == nullptr ? seen.lhs : nullptr;
   const auto list = [&](const Text& text, std::int64_t ir::WindowDim::*member) {
     to.list(text, each(seen.window, by, member), kEntries, 0);
@@ -240,7 +240,7 @@ void movement_columns(const Seen& seen, Columns& to) {
   pads({"pad.interior", "Pad: elements between."}, &ir::PadDim::interior);
 }
 
-// Elements that go into one of the result, by dimension.
+// Number of elements reduced into one result element, by dimension.
 Dims summed(const Seen& seen) {
   if (seen.lhs == nullptr) return {};
   if (seen.dot != nullptr) return sizes(*seen.lhs, seen.dot->lhs_contracting);

@@ -23,12 +23,12 @@ std::string_view take_digits(std::string_view& text) {
   return digits;
 }
 
-// The text of the kernel's schedule; empty where it has none. Printing is 2 of the 30 us that
-// making the loops of a kernel of ten ops takes, so that tokens are read from the text itself.
+// The text of the kernel's schedule; empty if it has none. Tokens are read from the printed text,
+// because printing takes only 2 of the 30 us for building the loops of a kernel with ten ops.
 std::string loop_text(const analytical::KernelQuery& query, const hwdesc::Device& device) {
   try {
     return to_text(schedule::loops_of(query.kernel, query.tile, schedule::target_of(device)));
-  } catch (const Error&) {  // not a tile of loops
+  } catch (const Error&) {  // the tile does not fit the loops
   }
   try {
     return to_text(schedule::loops_of(query.kernel, nullptr));
@@ -58,7 +58,7 @@ void TokenWriter::shape(std::string_view text) const {
     dims = text.substr(open + 1, text.size() - open - 2);
   } else if (text.starts_with("tensor<")) {
     dims = text.substr(7, text.find_last_of('>') - 7);
-    dims = dims.substr(0, dims.find(", #"));  // bounds of sizes that are open
+    dims = dims.substr(0, dims.find(", #"));  // bounds of dynamic sizes
   }
   while (!dims.empty()) {
     std::string_view rest = dims;

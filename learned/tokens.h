@@ -1,16 +1,16 @@
-// The tokens of a kernel's text.
+// Produces the tokens of a kernel's text.
 //
 //   for_each_token(query, device, spec, [&](const Token& token) { ... });
 //
-// kStablehlo: those of print_stablehlo(ir::module_of(kernel)), made from the ops without printing.
-// Per function argument its type; "->" and the type of the result; per op its name, its regions
-// (arguments, then ops, likewise) and the type of its result. kOperands puts the values in, %0, %1,
-// ... in the order of the text: that of an argument before its type, the result of an op before its
-// name, its operands behind it. Attributes are no tokens: what they do is in the types.
-// kLoops: those of the text of schedule::tiled_loops() of the query's tile, or of read_loops()
-// where there is none or it does not fit; of a kernel that has no loops "no_loops" and its tokens
-// of kStablehlo. Buffers are called $0, $1, ... in the order of their declarations, loops i0, i1,
-// ... by their depth. kOps leaves out names, indices and constants. Thread-safe.
+// kStablehlo: the tokens of print_stablehlo(ir::module_of(kernel)), produced from the ops without
+// printing. They are the type of each function argument; "->" and the result type; for each op its
+// name, its regions (arguments, then ops, likewise) and its result type. kOperands adds the values,
+// numbered %0, %1, ... in text order: an argument before its type, an op's result before its name
+// and its operands after it. Attributes are omitted, as their effect shows in the types. kLoops:
+// the tokens of the text of schedule::tiled_loops() for the query's tile, or of read_loops() if
+// there is no tile or it does not fit; for a kernel without loops "no_loops" and its kStablehlo
+// tokens. Buffers are named $0, $1, ... in declaration order, loops i0, i1, ... by depth. kOps
+// omits names, indices and constants. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -23,20 +23,20 @@
 namespace tilecast::learned {
 
 struct Token {
-  std::string_view text;  // for the call
-  double value = 0;       // of a number with NumberTokens::kValue, else 0
+  std::string_view text;  // valid during the call
+  double value = 0;       // a number's value with NumberTokens::kValue, else 0
 };
 using TokenSink = std::function<void(const Token&)>;
 
-// All of them: most_tokens is not looked at.
+// Produces all tokens, ignoring most_tokens.
 void for_each_token(const analytical::KernelQuery& query, const hwdesc::Device& device,
                     const TextSpec& spec, const TokenSink& sink);
 
-// The text's own parts; internal to tokens*.cpp.
+// The two levels of text; internal to tokens*.cpp.
 void stablehlo_tokens(const ir::Kernel& kernel, const TextSpec& spec, const TokenSink& sink);
 void loop_tokens(std::string_view text, const TextSpec& spec, const TokenSink& sink);
 
-// A number and a shape as `spec` has them.
+// Writes numbers and shapes as `spec` splits them.
 class TokenWriter {
  public:
   TokenWriter(const TextSpec& spec, const TokenSink& sink) : spec_(spec), sink_(sink) {}

@@ -8,7 +8,7 @@
 namespace tilecast::learned {
 namespace {
 
-// Of names, and of constants with their type.
+// Characters of names and of constants with their type.
 bool is_name_char(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '@';
 }
@@ -19,7 +19,7 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// What stands before the next blank; the text goes on behind it.
+// Takes the word before the next blank off the line.
 std::string_view take_word(std::string_view& line) {
   const std::size_t end = std::min(line.find(' '), line.size());
   const std::string_view word = line.substr(0, end);
@@ -85,7 +85,7 @@ class LoopTokens {
   }
 
   void close() {
-    if (open_.empty()) return;  // the program's own
+    if (open_.empty()) return;  // end of the program
     write_.word("}");
     if (!open_.back().empty()) --depth_;
     open_.pop_back();
@@ -136,7 +136,7 @@ class LoopTokens {
     }
   }
 
-  // A mark of one or two characters, or a blank.
+  // Length of a punctuation mark of one or two characters, or a blank.
   std::size_t mark(std::string_view text) {
     const std::size_t size = text.starts_with("<=") || text.starts_with("+=") ? 2 : 1;
     const bool assigns = text[0] == '=';
@@ -154,7 +154,7 @@ class LoopTokens {
 
   TokenWriter write_;
   std::map<std::string, std::string, std::less<>> buffers_, variables_;
-  std::vector<std::string> open_;  // variables of open loops; of guards: none
+  std::vector<std::string> open_;  // variables of open loops; empty for guards
   int depth_ = 0;
 };
 

@@ -47,7 +47,7 @@ class StablehloTokens {
     }
   }
 
-  // The number of its value.
+  // Writes an op; returns the number of its value.
   int op(const Computation& computation, const Instruction& instruction,
          const std::vector<int>& numbers) {
     const ir::PrintedOp printed = ir::printed_op(computation, instruction);

@@ -8,13 +8,13 @@ namespace {
 
 using ir::Dims;
 using Text = Columns::Text;
-constexpr std::size_t kDims = 6;     // of a tensor, a window, a layout
-constexpr std::size_t kFew = 2;      // of a slice or padding configuration
-constexpr std::size_t kSpatial = 4;  // of a convolution
+constexpr std::size_t kDims = 6;     // dimensions of a tensor, window or layout
+constexpr std::size_t kFew = 2;      // entries of a slice or padding configuration
+constexpr std::size_t kSpatial = 4;  // spatial dimensions of a convolution
 constexpr double kProductOfNone = 1;
 
-// Opcodes by their number, from 1 on. Facts of the data set: its hlo_opcode table (TpuGraphs,
-// google-research-datasets/tpu_graphs). "trace" and "tuple-select" are no longer HLO.
+// Opcodes by number, starting at 1, from the data set's hlo_opcode table (TpuGraphs,
+// google-research-datasets/tpu_graphs). "trace" and "tuple-select" are no longer part of HLO.
 // clang-format off
 constexpr std::string_view kNumbered[] = {
     "abs", "add", "add-dependency", "after-all", "all-reduce", "all-to-all", "atan2",
@@ -97,7 +97,7 @@ void window_columns(const ir::Window* window, Columns& to) {
 void convolution_columns(const NodeWindow& windowed, Columns& to) {
   ir::ConvDims dims;
   if (windowed.conv != nullptr) dims = *windowed.conv;
-  // Dimension numbers; 0 where there is none, as for every op that is no convolution.
+  // Dimension numbers; 0 if there is none, as for all ops except convolutions.
   const auto number = [&](const Text& text, int dimension) {
     to.value(text, std::max(dimension, 0));
   };
@@ -148,7 +148,7 @@ std::int32_t tpugraphs_opcode(ir::Opcode opcode) {
   static const std::vector<std::int32_t> numbers = [] {
     std::vector<std::int32_t> found(std::size_t{UINT8_MAX} + 1, 0);
     for (std::size_t i = 0; i < std::size(kNumbered); ++i) {
-      // Spelled as today: "tuple-select" is another opcode than the select it is read as now.
+      // Compares the current spelling: "tuple-select" is parsed as select, but is another opcode.
       const auto known = ir::parse_opcode(kNumbered[i]);
       if (known && ir::name(*known) == kNumbered[i])
         found[static_cast<std::size_t>(*known)] = static_cast<std::int32_t>(i + 1);

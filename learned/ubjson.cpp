@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 
 constexpr int kDeepest = 32;
 
-// Bytes of a number behind its marker; 0 of what is none.
+// Bytes of a number after its marker; 0 for other markers.
 std::size_t width_of(char marker) {
   switch (marker) {
     case 'i':
@@ -78,9 +78,9 @@ class Reader {
   }
 
  private:
-  // Of a container; without a count it ends with its closing bracket.
+  // Header of a container; without a count it ends with a closing bracket.
   struct Head {
-    std::optional<char> type = {};  // of every element
+    std::optional<char> type = {};  // type of every element
     std::optional<std::size_t> count = {};
   };
 
@@ -96,7 +96,7 @@ class Reader {
   }
 
   char next_marker() {
-    char marker = 'N';  // says nothing
+    char marker = 'N';  // no-op marker
     while (marker == 'N') marker = take(1).front();
     return marker;
   }
@@ -113,7 +113,7 @@ class Reader {
     return found;
   }
 
-  // A count of bytes or elements, of which each takes one at least.
+  // A count of bytes or elements; each takes at least one byte.
   std::size_t size() {
     const char marker = next_marker();
     const std::size_t width = width_of(marker);

@@ -33,7 +33,7 @@ std::string_view take_line(std::string_view& text) {
 void TokenCounts::add(const analytical::KernelQuery& query, const hwdesc::Device& device,
                       const TextSpec& spec) {
   int left = spec.most_tokens;
-  std::string text;  // a key that is not allocated anew for every token
+  std::string text;  // reused, to avoid an allocation per token
   for_each_token(query, device, spec, [&](const Token& token) {
     if (left-- <= 0) return;
     text.assign(token.text);
@@ -133,7 +133,7 @@ Vocabulary Vocabulary::from_csv(const std::string& text, const std::string& file
     fail(number + 1, fmt::format("expected '{}' as the first token", kUnknownText));
   }
   read.number_tokens();
-  if (read.ids_.size() != read.tokens_.size()) fail(number + 1, "a token stands there twice");
+  if (read.ids_.size() != read.tokens_.size()) fail(number + 1, "a token occurs twice");
   return read;
 }
 

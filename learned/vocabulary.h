@@ -1,12 +1,13 @@
-// The tokens a model of text knows, by number: those of its training texts, and <unk> for others.
+// Vocabulary of a model of text: numbers the tokens of its training texts, and <unk> for others.
 //
 //   TokenCounts counts;
 //   for (const KernelQuery& query : training) counts.add(query, device, spec);
 //   Vocabulary vocabulary(spec, counts);
-//   vocabulary.encode(query, device)          // numbers of its tokens
+//   vocabulary.encode(query, device)          // token numbers
 //
-// On disk `vocabulary.csv` of a model's folder: format, version and settings, then a token a line,
-// by number. hash() is of all of it and part of the model's schema. Values; thread-safe.
+// Stored as `vocabulary.csv` in a model's folder: format, version and settings, then one token per
+// line, by number. hash() covers the whole file and is part of the model's schema. Values;
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ namespace tilecast::learned {
 
 class TokenCounts {
  public:
-  // At most spec.most_tokens of the text.
+  // Counts at most spec.most_tokens of the text.
   void add(const analytical::KernelQuery& query, const hwdesc::Device& device,
            const TextSpec& spec);
   void add(const std::vector<std::string>& tokens);
@@ -32,34 +33,34 @@ class TokenCounts {
   std::map<std::string, std::size_t> counts_;
 };
 
-// The numbers of a text's tokens, and the values of those that have one.
+// Token numbers of a text, and the values of tokens that have one.
 struct TokenIds {
   std::vector<std::int32_t> ids;
   std::vector<float> values;
-  std::size_t cut = 0;  // tokens behind most_tokens, left out
+  std::size_t cut = 0;  // number of tokens cut off after most_tokens
 };
 
 class Vocabulary {
  public:
   static constexpr std::int32_t kUnknown = 0;
 
-  Vocabulary() = default;  // of no text
-  // Tokens that stand there at least spec.least_count times, the most frequent first.
+  Vocabulary() = default;  // empty
+  // Tokens with at least spec.least_count occurrences, most frequent first.
   Vocabulary(const TextSpec& spec, const TokenCounts& counts);
 
   [[nodiscard]] const TextSpec& spec() const { return spec_; }
-  [[nodiscard]] std::size_t size() const { return tokens_.size(); }  // <unk> among them; or 0
+  [[nodiscard]] std::size_t size() const { return tokens_.size(); }  // including <unk>; 0 if empty
   [[nodiscard]] bool empty() const { return tokens_.empty(); }
   [[nodiscard]] std::span<const std::string> tokens() const { return tokens_; }
-  [[nodiscard]] std::int32_t id(std::string_view token) const;  // or kUnknown
-  // At least one number: of a text without tokens <unk>.
+  [[nodiscard]] std::int32_t id(std::string_view token) const;  // kUnknown if not in the vocabulary
+  // Returns at least one number: <unk> for a text without tokens.
   [[nodiscard]] TokenIds encode(const analytical::KernelQuery& query,
                                 const hwdesc::Device& device) const;
   [[nodiscard]] TokenIds encode(const std::vector<std::string>& tokens) const;
 
   [[nodiscard]] std::string hash() const;  // hex
   [[nodiscard]] std::string to_csv() const;
-  // Throws Error that names the file and the line.
+  // Throws Error with file and line.
   [[nodiscard]] static Vocabulary from_csv(const std::string& text, const std::string& file);
   friend bool operator==(const Vocabulary& a, const Vocabulary& b) {
     return a.spec_ == b.spec_ && a.tokens_ == b.tokens_;
@@ -79,7 +80,7 @@ class Vocabulary {
   std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> ids_;
 };
 
-// Share of the tokens of these texts that the vocabulary does not know: unknown / all; none: 0.
+// Share of unknown tokens in the added texts; 0 without texts.
 class UnknownTokens {
  public:
   void add(const TokenIds& text);

@@ -16,7 +16,7 @@
 namespace tilecast::search {
 namespace {
 
-// `value` where the shell is between no quotes (0) or the quotes given: it stays one text.
+// Quotes `value` as one word for the shell, inside the given quotes or outside of any (0).
 std::string for_shell(std::string_view value, char quotes) {
   std::string text;
   for (const char c : value) {
@@ -26,7 +26,7 @@ std::string for_shell(std::string_view value, char quotes) {
   return quotes == 0 ? "'" + text + "'" : text;
 }
 
-// The command with values in the place of names, quoted as the shell reads that place.
+// The command with placeholders replaced, quoted according to their context.
 std::string filled(std::string_view command, const Placeholders& placeholders) {
   std::string text;
   char quotes = 0;
@@ -54,7 +54,7 @@ std::string filled(std::string_view command, const Placeholders& placeholders) {
 
 constexpr std::string_view kLineBlanks = " \t\r";
 
-// Of "12.3 us" or a number of seconds.
+// Parses "12.3 us" or a number of seconds.
 std::optional<double> time_in(std::string_view line) {
   double seconds = 0;
   const auto [end, failure] = std::from_chars(line.data(), line.data() + line.size(), seconds);
@@ -83,7 +83,7 @@ std::optional<double> last_time(std::string_view text) {
 
 HardwareTime time_by(const Command& command, const Placeholders& placeholders) {
   const std::string text = filled(command.text, placeholders);
-  // The end of what it prints: only so much of a long text is kept.
+  // Keeps only the end of long output.
   constexpr const char* kRun =
       "out=$(eval \"$1\" 2>&1); code=$?; printf '%s\\n' \"$out\" | tail -c 2000; exit $code";
   host::ChildCommand child({"/bin/sh", "-c", kRun, "sh", text}, {}, command.timeout);

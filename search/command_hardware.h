@@ -1,9 +1,9 @@
-// A shell command as hardware of a search: what a user has to run programs, or tiles, elsewhere.
+// Hardware for a search that runs a user's shell command, for example on another machine.
 //
 //   CommandHardware there({"ssh board run {hlo} {tiles}", Seconds{60}});
 //
-// The last line of what it prints that is a time ("12.3 us", or a number of seconds) is the answer.
-// Whether results are right is for the command to say: it fails where they are not.
+// The answer is the last line of its output that is a time ("12.3 us", or a number of seconds). The
+// command must check results itself and fail if they are wrong.
 #pragma once
 
 #include <string>
@@ -19,13 +19,13 @@ struct Command {
   std::string text;
   Seconds timeout;
 };
-// `placeholders`: what stands for what in the text, as {"{tile}", "out=2x26"}. The failure says how
-// it ended, and the end of what it printed.
+// Runs the command once. `placeholders`: text to replace and its replacement, e.g. {"{tile}",
+// "out=2x26"}. A failure reports how the command ended and the end of its output.
 using Placeholders = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] HardwareTime time_by(const Command& command, const Placeholders& placeholders);
 
-// {hlo} and {tiles} stand for files: the fused program as HLO text; the tiles it has, as
-// search::text_of() writes them.
+// {hlo} and {tiles} are replaced by file names: the fused program as HLO text, and its tiles as
+// written by search::text_of().
 class CommandHardware final : public Hardware {
  public:
   explicit CommandHardware(Command command) : command_(std::move(command)) {}

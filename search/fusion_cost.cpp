@@ -44,10 +44,10 @@ FusionCost::FusionCost(const ir::FusionSpace& space, const hwdesc::Device& devic
   find_parts(trip_count);
 }
 
-// From the program with nothing fused: how often each computation runs, and what stays as it is.
+// From the unfused program: launches of each computation, and the time of unfusible kernels.
 void FusionCost::find_parts(double trip_count) {
   const ir::Program program = ir::make_program(laid_out_, {.default_trip_count = trip_count});
-  std::map<std::string_view, std::map<std::string_view, double>> launches;  // of each instruction
+  std::map<std::string_view, std::map<std::string_view, double>> launches;  // by instruction
   for (const ir::ScheduledKernel& scheduled : program.kernels()) {
     launches[scheduled.computation][scheduled.kernel.name()] += scheduled.multiplicity;
   }
@@ -106,7 +106,7 @@ PlanCost FusionCost::of(Part& part, const ir::FusionConfiguration& chosen) {
   PlanCost cost;
   for (const Known& one : known(part.id, kernels)) {
     cost.seconds += one.seconds * part.launches;
-    cost.plan[0] += one.work[0];  // a sum: the order of kernels does not matter
+    cost.plan[0] += one.work[0];  // a sum, so that the order of kernels does not matter
     cost.plan[1] += one.work[1];
     cost.kernels += one.work != PlanHash{} ? 1 : 0;
   }

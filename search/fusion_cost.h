@@ -1,14 +1,14 @@
-// What a program takes under a fusion configuration, fast enough to be asked a million times.
+// Predicts a program's time under a fusion configuration, fast enough for a million calls.
 //
 //   ir::FusionSpace space(module);
 //   FusionCost cost(space, device, model);
-//   double seconds = cost.of(chosen).seconds;     // as sim::simulate() of space.fused(chosen)
+//   double seconds = cost.of(chosen).seconds;     // equals sim::simulate() of space.fused(chosen)
 //
-// A step of a search changes a few kernels of a program: each distinct kernel is made and asked of
-// the model once, computations whose choices did not change are not planned again. The time is the
-// sum over kernels of time x launches. What residency on chip (ir/memory_assignment.h) saves is not
-// in it: it depends on the whole schedule.
-// Any cost model that gives times may answer. Deterministic. Not thread-safe.
+// A search step changes only a few kernels: each distinct kernel is built and estimated once, and
+// computations with unchanged choices are not planned again. The time is the sum over kernels of
+// time x launches. Savings by on-chip residency (ir/memory_assignment.h) are not included, since
+// they depend on the whole schedule. Works with any cost model that returns times. Deterministic.
+// Not thread-safe.
 #pragma once
 
 #include <array>
@@ -25,40 +25,41 @@
 
 namespace tilecast::search {
 
-// What tells fused programs apart: equal for configurations whose kernels compute the same.
+// Identifies a fused program: equal for configurations whose kernels compute the same.
 using PlanHash = std::array<std::uint64_t, 2>;
 
 struct PlanCost {
   double seconds = 0;
   PlanHash plan{};
-  std::size_t kernels = 0;  // of different instructions; launches of loops count once
+  std::size_t kernels = 0;  // kernels that take time; launches in loops count once
 };
 
-// What a search asks: a model, or hardware.
+// The function that a search minimises: a model or hardware.
 class FusionObjective {
  public:
   virtual ~FusionObjective() = default;
-  // Infinite seconds: this program cannot run.
+  // Infinite seconds if this program cannot run.
   [[nodiscard]] virtual PlanCost of(const ir::FusionConfiguration& chosen) = 0;
 };
 
 class FusionCost final : public FusionObjective {
  public:
-  // All three outlive it. Throws Error where the model has no answer for what cannot be fused.
+  // All arguments must outlive this. Throws Error if the model has no answer for an unfusible
+  // kernel.
   FusionCost(const ir::FusionSpace& space, const hwdesc::Device& device,
              const analytical::CostModel& model, double trip_count = 5);
 
-  // Throws Error where the model has no answer for a kernel.
+  // Throws Error if the model has no answer for a kernel.
   [[nodiscard]] PlanCost of(const ir::FusionConfiguration& chosen) override;
 
-  // Kernels asked of the model so far.
+  // Distinct kernels estimated so far.
   [[nodiscard]] std::size_t asked() const { return by_work_.size(); }
   [[nodiscard]] const ir::FusionSpace& space() const { return space_; }
-  // Seconds of a launch, by kernel of the computation's plan; for choosing what to change.
+  // Time of each planned kernel over all its launches; used to choose what to change.
   struct KernelTime {
     ir::ComputationId computation;
     ir::FusedKernel kernel;
-    double seconds = 0;  // x launches
+    double seconds = 0;  // of all launches
   };
   [[nodiscard]] std::vector<KernelTime> kernels(const ir::FusionConfiguration& chosen);
 
@@ -67,14 +68,14 @@ class FusionCost final : public FusionObjective {
     std::size_t operator()(const PlanHash& hash) const { return hash[0]; }
   };
   struct Known {
-    double seconds = 0;  // of a launch
-    PlanHash work{};     // what it computes; zero: nothing that takes time
+    double seconds = 0;  // per launch
+    PlanHash work{};     // fingerprint of its work; zero: takes no time
   };
-  struct Part {  // a sequential computation that runs
+  struct Part {  // a sequential computation that is executed
     ir::ComputationId id;
     double launches = 0;
-    std::vector<std::uint32_t> decisions = {};  // of it
-    ir::FusionConfiguration chosen = {};        // their choices when `cost` was found
+    std::vector<std::uint32_t> decisions = {};  // its decisions
+    ir::FusionConfiguration chosen = {};        // the choices for which `cost` was computed
     std::optional<PlanCost> cost = {};
   };
   void find_parts(double trip_count);
@@ -90,7 +91,7 @@ class FusionCost final : public FusionObjective {
   ir::Module laid_out_;
   ir::KernelMaker maker_;
   std::vector<Part> parts_;
-  double fixed_ = 0;  // seconds of what is never fused
+  double fixed_ = 0;  // seconds of kernels that are never fused
   std::size_t fixed_kernels_ = 0;
   std::unordered_map<PlanHash, Known, HashOf> by_members_;  // and computation and roots
   std::unordered_map<PlanHash, double, HashOf> by_work_;    // ir/kernels/kernel_fingerprint.h

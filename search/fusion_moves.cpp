@@ -41,7 +41,7 @@ std::span<const std::uint32_t> FusionMoves::around(std::uint32_t decision,
 }
 
 void FusionMoves::step(FusionConfiguration& chosen, std::mt19937_64& random) const {
-  constexpr std::uint64_t kOf = 10, kFlips = 6, kSwaps = 2;  // of ten steps; the rest are regions
+  constexpr std::uint64_t kOf = 10, kFlips = 6, kSwaps = 2;  // of ten steps; the rest: regions
   const auto decision = static_cast<std::uint32_t>(base::draw(random, chosen.size()));
   const std::uint64_t kind = base::draw(random, kOf);
   if (kind < kFlips) return flip(chosen, decision, random);
@@ -49,7 +49,7 @@ void FusionMoves::step(FusionConfiguration& chosen, std::mt19937_64& random) con
   if (kind < kFlips + kSwaps) {
     const std::uint32_t other = near[base::draw(random, near.size())];
     if (chosen[other] == chosen[decision]) return flip(chosen, decision, random);
-    // Each may have what the other could not: then it follows the rules.
+    // A choice that is not available to the other decision becomes kRule.
     const auto given = [&](std::uint32_t to, FusionChoice choice) {
       const bool fits = choice != FusionChoice::kFuse || space_.decisions()[to].may_recompute;
       return fits ? choice : FusionChoice::kRule;

@@ -1,4 +1,4 @@
-// Neighbours of a fusion configuration: what a step of a search changes. A part of
+// Neighbours of a fusion configuration: the changes that one search step can make. Used by
 // search_fusions(). Immutable; thread-safe.
 #pragma once
 
@@ -14,13 +14,13 @@ class FusionMoves {
  public:
   explicit FusionMoves(const ir::FusionSpace& space);
 
-  // Changes one decision, or swaps the choices of two around one instruction, or gives all around
-  // it one choice. At least one decision.
+  // Changes one decision, or swaps the choices of two decisions at one instruction, or sets all
+  // decisions at it to one choice. Requires at least one decision.
   void step(ir::FusionConfiguration& chosen, std::mt19937_64& random) const;
-  // The choices that a decision could have besides the one it has.
+  // The choices available to a decision, other than its current one.
   [[nodiscard]] std::vector<ir::FusionChoice> others(const ir::FusionConfiguration& chosen,
                                                      std::uint32_t decision) const;
-  // All decisions, those about members of the longest kernels first, equals at random.
+  // All decisions, ordered by the time of the kernels they concern, longest first; ties at random.
   [[nodiscard]] std::vector<std::uint32_t> by_time(std::span<const FusionCost::KernelTime> kernels,
                                                    std::mt19937_64& random) const;
 
@@ -30,7 +30,7 @@ class FusionMoves {
                                                       std::mt19937_64& random) const;
 
   const ir::FusionSpace& space_;
-  // Decisions at each instruction, whether it is the array or the reader.
+  // Decisions at each instruction, both as the array and as the reader.
   std::map<std::pair<ir::ComputationId, ir::InstrId>, std::vector<std::uint32_t>> at_;
 };
 

@@ -25,7 +25,7 @@ class Ledger {
   }
 
   [[nodiscard]] bool open() const { return !stopped_ && spent_ < 1; }
-  // Of the budget, 0 to 1.
+  // Spent share of the budget, 0 to 1.
   [[nodiscard]] double spent() const { return spent_; }
   void start() { ++found_.starts; }
 
@@ -76,8 +76,8 @@ FusionConfiguration first(const ir::FusionSpace& space, bool at_random, std::mt1
   return space.random(share, random());
 }
 
-// The temperature at which kFirstAccepted of the slower neighbours of `from` would be kept: that of
-// the median of their relative changes.
+// The temperature at which a share kFirstAccepted of the slower neighbours of `from` would be kept,
+// computed from the median of their relative changes.
 double first_temperature(Ledger& ledger, const FusionMoves& moves, const FusionConfiguration& from,
                          double from_s, std::size_t probes, std::mt19937_64& random) {
   std::vector<double> slower;
@@ -96,15 +96,15 @@ double first_temperature(Ledger& ledger, const FusionMoves& moves, const FusionC
 void anneal(Ledger& ledger, const FusionMoves& moves, FusionConfiguration at,
             const FusionSearchOptions& options, std::mt19937_64& random) {
   constexpr double kStarts = 4;
-  constexpr double kLastTemperature = 1e-3;  // of the first
-  constexpr int kMostIdle = 1000;  // steps in a row that cost nothing: all around is known
+  constexpr double kLastTemperature = 1e-3;  // share of the first
+  constexpr int kMostIdle = 1000;  // consecutive steps without a new program, before giving up
   double at_s = ledger.seconds(at);
   const std::size_t probes = std::clamp<std::size_t>(options.costs / 20, 3, 50);
   const double hottest = first_temperature(ledger, moves, at, at_s, probes, random);
   for (double start = 0; ledger.open(); ++start) {
     ledger.start();
     const double began = ledger.spent();
-    // Later starts are cooler: they begin at what is known to be good.
+    // Later starts are cooler, as they begin at good configurations.
     const double warm = hottest * std::pow(0.3, std::fmod(start, kStarts));
     double before = -1;
     for (int idle = 0; ledger.open() && ledger.spent() < began + 1 / kStarts; ++idle) {
@@ -160,7 +160,7 @@ void descend(Ledger& ledger, const FusionMoves& moves, FusionConfiguration at,
   }
 }
 
-// One round: the decisions around the kernels that take longest, the longest kernel first.
+// One round over the decisions, ordered by kernel time, longest first.
 void beam(Ledger& ledger, const FusionMoves& moves, FusionConfiguration at, FusionCost& cost,
           std::mt19937_64& random) {
   std::vector<FoundFusion> front;

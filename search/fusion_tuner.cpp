@@ -18,7 +18,7 @@ std::string name_of(const PlanHash& plan) {
   return fmt::format("{:016x}{:016x}", plan[0], plan[1]);
 }
 
-// Runs the program of a space under a configuration, which outlives the trial.
+// Trial of a space's program under a configuration, which must outlive it.
 HardwareTrial trial_of(const ir::FusionSpace& space, const ir::FusionConfiguration& chosen,
                        const TileChoices& tiles, std::string name) {
   return {std::move(name), [&] {
@@ -26,7 +26,7 @@ HardwareTrial trial_of(const ir::FusionSpace& space, const ir::FusionConfigurati
           }};
 }
 
-// The fastest that ran, the rules' left out; at most kFinalists ranks.
+// Ranks of the fastest that ran, without the rules' program; at most kFinalists.
 std::vector<std::size_t> fastest_ranks(const std::vector<TriedFusion>& tried) {
   std::vector<const TriedFusion*> ran;
   for (const TriedFusion& one : tried) {
@@ -39,7 +39,7 @@ std::vector<std::size_t> fastest_ranks(const std::vector<TriedFusion>& tried) {
   return ranks;
 }
 
-// The first where the first failed.
+// The index of the fastest; 0 if the first failed.
 std::size_t fastest_index(const std::vector<HardwareTime>& times) {
   std::size_t best = 0;
   if (!times[0].seconds) return best;
@@ -104,14 +104,14 @@ class Verifier {
     }
   }
 
-  // Neighbours of the fastest, as the model lets them pass; each that is faster is the next to have
-  // neighbours. Where nothing new passes any more, the model is believed less.
+  // Runs neighbours of the fastest program that the model does not predict to be slower; a faster
+  // one becomes the next centre. If no new neighbour passes, the model's filter is relaxed.
   void refine() {
     if (options_.refine <= 0 || rules_.chosen.empty()) return;
     constexpr double kAnything = 10;
     const FusionMoves moves(plans_.space());
     std::mt19937_64 random(options_.seed);
-    double slower = 0.03;  // than the fastest, by the model: not worth a run
+    double slower = 0.03;  // predicted slowdown beyond which a neighbour is not run
     while (is_open(1) && slower < kAnything) {
       const std::vector<std::size_t> ranks = neighbours(moves, slower, random);
       if (ranks.size() < options_.batch) slower *= 2;
@@ -119,10 +119,10 @@ class Verifier {
     }
   }
 
-  // New ranks: a batch, or fewer where many tries found nothing new.
+  // Ranks of new neighbours: a batch, or fewer if many tries found nothing new.
   std::vector<std::size_t> neighbours(const FusionMoves& moves, double slower,
                                       std::mt19937_64& random) {
-    constexpr int kFruitless = 300;  // tries in a row
+    constexpr int kFruitless = 300;  // consecutive tries
     std::vector<std::size_t> ranks;
     for (int fruitless = 0; ranks.size() < options_.batch && fruitless < kFruitless; ++fruitless) {
       FoundFusion next{at_rank(best_).chosen, {}};
@@ -151,7 +151,7 @@ class Verifier {
     }
   }
 
-  // The fastest run again together, then the fastest of these beside the rules.
+  // Runs the fastest again together, then the fastest of these with the rules' program.
   void choose() {
     const std::vector<std::size_t> finalists = fastest_ranks(tuned_.tried);
     if (finalists.empty()) return;
@@ -171,12 +171,12 @@ class Verifier {
 
   FusionCost& plans_;
   const VerifyOptions& options_;
-  std::deque<FoundFusion> by_rank_;  // as found, then the neighbours that were tried
+  std::deque<FoundFusion> by_rank_;  // results of the search, then tried neighbours
   FoundFusion rules_;
   HardwareTrial reference_;
   HardwareTrials trials_;
   TunedFusion tuned_;
-  std::unordered_set<std::string> seen_;  // programs
+  std::unordered_set<std::string> seen_;  // programs tried
   std::size_t best_ = 0;                  // rank of the fastest that ran
   double best_s_ = 0;
 };

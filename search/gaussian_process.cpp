@@ -19,7 +19,7 @@ using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
 
 constexpr int kMostIterations = 40;
-// Of the priors: the deviation of each logarithm is 1, and hyper-parameters come no further.
+// Limit of hyper-parameters, in standard deviations of the priors (1 for each logarithm).
 constexpr double kFarthest = 4;
 constexpr double kEnough = 1e-5;
 constexpr std::uint64_t kSampleSeed = 1;
@@ -28,7 +28,7 @@ Eigen::Index count_of(const GpPoints& points) {
   return static_cast<Eigen::Index>(points.size());
 }
 
-// Covariances without noise, in so many rows.
+// Covariance matrix without noise, with `rows` rows.
 Matrix signal_of(std::span<const double> squares, Eigen::Index rows, const GpHyper& hyper) {
   const auto columns = static_cast<Eigen::Index>(squares.size()) / rows;
   const Eigen::Map<const Eigen::ArrayXXd> all(squares.data(), rows, columns);
@@ -45,12 +45,12 @@ Eigen::Map<const Vector> targets_of(const GpPoints& points) {
   return {points.targets.data(), count_of(points)};
 }
 
-// z near 0, and never beyond kFarthest: data without noise would have the noise go to 0.
+// Limits z smoothly to kFarthest: for data without noise, the noise would go to 0.
 double deviations(double z) {
   return kFarthest * std::tanh(z / kFarthest);
 }
 
-// Their logarithms are deviations(z) from the centres of their priors.
+// Hyper-parameters whose logarithms are deviations(z) away from their priors' centres.
 GpHyper hyper_at(std::span<const double> z) {
   const GpHyper centre;
   return {.amplitude = centre.amplitude * std::exp(deviations(z[0])),
@@ -58,7 +58,7 @@ GpHyper hyper_at(std::span<const double> z) {
           .noise = centre.noise * std::exp(deviations(z[2]))};
 }
 
-// Minus the log posterior of hyper-parameters, up to a constant. False: it has no value there.
+// Minus the log posterior of hyper-parameters, up to a constant. False if it is undefined.
 bool posterior(const GpPoints& points, std::span<const double> z, double& cost,
                std::span<double> gradient) {
   const Evidence found = evidence(points, hyper_at(z));

@@ -1,5 +1,5 @@
-// A Gaussian process over points of which the distances alone count: smooth, honest about few
-// points, and back at 0 far from all of them.
+// Gaussian process regression over points that are given by their pairwise distances. Far from all
+// points the mean returns to 0.
 //
 //   const GpPoints points{.squares = distances2, .targets = values};  // n x n and n
 //   const GaussianProcess process(points, likely_hyper(points));
@@ -16,7 +16,7 @@
 
 namespace tilecast::search {
 
-// In units of the targets' deviation, and of the distance.
+// Amplitude and noise are in units of the targets' standard deviation, length in units of distance.
 struct GpHyper {
   double amplitude = 1;  // a
   double length = 1;     // l
@@ -24,42 +24,42 @@ struct GpHyper {
 };
 
 struct GpPoints {
-  std::vector<double> squares;  // of the distance, by pair of points
+  std::vector<double> squares;  // squared distances, by pair of points
   std::vector<double> targets;  // by point
 
   [[nodiscard]] std::size_t size() const { return targets.size(); }
 };
 
-// log p(targets | distances, hyper) and its derivatives by log amplitude, log length, log noise
-// (eqs. 5.8 and 5.9). The log likelihood is minus infinity, and the derivatives 0, where the
-// covariance is not positive definite in double.
+// log p(targets | distances, hyper) and its derivatives by log amplitude, log length and log noise
+// (eqs. 5.8 and 5.9). If the covariance is not positive definite in double precision, the log
+// likelihood is minus infinity and the derivatives are 0.
 struct Evidence {
   double log_likelihood = 0;
   double by_log_amplitude = 0, by_log_length = 0, by_log_noise = 0;
 };
 [[nodiscard]] Evidence evidence(const GpPoints& points, const GpHyper& hyper);
 
-// The hyper-parameters of the most evidence (section 5.4), held by log-normal priors about
-// GpHyper's values so that five points move them little: BFGS from there. Of more than
-// kMostEvidence points, a sample of so many chooses.
+// The hyper-parameters with maximum evidence (section 5.4), found by BFGS from GpHyper's defaults.
+// Log-normal priors around the defaults keep a handful of points from moving them far. With more
+// than kMostEvidence points, a sample of that size is used.
 inline constexpr std::size_t kMostEvidence = 400;
 [[nodiscard]] GpHyper likely_hyper(const GpPoints& points);
 
 class GaussianProcess {
  public:
-  // At least one point.
+  // Requires at least one point.
   GaussianProcess(const GpPoints& points, const GpHyper& hyper);
 
   struct Answer {
-    double mean = 0, variance = 0;  // of the function, without noise
+    double mean = 0, variance = 0;  // of the function value, without noise
   };
-  // At a point, by its squared distances to each of the process'.
+  // Predicts at a point given its squared distances to all points of the process.
   [[nodiscard]] Answer predict(std::span<const double> squares) const;
   [[nodiscard]] const GpHyper& hyper() const { return hyper_; }
 
  private:
   GpHyper hyper_;
-  std::vector<double> inverse_;  // of the covariance with noise, by pair of points
+  std::vector<double> inverse_;  // inverse of the covariance with noise, by pair of points
   std::vector<double> alpha_;    // inverse x targets
 };
 

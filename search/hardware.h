@@ -1,9 +1,9 @@
-// What times programs: this machine (search/host_hardware.h), a command
-// (search/command_hardware.h), or what a caller has.
+// Interface for timing programs: this machine (search/host_hardware.h), a command
+// (search/command_hardware.h), a measurement set (search/set_hardware.h), or a caller's own.
 //
 //   std::vector<HardwareTime> times = hardware.time(jobs);
 //
-// One machine measures one program at a time; a batch is for what can be prepared together.
+// Programs are measured one at a time; a batch only allows preparing them together.
 #pragma once
 
 #include <optional>
@@ -16,25 +16,25 @@
 
 namespace tilecast::search {
 
-// A program as it is to run: also a kernel alone is one.
+// A program to run, possibly a single kernel.
 struct HardwareJob {
-  std::string name;        // of what is computed: jobs of one name must give equal results
-  ir::Module module;       // fused
-  TileChoices tiles = {};  // of its kernels; the others are cut as the hardware does by itself
+  std::string name;   // name of the computation: jobs with the same name must give equal results
+  ir::Module module;  // fused
+  TileChoices tiles = {};  // of its kernels; the hardware chooses the others
 };
 
 struct HardwareTime {
-  std::optional<double> seconds;  // nothing: it failed
-  std::string failure = {};       // why: crash, wrong result, not supported ...
+  std::optional<double> seconds;  // nullopt: failed
+  std::string failure = {};       // crash, wrong result, not supported ...
 };
 
 class Hardware {
  public:
   virtual ~Hardware() = default;
-  // One time per job, in their order. Of jobs of one name that follow each other the first ever
-  // timed says what the results must be. Not thread-safe.
+  // One time per job, in order. Among consecutive jobs of one name, the first one timed is the
+  // reference for results. Not thread-safe.
   [[nodiscard]] virtual std::vector<HardwareTime> time(std::span<const HardwareJob> jobs) = 0;
-  // Whether it can cut the kernel so.
+  // Whether it can run the kernel with this tile.
   [[nodiscard]] virtual bool can_cut(const ir::Kernel& kernel,
                                      const analytical::TileConfig& tile) const {
     static_cast<void>(kernel);

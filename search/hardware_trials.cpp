@@ -74,7 +74,7 @@ std::vector<HardwareTime> median_of_sittings(HardwareTrials& trials,
                                              std::vector<HardwareTrial> asked,
                                              const std::string& sitting) {
   std::vector<std::string> names;
-  ir::Hash128 together;  // only what ran together compares
+  ir::Hash128 together;  // only trials that ran together are comparable
   for (const HardwareTrial& trial : asked) {
     names.push_back(trial.name);
     together.add(std::string_view(trial.name));

@@ -1,11 +1,11 @@
-// What was timed on hardware in a search, so that it can be broken off at any time.
+// Journal of the hardware times of a search, so that an interrupted search can resume.
 //
 //   TuningJournal journal(file, space.program_hash());
 //   HardwareTrials trials(hardware, journal, now);
-//   std::vector<HardwareTime> times = trials.time(asked);       // of the journal, or timed now
+//   std::vector<HardwareTime> times = trials.time(wanted, reference);
 //
-// Every time stands in the journal as soon as it is known: a search that was broken off asks the
-// same again, is told the same, and ends as an unbroken one. Not thread-safe.
+// Every time is written to the journal as soon as it is known. A resumed search requests the same
+// trials, gets the same times, and ends like an uninterrupted one. Not thread-safe.
 #pragma once
 
 #include <functional>
@@ -19,16 +19,16 @@
 
 namespace tilecast::search {
 
-// Trials by name: seconds, what that took of hardware. A file that a broken search goes on from
-// (measured/growing_csv.h); without a file name in memory only.
+// Times and hardware cost of trials, by name, in a file (measured/growing_csv.h); in memory only if
+// the file name is empty.
 class TuningJournal {
  public:
   struct Row {
     std::string trial;
     HardwareTime time;
-    double spent_s = 0;  // preparation included
+    double spent_s = 0;  // hardware time, preparation included
   };
-  // Throws Error for a file of another program.
+  // Throws Error if the file belongs to another program.
   TuningJournal(const std::string& file, const std::string& program_hash);
 
   [[nodiscard]] const Row* find(const std::string& trial) const;
@@ -42,21 +42,21 @@ class TuningJournal {
 };
 
 struct HardwareTrial {
-  std::string name;  // in the journal: different for what is different
+  std::string name;  // unique key in the journal
   std::function<HardwareJob()> job;
 };
 
 class HardwareTrials {
  public:
-  // `now`: seconds of a clock that never goes back. Hardware and journal outlive this.
+  // `now`: seconds of a monotonic clock. Hardware and journal must outlive this.
   HardwareTrials(Hardware& hardware, TuningJournal& journal, std::function<double()> now)
       : hardware_(hardware), journal_(journal), now_(std::move(now)) {}
 
-  // `reference`: says what the results of these must be, where it did not just run: after a break
-  // it runs once more, outside the budget. Trials already in the journal are not run.
+  // `reference` defines the correct results of these trials. If it has not just run (after a
+  // resume), it runs again outside the budget. Trials in the journal are not run.
   [[nodiscard]] std::vector<HardwareTime> time(std::span<const HardwareTrial> asked,
                                                const HardwareTrial& reference);
-  // Of hardware by all trials asked for, those of the journal included; each once.
+  // Hardware time of all requested trials, including those from the journal; each counts once.
   [[nodiscard]] double spent_s() const { return spent_s_; }
   [[nodiscard]] const Hardware& hardware() const { return hardware_; }
 
@@ -65,14 +65,13 @@ class HardwareTrials {
   TuningJournal& journal_;
   std::function<double()> now_;
   double spent_s_ = 0;
-  std::set<std::string> counted_;  // trials
-  std::string referenced_;         // name of the reference whose results hold
+  std::set<std::string> counted_;  // trials included in spent_s_
+  std::string referenced_;         // name of the current reference
 };
 
-// Of several programs that compute the same, each run in kSittings sittings, the median time: what
-// a neighbour of the machine does to a sitting it does not do to most. A program that fails once
-// has failed. The first is the reference. `sitting`: what the trials are called, behind their own
-// names.
+// Runs several programs that compute the same, each in kSittings sittings, and returns their median
+// times, which are robust to a disturbed sitting. A program that fails once counts as failed. The
+// first is the reference. `sitting` is appended to the trials' names.
 inline constexpr int kSittings = 5;
 [[nodiscard]] std::vector<HardwareTime> median_of_sittings(HardwareTrials& trials,
                                                            std::vector<HardwareTrial> asked,

@@ -1,5 +1,5 @@
-// This machine as hardware of a search: programs as generated C, compiled, checked, timed
-// (host/program_bench.h). The fastest run counts.
+// This machine as hardware for a search: programs are written as C, compiled, checked and timed
+// (host/program_bench.h). Reports the minimum time.
 //
 //   std::unique_ptr<Hardware> here = host_hardware(device, {.jobs = 2});
 #pragma once
@@ -12,13 +12,13 @@
 namespace tilecast::search {
 
 struct HostHardwareOptions {
-  int core = -1;        // to measure on; -1: the last one the process may run on
-  Seconds timeout{60};  // of one visit
+  int core = -1;        // core to measure on; -1: the last one the process may run on
+  Seconds timeout{60};  // per visit
   int jobs = 1;         // compilers at once
 };
 
-// The device chooses tiles where a job does not; it outlives the result. Throws Error where there
-// is no C compiler.
+// Tiles that a job does not give are chosen for `device`, which must outlive the result. Throws
+// Error if there is no C compiler.
 [[nodiscard]] std::unique_ptr<Hardware> host_hardware(const hwdesc::Device& device,
                                                       const HostHardwareOptions& options = {});
 

@@ -22,8 +22,8 @@ std::vector<std::size_t> pareto_front(std::span<const std::vector<double>> point
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (std::ranges::none_of(points[i], [](double v) { return std::isnan(v); })) order.push_back(i);
   }
-  // Nobody is dominated by a later one. With two objectives the last of the front decides: of those
-  // before, it has the least of the second.
+  // In sorted order no point is dominated by a later one. With two objectives, comparing with the
+  // last point of the front suffices, since it has the smallest second objective so far.
   std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
     return points[a] != points[b] ? points[a] < points[b] : a < b;
   });

@@ -1,4 +1,4 @@
-// Which of several answers no other one beats in everything asked for.
+// Pareto-optimal points among several objectives, all to be minimised. Pure.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,10 @@
 
 namespace tilecast::search {
 
-// Indices, ascending, of the points that no other dominates: at most as much of every objective and
-// less of one. Smaller is better; equal points are all kept; a point with a NaN never is. Points
-// have equally many objectives, one at least. Two objectives: O(n log n), more: O(n x front).
+// Ascending indices of the points that no other dominates. A point dominates another if it is at
+// most as large in every objective and smaller in one. Equal points are all kept; points with a NaN
+// are dropped. All points have the same number of objectives, at least one. O(n log n) for two
+// objectives, else O(n x front).
 [[nodiscard]] std::vector<std::size_t> pareto_front(std::span<const std::vector<double>> points);
 
 }  // namespace tilecast::search

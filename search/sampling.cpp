@@ -9,7 +9,7 @@
 namespace tilecast::search {
 namespace {
 
-// 53 bits, in [0, 1).
+// A double in [0, 1) from 53 bits.
 double unit(std::uint64_t bits) {
   constexpr int kDropped = 11;
   return static_cast<double>(bits >> kDropped) * 0x1p-53;
@@ -26,7 +26,7 @@ Points latin_hypercube(std::size_t count, std::size_t dimensions, std::uint64_t 
     base::shuffle(strata, random);
     for (std::size_t i = 0; i < count; ++i) {
       points[i][d] = (static_cast<double>(strata[i]) + unit(random())) / static_cast<double>(count);
-      if (points[i][d] >= 1) points[i][d] = 1 - 0x1p-53;  // rounded up
+      if (points[i][d] >= 1) points[i][d] = 1 - 0x1p-53;  // was rounded up to 1
     }
   }
   return points;

@@ -1,9 +1,9 @@
-// A measurement set as hardware of a search: a program takes what its kernels took, each alone.
+// A measurement set as hardware for a search: a program's time is the sum of its kernels' times.
 //
 //   SetHardware known(set, device);
 //
-// Kernels are found by what they compute (ir/canonical_hash.h) and their tile. A kernel that the
-// set does not hold fails the program. Deterministic: for comparing searches.
+// Kernels are looked up by canonical hash (ir/canonical_hash.h) and tile. A program with a kernel
+// that is not in the set fails. Deterministic, for comparing searches.
 #pragma once
 
 #include <map>
@@ -16,15 +16,15 @@ namespace tilecast::search {
 
 class SetHardware final : public Hardware {
  public:
-  // The device, which outlives this, lays programs out. Of a kernel and tile that was measured more
-  // than once the fastest counts.
+  // Programs are laid out for `device`, which must outlive this. If a kernel and tile were measured
+  // more than once, the fastest time is used.
   SetHardware(const measured::SampleSet& set, const hwdesc::Device& device);
   [[nodiscard]] std::vector<HardwareTime> time(std::span<const HardwareJob> jobs) override;
   [[nodiscard]] bool can_cut(const ir::Kernel& kernel,
                              const analytical::TileConfig& tile) const override;
 
  private:
-  // Seconds; nothing: not in the set.
+  // Seconds; nullopt: not in the set.
   [[nodiscard]] std::optional<double> find(const ir::Kernel& kernel,
                                            const analytical::TileConfig& tile) const;
   [[nodiscard]] HardwareTime time(const HardwareJob& job) const;

@@ -27,7 +27,7 @@ bool is_hash(std::string_view word) {
   return word.size() == kHashDigits && word.find_first_not_of(kDigits) == std::string_view::npos;
 }
 
-// Those with a finite score, the best first.
+// Offers with a finite score, best first.
 std::vector<RankedOffer> by_score(std::span<const std::optional<double>> scores) {
   std::vector<RankedOffer> order;
   order.reserve(scores.size());
@@ -39,7 +39,7 @@ std::vector<RankedOffer> by_score(std::span<const std::optional<double>> scores)
   return order;
 }
 
-// The ranker is asked only about tiles that are written as this kernel's are.
+// Scores only tiles that fit this kernel's loops.
 std::vector<std::optional<double>> scores_of(const ir::Kernel& kernel, const hwdesc::Device& device,
                                              const analytical::TileRanker& ranker,
                                              std::span<const TileConfig> offered,
@@ -63,7 +63,7 @@ std::vector<std::optional<double>> scores_of(const ir::Kernel& kernel, const hwd
 std::string why_none_runs(const KernelAnalysis& analysis, const hwdesc::Device& device,
                           std::span<const TileConfig> offered) {
   if (offered.empty()) return "no tile is offered";
-  std::string reason;  // of the first that cannot run
+  std::string reason;  // of the first tile that cannot run
   std::size_t feasible = 0;
   for (const TileConfig& tile : offered) {
     std::string problem = analysis.infeasible_reason(tile);

@@ -17,10 +17,10 @@ namespace {
 
 using analytical::TileConfig;
 
-// Kernels that can run alone, as modules, by hash.
+// Modules of the kernels that can run alone, by hash.
 std::unordered_map<std::string, ir::Module> modules_alone(ir::Module fused,
                                                           const hwdesc::Device& device) {
-  fused.is_scheduled = true;  // is not fused again
+  fused.is_scheduled = true;  // so that it is not fused again
   constexpr Seconds kAnyLength{1e9};
   host::ProgramKernels cut = host::fusion_workloads(fused, device, {.longest = kAnyLength});
   std::unordered_map<std::string, ir::Module> modules;
@@ -39,7 +39,7 @@ std::vector<RankedTile> ranked_tiles(const ir::Kernel& kernel, const hwdesc::Dev
   return tiles;
 }
 
-// Of one launch; nothing where the model has no answer, or is none.
+// Time of one launch; nullopt if there is no model or it has no answer.
 std::optional<Seconds> default_time(const ir::Kernel& kernel, const hwdesc::Device& device,
                                     const TileConfig& tile, const analytical::CostModel* times) {
   if (times == nullptr) return std::nullopt;
@@ -48,7 +48,7 @@ std::optional<Seconds> default_time(const ir::Kernel& kernel, const hwdesc::Devi
   return answer ? std::optional(answer->time) : std::nullopt;
 }
 
-// Tunes one kernel after the other, as long as there is budget.
+// Tunes kernels in turn while the budget lasts.
 class TileTrials {
  public:
   TileTrials(HardwareTrials& trials, const VerifyTilesOptions& options)
@@ -93,8 +93,8 @@ class TileTrials {
               return HardwareJob{kernel.hash, kernel.alone.value(), {{kernel.hash, tile}}};
             }};
   }
-  // The fastest of the first `top`, and of all, run again together: of many noisy times the least
-  // is partly luck.
+  // Runs the fastest of the first `top`, and of all, again together, because the minimum of many
+  // noisy times is biased.
   void choose(const KernelTiles& kernel, TunedKernel& tuned) {
     std::vector<std::size_t> ranks = fastest_ranks(tuned, options_.top);
     for (const std::size_t rank : fastest_ranks(tuned, kernel.tiles.size())) {
@@ -118,7 +118,7 @@ class TileTrials {
     }
   }
 
-  // Of the first `most` those that ran fastest, and faster than the default.
+  // The fastest of the first `most` ranks that are faster than the default.
   static std::vector<std::size_t> fastest_ranks(const TunedKernel& kernel, std::size_t most) {
     constexpr std::size_t kFinalists = 5;
     const std::optional<double>& default_s = kernel.by_default.seconds;
@@ -138,7 +138,7 @@ class TileTrials {
   const VerifyTilesOptions& options_;
 };
 
-// The tiles of these ranks.
+// The tiles with these ranks.
 TileChoices with_ranks(std::span<const KernelTiles> kernels, std::span<const TunedKernel> tuned,
                        std::size_t TunedKernel::*rank) {
   TileChoices tiles = default_tiles(kernels);
@@ -156,7 +156,7 @@ struct WholeProgram {
   std::optional<HardwareTime> TunedTiles::*time;
 };
 
-// Tells sittings apart: only times of one sitting compare.
+// Identifies a sitting, since only times of one sitting are comparable.
 std::string hash_of(const std::vector<WholeProgram>& choices) {
   ir::Hash128 hash;
   for (const WholeProgram& choice : choices) hash.add(std::string_view(text_of(choice.tiles)));
@@ -164,12 +164,12 @@ std::string hash_of(const std::vector<WholeProgram>& choices) {
   return fmt::format("{:016x}{:016x}", digits[0], digits[1]);
 }
 
-// Times the program under each choice, together; equal choices once.
+// Times the program with each choice, together; equal choices are timed once.
 void time_whole(const ir::Module& fused, const std::string& program_hash,
                 const std::vector<WholeProgram>& choices, HardwareTrials& trials,
                 TunedTiles& tuned) {
   std::vector<HardwareTrial> asked;
-  std::vector<std::size_t> place;  // by choice: into `asked`
+  std::vector<std::size_t> place;  // by choice: index into `asked`
   const std::string sitting = hash_of(choices);
   for (const WholeProgram& choice : choices) {
     const auto same = std::ranges::find(choices, choice.tiles, &WholeProgram::tiles);

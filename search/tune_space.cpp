@@ -12,7 +12,7 @@ namespace {
 
 constexpr float kNothing = std::numeric_limits<float>::quiet_NaN();
 
-// Columns of all candidates, one after the other.
+// A feature table, filled column by column.
 class Table {
  public:
   explicit Table(std::size_t rows) : rows_(rows) {}
@@ -42,7 +42,7 @@ using List = ir::Dims analytical::TileConfig::*;
 constexpr List kLists[] = {&analytical::TileConfig::output, &analytical::TileConfig::kernel,
                            &analytical::TileConfig::input};
 
-// Bounds that a tile does not have are missing: nothing is cut.
+// Bounds that a tile does not have are missing values: the loop is not cut.
 void add_tiles(Table& table, Queries queries) {
   for (const List list : kLists) {
     std::size_t width = 0;
@@ -79,8 +79,7 @@ void add_parameters(Table& table, Queries queries) {
 
 using Answers = std::span<const std::optional<analytical::Estimate>>;
 
-// What physics says of a candidate, as logarithms: how long each resource is busy, iterations,
-// bytes.
+// Analytical terms of a candidate, as logarithms: busy time of each resource, iterations, bytes.
 void add_terms(Table& table, Answers answers) {
   const auto add = [&](const auto& value_of) {
     table.add([&](std::size_t row) {

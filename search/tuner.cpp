@@ -25,7 +25,7 @@ Order random_order(std::size_t size, std::uint64_t seed) {
   return order;
 }
 
-// Fastest by physics first; equal ones, and those without an answer, at random.
+// Fastest by physics first; ties, and candidates without a time, in random order.
 Order by_physics(const TuneSpace& space, std::uint64_t seed) {
   Order order = random_order(space.size(), seed);
   std::ranges::stable_sort(order, {}, [&](std::size_t i) {
@@ -54,7 +54,7 @@ class Search {
       : space_(space), measure_(measure), options_(options), taken_(space.size()) {
     for (const TuneTrial& trial : options.known) {
       if (trial.candidate >= space.size() || taken_[trial.candidate]) {
-        throw Error("tune: got a known trial of no candidate, or two of one");
+        throw Error("tune: got a known trial of an unknown candidate, or two trials of one");
       }
       add(trial);
     }
@@ -124,7 +124,7 @@ class Search {
     return batch;
   }
 
-  // The first of the best by physics, then what is farthest from all chosen (Gonzalez 1985).
+  // The best by physics, then repeatedly the farthest from all chosen (Gonzalez 1985).
   [[nodiscard]] std::vector<TuneTrial> spread(std::size_t count) const {
     const auto share = static_cast<std::size_t>(kFirstShare * static_cast<double>(space_.size()));
     Order pool;
@@ -172,8 +172,8 @@ class Search {
     return batch;
   }
 
-  // How many of the untaken, in the order of physics, are believed to hold the fastest: those of
-  // the best kFirstShare ^ trust, and never fewer than there are trials. Without physics: all.
+  // Number of remaining candidates to consider, in the order of physics: those among the best
+  // kFirstShare ^ trust, a share of at least `trials` candidates. Without physics: all.
   [[nodiscard]] std::size_t believed() const {
     if (!knows_physics()) return space_.size();
     const double share = std::pow(kFirstShare, std::min(surrogate_->trust(), 1.0));
@@ -187,13 +187,13 @@ class Search {
     return open;
   }
 
-  // Does physics give it the time of the rank before? Then it says nothing against it.
+  // Whether its analytical time equals that of the previous rank, so that the two are tied.
   [[nodiscard]] bool ties_with_last(std::size_t rank) const {
     return rank > 0 && space_.analytical[order_[rank]] == space_.analytical[order_[rank - 1]];
   }
 
-  // Of a normal log time; its logarithm would order candidates without any the same, but those are
-  // far from being chosen. Without scatter: what is gained for certain.
+  // Expected improvement of a normally distributed log time. Without scatter it is the certain
+  // gain.
   static double expected_improvement(double gain, double deviation) {
     constexpr double kLeast = 1e-6;
     const double s = std::max(deviation, kLeast);

@@ -1,21 +1,21 @@
-// Search for a kernel's fastest configuration with a budget of measurements (ALCOP, MLSys 2023,
-// section IV-C and figure 13): rank all, measure the best, learn from them, rank again.
+// Searches for a kernel's fastest configuration within a budget of measurements (ALCOP, MLSys 2023,
+// section IV-C and figure 13): rank all candidates, measure the best, learn from them, rank again.
 //
 //   TuneResult found = tune(space, measure, {.strategy = Strategy::kHybrid, .trials = 50});
 //
-// A candidate is a tile, with or without parameters (make_space), with what physics says of it, or
-// nothing. `measure` takes indices and answers times; a failed candidate has none, counts as a
-// trial, and is not asked again. Each batch is chosen by the strategy:
+// A candidate is a tile with optional parameters (make_space) and, where available, its analytical
+// time. `measure` takes candidates and returns their times; a failed candidate returns none, counts
+// as a trial, and is not measured again. The strategy chooses each batch:
 //
-//   first batch  hybrid: the best by physics, then of the best kFirstShare (at least a batch) those
-//                that lie farthest from the chosen ones. xgboost: at random. At least kFirstTrials.
+//   first batch  hybrid: the best by physics, then the farthest from the chosen ones among the best
+//                kFirstShare (at least a batch). xgboost: random. At least kFirstTrials.
 //   later        the greatest expected improvement on the best measured (Jones, Schonlau and Welch,
 //                J. Global Optimization 1998, eq. 15), in log time, of a surrogate
-//                (search/tuner_surrogate.h). After each choice of a batch the others count less the
-//                more they are like it. hybrid: among the best kFirstShare ^ trust by physics, so
-//                that of physics that proves wrong all candidates count.
+//                (search/tuner_surrogate.h). Within a batch, candidates similar to those already
+//                chosen are discounted. hybrid: only the best kFirstShare ^ trust by physics; with
+//                no trust in physics these are all candidates.
 //
-// Candidates alike in rank are taken in an order drawn by seed. Deterministic.
+// Ties are broken in a random order drawn from the seed. Deterministic.
 #pragma once
 
 #include <cstdint>
@@ -33,59 +33,58 @@ namespace tilecast::search {
 enum class Strategy {
   kGrid,     // in the order given
   kRandom,   // without replacement
-  kModel,    // by the times of the model; unanswered last, at random
-  kXgboost,  // a random batch, then trees on the measured ones; no physics
+  kModel,    // by the model's times; candidates without one last, at random
+  kXgboost,  // a random batch, then trees fitted to the measured ones; no physics
   kHybrid    // trees pretrained on physics over the whole space, continued on measurements
 };
 inline constexpr std::string_view kStrategies[] = {"grid", "random", "model", "xgboost", "hybrid"};
 
 struct TuneSpace {
-  std::size_t columns = 0;                        // of features: how a candidate is written
-  std::vector<float> features;                    // candidates x columns; NaN: no value
+  std::size_t columns = 0;      // number of features, which describe the candidate
+  std::vector<float> features;  // candidates x columns, row-major; NaN: no value
   std::vector<std::optional<double>> analytical;  // seconds, by candidate
-  // What physics says besides its time: candidates x term_columns, logarithms; NaN: nothing.
+  // Logarithms of other analytical results: candidates x term_columns, row-major; NaN: no value.
   std::size_t term_columns = 0;
   std::vector<float> terms = {};
 
   [[nodiscard]] std::size_t size() const { return analytical.size(); }
 };
 
-// Candidates of one kernel, and what a model says of them. Features are the bounds of a candidate's
-// tile, its stages and warps, and its parameters; terms are how long each resource is busy,
-// iterations and bytes. Any cost model may be the prior: the analytical one, or one that was
-// trained on other machines. Throws Error where queries have different numbers of parameters.
-// Thread-safe.
+// Builds the space of one kernel's candidates from a model's estimates. Features are the bounds of
+// a candidate's tile, its stages and warps, and its parameters; terms are each resource's busy
+// time, iterations and bytes. The prior may be any cost model: the analytical one, or one trained
+// on other machines. Throws Error if queries have different numbers of parameters. Thread-safe.
 [[nodiscard]] TuneSpace make_space(std::span<const analytical::KernelQuery> queries,
                                    const hwdesc::Device& device,
                                    const analytical::CostModel& model);
 
-// The same space where another order is believed: physics' times are dealt out anew in the order of
-// the scores. A candidate without a score comes after those that have one.
+// The same space in another order: the analytical times are reassigned, among the candidates that
+// have one, in the order of the scores, smallest first. Candidates without a score come last.
 [[nodiscard]] TuneSpace ordered_by(TuneSpace space, std::span<const std::optional<double>> scores);
 
 struct TuneTrial {
   std::size_t candidate = 0;
   std::optional<double> predicted, measured;  // seconds
 };
-// Seconds by asked trial, same order; nullopt: it failed.
+// Measures candidates; returns seconds in the same order, nullopt for a failed one.
 using Measure = std::function<std::vector<std::optional<double>>(std::span<const TuneTrial> asked)>;
 
 struct TuneOptions {
   Strategy strategy = Strategy::kHybrid;
   std::size_t trials = 50, batch = 2;
   std::uint64_t seed = 1;
-  std::vector<TuneTrial> known = {};  // of an interrupted search: count as trials
+  std::vector<TuneTrial> known = {};  // from an interrupted search; they count as trials
 };
 
 struct TuneResult {
-  std::vector<TuneTrial> trials;    // in the order measured, the known ones first
-  std::optional<std::size_t> best;  // into trials; nullopt: all failed
+  std::vector<TuneTrial> trials;    // in measurement order, known ones first
+  std::optional<std::size_t> best;  // index into trials; nullopt: all failed
 };
 
 inline constexpr double kFirstShare = 0.1;
-inline constexpr std::size_t kFirstTrials = 5;  // of strategies that learn
+inline constexpr std::size_t kFirstTrials = 5;  // for strategies that learn
 
-// Throws Error for an empty space, infinite features, known trials of one candidate twice, and
+// Throws Error for an empty space, infinite features, a candidate that occurs twice in `known`, and
 // times that are not positive.
 [[nodiscard]] TuneResult tune(const TuneSpace& space, const Measure& measure,
                               const TuneOptions& options);

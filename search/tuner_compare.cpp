@@ -10,7 +10,7 @@
 namespace tilecast::search {
 namespace {
 
-// Best over found after each number of trials.
+// Best time / best found time, after each number of trials.
 std::vector<double> shares(const TuneSpace& space, std::span<const std::optional<double>> times,
                            const CompareOptions& options, Strategy strategy, std::uint64_t seed,
                            double fastest) {

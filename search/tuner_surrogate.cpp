@@ -14,17 +14,17 @@ namespace tilecast::search {
 namespace {
 
 constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
-// A column of positive numbers that spans more than this factor counts in logarithms.
+// Columns of positive numbers with a larger range than this factor are used as logarithms.
 constexpr float kLogarithmic = 4;
 
-// Of likeness where there is no process, in deviations of the columns.
+// Length scale of likeness() without a process, in deviations of the columns.
 constexpr double kLength = 2;
 
 learned::GbtSpec tree_spec(std::uint64_t seed) {
   return {.trees = 60,
           .depth = 4,
           .learning_rate = 0.15,
-          .subsample = 1,  // the bootstrap samples already
+          .subsample = 1,  // the bootstrap already samples
           .column_sample = 0.7,
           .min_child_weight = 1,
           .lambda = 0.3,
@@ -32,11 +32,11 @@ learned::GbtSpec tree_spec(std::uint64_t seed) {
           .seed = seed};
 }
 
-// How much of physics' differences is believed: about 1, give or take this, before any is measured.
+// Prior of the trust in physics: 1 with this standard deviation.
 constexpr double kTrustDeviation = 0.5, kMostTrust = 1.5;
-constexpr double kLeastVariance = 1e-4;  // of a log time: repeats differ by 1 %
+constexpr double kLeastVariance = 1e-4;  // of a log time, as repeats differ by 1 %
 
-// Of physics, over the whole space: no noise, so that they are fitted closely.
+// Trees for analytical times over the whole space; these have no noise and are fitted closely.
 constexpr learned::GbtSpec kPretrainedTrees{.trees = 100,
                                             .depth = 6,
                                             .learning_rate = 0.15,
@@ -44,7 +44,7 @@ constexpr learned::GbtSpec kPretrainedTrees{.trees = 100,
                                             .column_sample = 1,
                                             .early_stopping = 0};
 
-// Log analytical by candidate, the median where physics has no answer; empty without any.
+// Log analytical time by candidate, the median if it has none; empty if none has one.
 std::vector<double> log_analytical(const TuneSpace& space) {
   std::vector<double> known;
   for (const std::optional<double>& time : space.analytical) {
@@ -59,7 +59,7 @@ std::vector<double> log_analytical(const TuneSpace& space) {
   return all;
 }
 
-// A column, scaled to mean 0 and deviation 1, missing values at 0; empty when it does not vary.
+// A column scaled to mean 0 and deviation 1, with 0 for missing values; empty if it is constant.
 std::vector<float> scaled(std::vector<float> column) {
   float low = std::numeric_limits<float>::infinity(), high = -low;
   for (const float x : column) {
@@ -90,7 +90,7 @@ std::vector<float> scaled(std::vector<float> column) {
   return column;
 }
 
-// Columns of a table by row, one after the other.
+// Converts a row-major table to columns.
 std::vector<std::vector<float>> columns_of(std::span<const float> table, std::size_t columns,
                                            std::size_t rows) {
   std::vector<std::vector<float>> result(columns);
@@ -133,7 +133,7 @@ Surrogate::Surrogate(const TuneSpace& space, bool physics)
       if (!scaled(column).empty()) raw.push_back(std::move(column));
     }
   }
-  if (raw.empty()) raw.emplace_back(space.size());  // candidates are all alike
+  if (raw.empty()) raw.emplace_back(space.size());  // all candidates are equal
   if (whole.empty()) whole.emplace_back(space.size());
   columns_ = raw.size();
   process_columns_ = whole.size();
@@ -142,7 +142,7 @@ Surrogate::Surrogate(const TuneSpace& space, bool physics)
   if (!prior_.empty()) pretrain();
 }
 
-// The trees' answers take the place of physics': what is learned later is added to them.
+// Replaces analytical times by the trees' predictions, to which later trees are added.
 void Surrogate::pretrain() {
   const auto rows = static_cast<double>(prior_.size());
   const double mean = std::accumulate(prior_.begin(), prior_.end(), 0.0) / rows;
@@ -181,11 +181,11 @@ std::vector<double> Surrogate::squares_to(std::size_t candidate) const {
 namespace {
 
 struct Targets {
-  std::vector<double> values;  // of mean 0 and deviation 1
+  std::vector<double> values;  // scaled to mean 0 and deviation 1
   double mean = 0, deviation = 1;
 };
 Targets standardised(std::vector<double> values) {
-  constexpr double kLeast = 1e-3;  // of a log time: repeats differ by that
+  constexpr double kLeast = 1e-3;  // of a log time, the difference of repeats
   Targets result;
   const auto count = static_cast<double>(values.size());
   result.mean = std::accumulate(values.begin(), values.end(), 0.0) / count;

@@ -1,4 +1,4 @@
-// The reader behind host/probe_topology.h.
+// Implements read_topology() of host/probe_topology.h.
 #include <fmt/format.h>
 #include <hwloc.h>
 #include <sched.h>
@@ -36,7 +36,7 @@ Handle load(const std::string& synthetic) {
   return topology;
 }
 
-// What the process may use: taskset and containers leave out some.
+// Units that the process may use; taskset and containers can exclude some.
 PuSet allowed(hwloc_topology_t topology, bool here) {
   PuSet set(hwloc_bitmap_dup(hwloc_topology_get_topology_cpuset(topology)));
   cpu_set_t mine;
@@ -47,7 +47,7 @@ PuSet allowed(hwloc_topology_t topology, bool here) {
   return set;
 }
 
-// The largest memory beside the unit: some nodes have a small fast one too.
+// The unit's largest local memory; some nodes also have a small fast one.
 hwloc_obj_t numa_node_of(hwloc_topology_t topology, unsigned pu) {
   hwloc_obj_t best = nullptr;
   for (hwloc_obj_t node = nullptr;
@@ -60,7 +60,7 @@ hwloc_obj_t numa_node_of(hwloc_topology_t topology, unsigned pu) {
   return best;
 }
 
-// The first unit of each core (of the machine, when hwloc sees no cores).
+// The first unit of each core, or of the machine if hwloc reports no cores.
 std::vector<int> first_units(hwloc_topology_t topology, hwloc_const_bitmap_t usable) {
   std::vector<int> pus;
   const bool cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0;
@@ -114,7 +114,7 @@ Topology topology_of(const std::string& synthetic) {
     found.memory = Bytes{static_cast<double>(node->attr->numanode.local_memory)};
     hwloc_bitmap_and(usable.get(), usable.get(), node->cpuset);
   }
-  if (synthetic.empty() && found.numa_nodes == 1) {  // a node may know less than the machine has
+  if (synthetic.empty() && found.numa_nodes == 1) {  // a node may report less than the machine has
     const double whole = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
                          static_cast<double>(::sysconf(_SC_PAGESIZE));
     found.memory = std::max(found.memory, Bytes{whole});

@@ -10,11 +10,11 @@ namespace {
 // The defaults of Kingma and Ba, algorithm 1.
 constexpr double kMeanDecay = 0.9, kSquareDecay = 0.999;
 constexpr float kEpsilon = 1e-8F;
-// Moments of weights without a gradient decay into denormal numbers, which are slow; they are
-// nothing beside kEpsilon long before.
+// Smaller moments are set to 0: without a gradient they would decay into denormal numbers, which
+// are slow, and they are negligible against kEpsilon.
 constexpr float kNothing = 1e-30F;
 
-// Sums in eight lanes: an order that the compiler can keep in vector registers.
+// Sums in eight lanes, an order that the compiler can vectorise.
 double squares(const float* values, std::size_t count) {
   double lanes[8] = {};
   for (std::size_t i = 0; i < count; ++i) {
@@ -26,7 +26,7 @@ double squares(const float* values, std::size_t count) {
 }
 
 struct Update {
-  float scale = 1;  // of the gradient
+  float scale = 1;  // factor on the gradient
   float rate = 0;   // learning rate / bias correction of the mean
   float keep = 1;   // 1 - learning rate x weight decay
   float root = 1;   // 1 / sqrt(bias correction of the square)

@@ -18,7 +18,7 @@ void check(const GraphInput& input, const NetworkWidths& widths) {
            "one row per configured node");
 }
 
-// Fills the rows of one kernel after those of the kernels before it.
+// Appends the rows of kernels one by one.
 class Filler {
  public:
   Filler(Batch& batch, const NetworkWidths& widths)
@@ -67,7 +67,7 @@ class Filler {
     features_ = std::fill_n(features_, widths_.configured, 0.F);
   }
 
-  // `features`: the first node's.
+  // `features`: the row of the kernel's first node.
   void add_configured(const GraphInput& input, float* features) const {
     const std::size_t width = widths_.node + widths_.at_nodes + widths_.configured;
     for (std::size_t i = 0; i < input.configured_nodes.size(); ++i) {

@@ -1,8 +1,8 @@
-// Several kernel graphs as one disjoint graph of tensors.
+// Combines several kernel graphs into one disjoint graph of tensors.
 //
 //   Batch batch = make_batch(inputs, widths);
 //
-// The same inputs give the same tensors. Thread-safe.
+// Deterministic. Thread-safe.
 #pragma once
 
 #include <torch/torch.h>
@@ -11,21 +11,21 @@
 
 namespace tilecast::learned::torch_module {
 
-// N nodes, E edges, G kernels. Nodes of a kernel stand together, in topological order.
+// N nodes, E edges, G kernels. Nodes of a kernel are contiguous, in topological order.
 struct Batch {
   torch::Tensor opcodes;  // (N) int64
-  // (N, node + at_nodes + configured) float32: of the node, of the kernel, of its configuration
+  // (N, node + at_nodes + configured) float32: features of node, kernel and configuration
   torch::Tensor features;
   torch::Tensor at_kernel;  // (G, at_kernel) float32
-  // (E) int64: edge e goes from producers[e] to consumers[e]. All edges, kernel by kernel, in the
-  // order of KernelGraph::edges; the network takes the first `neighbours` of a node.
+  // (E) int64: edge e goes from producers[e] to consumers[e]. All edges by kernel, in the order of
+  // KernelGraph::edges; the network uses the first `neighbours` of a node.
   torch::Tensor producers, consumers;
   torch::Tensor kernel_of;            // (N) int64
   torch::Tensor place;                // (N) int64: position in its kernel
-  std::vector<std::int64_t> lengths;  // (G) nodes
+  std::vector<std::int64_t> lengths;  // (G) nodes per kernel
 };
 
-// The graphs are well formed: at least one node, opcodes, edges and widths in range.
+// Requires well-formed graphs: at least one node; opcodes, edges and widths in range.
 [[nodiscard]] Batch make_batch(std::span<const GraphInput> inputs, const NetworkWidths& widths);
 
 }  // namespace tilecast::learned::torch_module

@@ -1,6 +1,6 @@
-// Plain binary files: a magic text, little-endian 64-bit numbers, arrays as they lie in memory, and
-// a checksum (FNV-1a, 64-bit: Fowler, Noll and Vo) of everything before it. Never a pickle: a file
-// is data and runs nothing.
+// Plain binary files: a magic text, little-endian 64-bit numbers, arrays in their memory layout,
+// and a checksum (FNV-1a, 64-bit: Fowler, Noll and Vo) of everything before it. Files contain only
+// data, no executable content as a pickle does.
 //
 //   BinaryWriter to("tilecast.weights");  to.number(1);  to.text("name");
 //   BinaryReader from("weights.bin", to.finish(), "tilecast.weights");  from.number();
@@ -28,7 +28,7 @@ class BinaryWriter {
     number(text.size());
     bytes_ += text;
   }
-  // Without their number.
+  // Does not write the number of values.
   template <class T>
   void values(std::span<const T> values) {
     bytes_.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
@@ -39,10 +39,10 @@ class BinaryWriter {
   std::string bytes_;
 };
 
-// Every failure throws Error "WHERE: what", with `hint` behind it.
+// Every failure throws Error "WHERE: what" followed by `hint`.
 class BinaryReader {
  public:
-  // `bytes` must outlive it; its magic and its checksum are right from here on.
+  // Checks magic and checksum. `bytes` must outlive this.
   BinaryReader(std::string where, std::string_view bytes, std::string_view magic,
                std::string hint = {});
 
@@ -59,7 +59,7 @@ class BinaryReader {
     const std::string_view taken = take(to.size_bytes());
     if (!taken.empty()) std::memcpy(to.data(), taken.data(), taken.size());
   }
-  // Their number is checked against what is left.
+  // Checks the stored count against the remaining bytes.
   template <class T>
   [[nodiscard]] std::vector<T> vector() {
     const std::uint64_t count = number();

@@ -36,7 +36,7 @@ void add_settings(ir::Hash128& hash, const ParameterTable<Spec>& table, const Sp
   }
 }
 
-// Graphs are hashed once each, and named by the order of their first use.
+// Each graph is hashed once, and then referred to by the order of first use.
 void add_examples(ir::Hash128& hash, std::span<const GraphExample> examples) {
   std::map<const KernelGraph*, std::uint64_t> known;
   hash.add(std::uint64_t{examples.size()});

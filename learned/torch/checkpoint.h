@@ -1,12 +1,13 @@
-// Where a training stands after an epoch, as a file that it resumes from to the same bits.
+// State of a training after an epoch, as a file from which it resumes with bit-identical results.
 //
 //   save_checkpoint(path, checkpoint);
 //   std::optional<Checkpoint> found = load_checkpoint(path, fingerprint);
 //
-// Own code because torch::serialize, as fast as this (1.7 ms to save 0.8 MB of weights and
-// moments), loads damaged archives (59 of 60 with one flipped bit) and runs what is in them.
-// Generators need no place in it: they follow from the seed and the epoch. The file (binary_file.h)
-// is written beside its place and renamed, so that a stopped process leaves the old one or the new.
+// Not torch::serialize, which loads damaged archives (59 of 60 with one flipped bit), executes
+// their contents, and is no faster (1.7 ms to save 0.8 MB of weights and moments). Random
+// generators are not stored, since they follow from the seed and the epoch. The file
+// (binary_file.h) is written under a temporary name and renamed, so a stopped process leaves either
+// the old or the new one.
 #pragma once
 
 #include <array>
@@ -19,8 +20,8 @@ namespace tilecast::learned::torch_module {
 
 using Fingerprint = std::array<std::uint64_t, 2>;
 
-// Of all that a training's bits follow from, but the number of epochs and the patience: a training
-// may be continued for longer.
+// Covers everything that determines a training's results, except the number of epochs and the
+// patience, so that a training can be continued for longer.
 [[nodiscard]] Fingerprint fingerprint(const NetworkSpec& spec, const NetworkWidths& widths,
                                       const TrainingSpec& training,
                                       std::span<const GraphExample> train,
@@ -29,7 +30,7 @@ using Fingerprint = std::array<std::uint64_t, 2>;
 
 struct Checkpoint {
   Fingerprint fingerprint = {};
-  std::vector<EpochReport> history;   // one per epoch done
+  std::vector<EpochReport> history;   // one per completed epoch
   int best_epoch = 0;                 // 0: none yet
   std::string weights, best_weights;  // save_weights()
   AdamState adam;
@@ -37,7 +38,7 @@ struct Checkpoint {
 
 // Throws Error "FILE: cannot write it: why".
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint);
-// nullopt when there is no such file. Throws Error when it is corrupted, truncated, or of another
+// nullopt if the file does not exist. Throws Error if it is corrupted, truncated, or has another
 // fingerprint.
 [[nodiscard]] std::optional<Checkpoint> load_checkpoint(const std::string& path,
                                                         const Fingerprint& expected);

@@ -9,28 +9,28 @@ namespace {
 
 using torch::Tensor;
 
-// Added to squared lengths: a row that is almost all zeros (dead rectifiers) is not blown up to
+// Added to squared lengths, so that a row of almost all zeros (dead rectifiers) is not scaled up to
 // length 1, and no gradient exceeds 100 times that of the normalised row.
 constexpr double kNormFloor = 1e-4;
 // Slope of the attention's leaky rectifier (Velickovic et al., section 2.1).
 constexpr double kAttentionSlope = 0.2;
 
-// Uniform in [-1, 1), in steps a double holds exactly.
+// Uniform in [-1, 1), in steps that a double represents exactly.
 double draw_symmetric(std::mt19937_64& engine) {
   return static_cast<double>(engine() >> 11) * 0x1p-52 - 1;
 }
 
-// A sum over nodes of scalars starts near 0 for large kernels too.
+// Small, so that a sum of scalars over nodes starts near 0 for large kernels, too.
 constexpr double kScalarGain = 0.05;
-constexpr std::int64_t kWiden = 2;  // width of the encoder's inner layer over that of embeddings
-// What masked scores are: far below any score, finite so that no row becomes NaN.
+constexpr std::int64_t kWiden = 2;  // width of the encoder's inner layer / width of embeddings
+// Value of masked scores: far below any score, but finite, so that no row becomes NaN.
 constexpr double kMasked = -1e9;
 
 Tensor compressed(const Tensor& sums) {
   return sums.sign() * sums.abs().log1p();
 }
 
-// Kernels from long to short, as packed sequences want them; equal lengths in their order.
+// Kernels from long to short, as packed sequences require; a stable order for equal lengths.
 std::vector<std::int64_t> longest_first(const std::vector<std::int64_t>& lengths) {
   std::vector<std::int64_t> order(lengths.size());
   std::iota(order.begin(), order.end(), 0);
@@ -46,7 +46,7 @@ std::vector<std::int64_t> first_rows(const std::vector<std::int64_t>& lengths) {
   return first;
 }
 
-// The nodes at each step of all sequences that are that long.
+// The nodes at each step, for all sequences that are long enough.
 struct Packed {
   std::vector<std::int64_t> rows, per_step;
 };
@@ -111,7 +111,7 @@ Hop::Hop(Weights& weights, const std::string& name, const NetworkSpec& spec, std
   const std::int64_t hidden = spec.hidden;
   switch (kind_) {
     case GraphLayer::kNone:
-    case GraphLayer::kConv1d:  // has no hops: sequences.h
+    case GraphLayer::kConv1d:  // has no hops; see sequences.h
     case GraphLayer::kGcn:
       f3_ = Dense(weights, name + "_f3", inputs, hidden);
       return;
@@ -288,7 +288,7 @@ Tensor Pool::encode(const Tensor& nodes, const Batch& batch, const Dropout& drop
   const auto kernels = static_cast<std::int64_t>(batch.lengths.size());
   const std::int64_t longest = *std::ranges::max_element(batch.lengths);
   const Tensor slot = batch.kernel_of * longest + batch.place;
-  // Absent nodes read the kernel's first one; nobody attends to them and nobody reads them.
+  // Absent nodes read the kernel's first node; they are masked and their results are unused.
   Tensor row = indices(first_rows(batch.lengths)).repeat_interleave(longest);
   row.index_copy_(0, slot, torch::arange(nodes.size(0), torch::kInt64));
   Tensor absent = torch::full({kernels * longest}, kMasked, nodes.options());

@@ -1,7 +1,7 @@
-// What the network is made of: tensors it owns and the functions on them.
+// Layers of the network: their tensors and the functions on them.
 //
-// Every layer takes its tensors from a Weights, which names them, registers them with the module
-// and draws their first values, in the order in which they are asked for.
+// Every layer gets its tensors from a Weights, which names them, registers them with the module and
+// initialises them, in the order of the calls.
 #pragma once
 
 #include <random>
@@ -12,8 +12,8 @@
 
 namespace tilecast::learned::torch_module {
 
-// First values: uniform with the variance of Glorot and Bengio (AISTATS 2010), from a generator of
-// its own; biases 0.
+// Creates weights: uniform with the variance of Glorot and Bengio (AISTATS 2010), from its own
+// generator; biases 0.
 class Weights {
  public:
   Weights(torch::nn::Module& module, std::uint64_t seed, bool biases = true)
@@ -33,7 +33,7 @@ class Weights {
   bool biases_;
 };
 
-// Zeroes a share of the values and scales the others; nothing without a generator.
+// Zeroes a share of the values and scales the others; the identity without a generator.
 struct Dropout {
   double share = 0;
   torch::Generator* generator = nullptr;
@@ -41,7 +41,7 @@ struct Dropout {
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& values) const;
 };
 
-// x -> x W^T + b; without b where networks have no biases
+// x -> x W^T + b; without b in networks without biases
 struct Dense {
   torch::Tensor weight, bias;
 
@@ -51,22 +51,22 @@ struct Dense {
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& x) const;
 };
 
-// Neighbours of each node, capped: over edges into it, out of it, and both (in, then out).
+// Neighbours of each node, limited in number: along edges into it, out of it, and both (in first).
 struct Neighbours {
   Segments in, out, both;
 };
 
-// One hop, of embeddings `inputs` wide: e' = l2(relu f3(concat(e, reduce relu f2(e_j)))).
-//   kSage            f2 and the reduction apart for producers and consumers, both concatenated
+// One hop over embeddings of width `inputs`: e' = l2(relu f3(concat(e, reduce relu f2(e_j)))).
+//   kSage            separate f2 and reduction for producers and consumers, concatenated
 //   kSageUndirected  one f2, one reduction over all neighbours
 //   kGat             below
-//   kNone            relu f3(e): nothing from neighbours, no l2
+//   kNone            relu f3(e): no neighbours, no l2
 //   kGcn             relu f3(reduce over the node and all its neighbours) (Kipf and Welling, ICLR
-//                    2017, equation 2: of a sum each term is over sqrt(d_i d_j), d: 1 + neighbours
-//                    read); mean and max as they are; no l2
+//                    2017, equation 2: each term of a sum is divided by sqrt(d_i d_j), with d =
+//                    1 + neighbours used); mean and max are unscaled; no l2
 // kGat (Velickovic et al., ICLR 2018) with directions: a node attends to itself, its producers and
-// its consumers in one softmax per head; each of the three has its own transformation and its own
-// attention vector. Heads are concatenated; relu after the bias, no l2.
+// its consumers in one softmax per head; each of the three has its own transformation and attention
+// vector. Heads are concatenated; relu after the bias, no l2.
 class Hop {
  public:
   Hop(Weights& weights, const std::string& name, const NetworkSpec& spec, std::int64_t inputs);
@@ -84,27 +84,27 @@ class Hop {
   bool l2_norm_;
   std::int64_t heads_;
   Dense f2_in_, f2_out_, f3_;                                    // kSageUndirected: f2_in_ only
-  torch::Tensor transform_self_, transform_in_, transform_out_;  // kGat, and its vectors
+  torch::Tensor transform_self_, transform_in_, transform_out_;  // kGat, with its attention vectors
   torch::Tensor attention_target_, attention_self_, attention_in_, attention_out_, bias_;
 };
 
-// Rows of length 1, but for rows of nearly 0, which stay so.
+// Scales rows to length 1, except rows of nearly 0.
 [[nodiscard]] torch::Tensor l2_normalised(const torch::Tensor& rows);
 
 // Node embeddings -> one embedding per kernel (Kaufman et al., MLSys 2021, section 3.2).
 //
-//   per_node     one scalar per node, summed: width 1 (of several tasks: as many)
-//   column_wise  mean, maximum and sum over nodes, those chosen, concatenated in this order
+//   per_node     one scalar per node, summed: width 1 (with several tasks, one per task)
+//   column_wise  the chosen ones of mean, maximum and sum over nodes, concatenated in this order
 //   lstm         the final state over the nodes in topological order
-//   none         nothing: width 0
+//   none         empty: width 0
 //   transformer  an encoder over the kernel's nodes (Vaswani et al., NeurIPS 2017; normalised
 //                after each sub-layer, without positions: the graph layers carry the order), then
 //                the sum over nodes
-// Sums of vectors grow with the kernel, times in logarithms do not: they are passed on as
-// sign(x) log(1 + |x|), which keeps the network of large kernels in range.
+// Sums of vectors grow with the kernel, but log times do not. So sums are passed on as sign(x)
+// log(1 + |x|), which keeps values of large kernels in range.
 class Pool {
  public:
-  // scalars: of each node, of per_node.
+  // scalars: numbers per node for per_node.
   Pool(Weights& weights, const NetworkSpec& spec, std::int64_t scalars = 1);
   // (N, hidden) -> (G, width())
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& nodes, const Batch& batch,
@@ -127,7 +127,7 @@ class Pool {
   NetworkSpec spec_;
   std::int64_t scalars_;
   Dense scalar_;                      // per_node
-  std::vector<torch::Tensor> gates_;  // lstm: as torch::lstm takes them
+  std::vector<torch::Tensor> gates_;  // lstm: in the form of torch::lstm
   std::vector<Encoder> encoders_;     // transformer
 };
 

@@ -8,7 +8,7 @@
 namespace tilecast::learned::torch_module {
 namespace {
 
-// slower[p] and faster[p] are rows of one kernel; `share` of each pair adds up to the mean.
+// slower[p] and faster[p] are rows of one kernel; `share` is a pair's weight in the mean.
 struct Pairs {
   std::vector<std::int64_t> slower, faster;
   std::vector<double> share;
@@ -20,7 +20,7 @@ std::vector<double> numbers(const torch::Tensor& tensor) {
   return {begin, begin + flat.numel()};
 }
 
-// Appends the pairs among `rows`; their number.
+// Appends the pairs among `rows`; returns their number.
 std::size_t add_pairs(Pairs& pairs, std::span<const std::int64_t> rows,
                       const std::vector<double>& target) {
   const std::size_t before = pairs.slower.size();

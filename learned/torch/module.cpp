@@ -1,4 +1,5 @@
-// The module that learned/graph_network.cpp loads: its C symbols, and GraphModule by a Network.
+// The module that learned/graph_network.cpp loads: its C symbols, and GraphModule implemented by
+// Network.
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <torch/version.h>
@@ -11,7 +12,7 @@
 namespace tilecast::learned::torch_module {
 namespace {
 
-// LibTorch's exceptions end here: their text is kept, their backtrace dropped.
+// Converts LibTorch's exceptions to Error, keeping the message without the backtrace.
 template <class Call>
 auto translated(const Call& call) {
   try {
@@ -40,13 +41,13 @@ class TorchNetwork final : public GraphNetwork {
 
 class TorchModule final : public GraphModule {
  public:
-  // One thread each, until set_threads: several trainings and predictions may run at once.
+  // One thread per operation until set_threads(), as several trainings and predictions may run.
   TorchModule() {
     torch_module::set_threads(1);
     try {
       at::set_num_interop_threads(1);
     } catch (const c10::Error&) {
-      // LibTorch was used in this process before; that choice stands.
+      // LibTorch was used in this process before; its setting is kept.
     }
   }
 

@@ -31,7 +31,7 @@ std::vector<Dense> dense_layers(Weights& weights, const std::string& name, int c
   return layers;
 }
 
-// Of each opcode, with the variance of a uniform value in [0, 1): that of scaled features.
+// An embedding per opcode, with the variance of uniform values in [0, 1), like scaled features.
 Tensor opcode_table(Weights& weights, const NetworkSpec& spec, const NetworkWidths& widths) {
   const std::int64_t rows = widths.opcodes, columns = spec.opcode_width;
   const double gain = std::sqrt(static_cast<double>(rows + columns) / 24);
@@ -49,7 +49,7 @@ struct Network::Layers {
   Dense f1;
   std::vector<Dense> module;
   std::vector<Hop> hops;
-  std::vector<SequenceLayer> sequence;  // in place of hops
+  std::vector<SequenceLayer> sequence;  // instead of hops
   std::vector<Dense> final;
   std::optional<Pool> pool;
   std::vector<Dense> hidden;
@@ -92,7 +92,7 @@ Network::Layers::Layers(Weights& weights, const NetworkSpec& spec, const Network
     const std::string name = i == 0 ? "hidden" : "hidden" + std::to_string(i);
     hidden.emplace_back(weights, name, std::exchange(width, head[i]), head[i]);
   }
-  // Per-node scalars are summed as they are: the sum is the prediction.
+  // Per-node scalars are summed unchanged: the sum is the prediction.
   if (spec.reduction != Reduction::kPerNode || !head.empty()) {
     out = Dense(weights, "out", width, outputs);
   }
@@ -149,8 +149,8 @@ Tensor Network::forward(const Batch& batch, torch::Generator* generator) {
   return widths_.outputs == 1 ? out.squeeze(1) : out;
 }
 
-// Windows of a convolution stay in a core's cache, and their memory with the process: twice as
-// fast as kBatchNodes on an AMD EPYC.
+// Convolutions: windows of this size stay in a core's cache and their memory is reused, which is
+// twice as fast as kBatchNodes on an AMD EPYC.
 std::size_t Network::nodes_together() const {
   constexpr std::size_t kSequenceNodes = 2048;
   return spec_.graph == GraphLayer::kConv1d ? kSequenceNodes : kBatchNodes;

@@ -5,14 +5,15 @@
 //
 // Nodes: opcode embedding and features -> f1 (relu) -> module layers (relu) -> hops (layers.h) or
 // convolutions (sequences.h) -> final layers (relu) -> reduction (layers.h) -> head layers (relu)
-// -> a linear layer to one number. Features at the kernel (option 2) join its embedding; then there
-// is a head layer at least, so that they can interact. encoder: no leaves f1 out; reduction: none
-// all that is of nodes. kNone has as many feed-forward layers after f1 as others have hops; no
-// hops: f1 only.
+// -> a linear layer to one number. Features at the kernel (option 2) are concatenated with its
+// embedding; then there is at least one head layer, so that they can interact. `encoder: no` omits
+// f1; `reduction: none` omits everything about nodes. kNone has as many feed-forward layers after
+// f1 as others have hops; without hops only f1.
 //
 // All randomness (initial weights, dropout) comes from generators seeded by arguments, never from
-// LibTorch's global one, so that several networks can train at once. forward() changes nothing:
-// with gradients off it is thread-safe. to(torch::kDouble) gives a network in double precision.
+// LibTorch's global one, so that several networks can train concurrently. forward() does not modify
+// the network; with gradients off it is thread-safe. to(torch::kDouble) gives a network in double
+// precision.
 #pragma once
 
 #include "learned/torch/batch.h"
@@ -21,16 +22,16 @@ namespace tilecast::learned::torch_module {
 
 class Network : public torch::nn::Module {
  public:
-  // Throws Error when the spec contradicts itself: heads that do not divide hidden, no pool.
+  // Throws Error if the spec is contradictory: heads that do not divide hidden, no pool.
   Network(const NetworkSpec& spec, const NetworkWidths& widths, std::uint64_t seed);
-  // (G): one number per kernel; (G, outputs) where there are several. `dropout`: null in
+  // (G): one number per kernel; (G, outputs) if there are several. `dropout`: nullptr for
   // prediction.
   [[nodiscard]] torch::Tensor forward(const Batch& batch, torch::Generator* dropout = nullptr);
-  // Everything that gives the weights their meaning, as text: settings but dropout, widths.
+  // The architecture as text: all settings except dropout, and the widths.
   [[nodiscard]] std::string architecture() const;
-  // Of a batch that predicts fastest.
+  // Nodes per batch at which prediction is fastest.
   [[nodiscard]] std::size_t nodes_together() const;
-  // Whether the parameter is of the last layer, the only one that knows what is asked.
+  // Whether the parameter belongs to the last layer, the only one that depends on the task.
   [[nodiscard]] bool is_head(std::string_view parameter) const;
 
  private:
@@ -40,8 +41,8 @@ class Network : public torch::nn::Module {
   std::shared_ptr<Layers> layers_;
 };
 
-// learned/graph_network.h, GraphNetwork::save(). load_weights throws Error and leaves the network
-// as it was.
+// The format of GraphNetwork::save() (learned/graph_network.h). On Error load_weights() leaves the
+// network unchanged.
 [[nodiscard]] std::string save_weights(const Network& network);
 void load_weights(Network& network, std::string_view weights);
 

@@ -12,8 +12,8 @@
 namespace tilecast::learned::torch_module {
 namespace {
 
-// Batches whose examples are sorted by size together: enough that sizes meet, few enough that
-// batches of an epoch stay mixed.
+// Number of batches whose examples are sorted by size together: enough for similar sizes, but few
+// enough to keep the batches of an epoch mixed.
 constexpr std::size_t kWindow = 16;
 
 bool has_pair(const Rows& kernel, std::span<const GraphExample> examples) {
@@ -22,7 +22,7 @@ bool has_pair(const Rows& kernel, std::span<const GraphExample> examples) {
   });
 }
 
-// The groups of one family one after the other, and made anew when all are drawn.
+// Draws the groups of one family in turn, and reshuffles them when all are drawn.
 class GroupQueue {
  public:
   template <class Make>
@@ -39,13 +39,13 @@ class GroupQueue {
   std::size_t at_ = 0;
 };
 
-// Whether one more item of `rows` rows, the largest of `largest` nodes, still fits.
+// Tracks whether another item still fits into a batch.
 class BatchLimit {
  public:
   BatchLimit(std::size_t items, bool pads, std::size_t most_nodes = kBatchNodes)
       : items_(items), most_nodes_(most_nodes), pads_(pads) {}
 
-  // False: does not fit; it starts anew, empty.
+  // False if the item does not fit; then a new, empty batch is started.
   bool take(std::size_t rows, std::size_t nodes_in_all, std::size_t largest) {
     const std::size_t sum = nodes_ + nodes_in_all;
     const std::size_t padded = (rows_ + rows) * std::max(largest_, largest);
@@ -149,7 +149,7 @@ void Sampler::weigh_kernels() {
   for (float& weight : weights_) weight *= static_cast<float>(items / sum);
 }
 
-// Every row of `kernels` once, in groups of random order.
+// Every row of `kernels` once, in groups in random order.
 std::vector<Rows> Sampler::shuffled_groups(const std::vector<Rows>& kernels,
                                            std::mt19937_64& random) const {
   std::vector<Rows> groups;
@@ -185,7 +185,7 @@ std::vector<Rows> Sampler::balanced(std::mt19937_64& random) const {
   return drawn;
 }
 
-// Batches of what is drawn, in its order.
+// Cuts the drawn items into batches, in order.
 std::vector<Rows> Sampler::cut(std::span<const Rows> drawn) const {
   std::vector<Rows> batches;
   BatchLimit limit(static_cast<std::size_t>(training_.batch), pads_);

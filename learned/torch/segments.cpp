@@ -21,7 +21,7 @@ Range segment(const std::int64_t* offsets, std::int64_t s) {
   return {offsets[s], offsets[s + 1]};
 }
 
-// Sums, times 1 / size when `mean`.
+// Sums, or means if `mean`.
 template <class Real>
 void add_rows(const Tensor& rows, const Segments& segments, bool mean, Tensor& out) {
   const std::int64_t width = rows.size(1);
@@ -55,7 +55,7 @@ void add_back(const Tensor& gradient, const Segments& segments, bool mean, Tenso
   }
 }
 
-// `row_of`: the row each maximum is from, -1 in empty segments.
+// `row_of`: the row of each maximum, -1 in empty segments.
 template <class Real>
 void take_maxima(const Tensor& rows, const Segments& segments, Tensor& out, Tensor& row_of) {
   const std::int64_t width = rows.size(1);

@@ -10,7 +10,7 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
-// of(kernel's first row, its rows) for each.
+// Calls of(first row, number of rows) for each kernel.
 template <class Of>
 void for_each_kernel(const std::int64_t* lengths, std::int64_t kernels, const Of& of) {
   std::int64_t first = 0;
@@ -80,7 +80,7 @@ struct Windows : torch::autograd::Function<Windows> {
   }
 };
 
-// In one pass and in place: bias and relu as two operations take as long as a third of the product.
+// Bias and relu in one pass, in place: as two operations they take a third of the product's time.
 template <class Real>
 void add_bias_and_rectify(const Tensor& bias, Tensor& rows) {
   const std::int64_t width = rows.size(1);

@@ -18,12 +18,12 @@
 namespace tilecast::learned::torch_module {
 namespace {
 
-// Of a prediction's bucket: enough to make the overhead of operations small.
+// Graphs per prediction bucket: enough to make the overhead of operations small.
 constexpr std::size_t kPredictedTogether = 256;
-// Tells the stream of dropout from that of draws.
+// Separates the random stream of dropout from that of draws.
 constexpr std::uint64_t kDropoutStream = 0x64726f70;
 
-// What start means: weights of the same network, or of one that was asked something else.
+// Loads TrainingHooks::start: weights of the same network, or of one with another head.
 void load_start(Network& network, const NetworkSpec& spec, const NetworkWidths& widths,
                 const TrainingHooks& hooks) {
   if (!hooks.new_head) return load_weights(network, hooks.start);
@@ -42,7 +42,7 @@ void load_start(Network& network, const NetworkSpec& spec, const NetworkWidths& 
   }
 }
 
-// All parameters; of a frozen network those of its head. Others want no gradients.
+// All parameters, or only the head's if frozen; gradients of the others are turned off.
 std::vector<torch::Tensor> learning_weights(Network& network, const TrainingHooks& hooks) {
   if (!hooks.frozen) return network.parameters();
   std::vector<torch::Tensor> head;
@@ -126,9 +126,9 @@ class Trainer {
   Sampler sampler_;
   std::unique_ptr<Network> network_;
   Adam adam_;
-  Checkpoint so_far_;  // its weights and moments only while it is saved
+  Checkpoint so_far_;  // weights and moments are only set while it is saved
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  double seconds_before_ = 0;  // of the run resumed from
+  double seconds_before_ = 0;  // training time of the runs before
 };
 
 void Trainer::resume() {
@@ -151,7 +151,7 @@ void Trainer::resume() {
   if (!so_far_.history.empty()) seconds_before_ = so_far_.history.back().seconds;
 }
 
-// False: the hook stopped the training where it stands.
+// False if the hook stops the training here.
 bool Trainer::report_history() const {
   bool goes_on = true;
   if (!hooks_.epoch) return goes_on;
@@ -177,7 +177,7 @@ double Trainer::learning_rate(int epoch) const {
   return std::max(rate, std::min(training_.least_rate, training_.learning_rate));
 }
 
-// The mean loss over what was drawn.
+// Runs an epoch; returns the mean loss of its batches.
 double Trainer::run_epoch(int epoch) {
   const double rate = learning_rate(epoch);
   torch::Generator dropout = torch::make_generator<at::CPUGeneratorImpl>(
@@ -193,7 +193,7 @@ double Trainer::run_epoch(int epoch) {
   return sum / rows;
 }
 
-// The loss, or a number that is not finite where the loss or its gradient is none.
+// Returns the loss, or a non-finite number if the loss or its gradient is not finite.
 double Trainer::step(const Rows& rows, double rate, torch::Generator& dropout) {
   std::vector<GraphInput> inputs;
   std::vector<float> targets, margins, tasks, weights;
@@ -257,7 +257,7 @@ std::map<std::uint32_t, Rows> by_kernel(std::span<const GraphExample> examples) 
 }
 
 struct ErrorSum {
-  double sum = 0, count = 0;  // count: of weights, where rows have any
+  double sum = 0, count = 0;  // count: sum of weights, if rows have any
 
   [[nodiscard]] double mean() const { return count > 0 ? sum / count : 0; }
 };
@@ -285,7 +285,7 @@ ErrorSum row_errors(const TrainingSpec& training, const Rows& rows,
   return errors;
 }
 
-// Pairs out of order, and all.
+// Misordered pairs, and all pairs.
 ErrorSum misplaced_pairs(const Rows& rows, std::span<const GraphExample> examples,
                          std::span<const float> predicted) {
   ErrorSum errors;
@@ -305,7 +305,7 @@ ErrorSum misplaced_pairs(const Rows& rows, std::span<const GraphExample> example
   return errors;
 }
 
-// What stands behind libblas.so.3 on Debian when OpenBLAS is installed; null if it is not loaded.
+// OpenBLAS, which is libblas.so.3 on Debian if installed; nullptr if it is not loaded.
 void* openblas() {
   static void* const library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_NOLOAD);
   return library;
@@ -348,7 +348,7 @@ std::optional<double> validation_error(const TrainingSpec& training,
   TC_CHECK(examples.size() == predicted.size(), "one prediction per example");
   const double rank_weight = ranks(training.loss) ? training.rank_weight : 0;
   ErrorSum of_rows, of_pairs;
-  // `whole`: of the kernel, where all kernels weigh the same.
+  // `whole`: the kernel's weight, if all kernels weigh the same.
   const auto add = [&](ErrorSum& sum, const ErrorSum& of_kernel, double whole) {
     if (of_kernel.count == 0) return;
     const double divisor = training.weigh_kernels ? whole : 1;

@@ -40,7 +40,7 @@ std::span<float> floats_of(const Tensor& values) {
   return {values.data_ptr<float>(), static_cast<std::size_t>(values.numel())};
 }
 
-// The checksum is right: what does not fit was written for something else.
+// The checksum is valid here, so a mismatch means that the file is for another network.
 Tensor read_tensor(BinaryReader& reader, const std::string& name, const Tensor& like) {
   const std::string_view found = reader.text();
   if (found != name) reader.fail(fmt::format("got tensor '{}', expected '{}'", found, name));

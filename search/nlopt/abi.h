@@ -1,4 +1,4 @@
-// What search/constrained_minimum.cpp and its module agree on. Internal to both.
+// ABI version shared by search/constrained_minimum.cpp and its module. Internal to both.
 #pragma once
 
 #include "base/plugin.h"

@@ -1,4 +1,4 @@
-// The search behind search/constrained_minimum.h.
+// Implements search/constrained_minimum.h.
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -14,9 +14,9 @@ namespace {
 
 using Point = std::vector<double>;
 
-// Feasible points stay on the right side of a constraint that limits, whatever is rounded.
+// Margin that keeps feasible points feasible at an active constraint despite rounding.
 constexpr double kMargin = 1e-7;
-constexpr double kBroken = -1;  // slack of a point without an answer
+constexpr double kBroken = -1;  // slack of a point without a value
 
 class MinimumSearch {
  public:
@@ -33,7 +33,7 @@ class MinimumSearch {
       const std::size_t before = found_.points.size();
       explore(options_.seed + round);
       polish();
-      if (found_.points.size() == before) break;  // everything was asked already
+      if (found_.points.size() == before) break;  // every point was evaluated already
     }
     if (failure_) std::rethrow_exception(failure_);
     return std::move(found_);
@@ -54,11 +54,11 @@ class MinimumSearch {
     return point;
   }
 
-  // A point that was asked is remembered. Ends the algorithm where no more may be asked.
+  // Evaluates a point, or returns the remembered trial. Stops the algorithm at its limit.
   const Trial& trial(const Point& asked) {
     const Point point = snapped(asked);
     if (const auto at = known_.find(point); at != known_.end()) {
-      constexpr std::size_t kMostRepeats = 20'000;  // in a row: it asks for nothing new
+      constexpr std::size_t kMostRepeats = 20'000;  // consecutive repeated points to stop at
       if (++repeats_ > kMostRepeats) throw nlopt::forced_stop();
       return found_.trials[at->second];
     }
@@ -82,7 +82,7 @@ class MinimumSearch {
     return now;
   }
 
-  // What the algorithms see: of the order of 1, finite everywhere.
+  // The objective for the algorithms: of order 1, finite everywhere.
   [[nodiscard]] double seen(const Trial& trial) const {
     const double scale = scale_ > 0 ? scale_ : 1;
     if (std::isfinite(trial.value)) return trial.value / scale;
@@ -111,7 +111,7 @@ class MinimumSearch {
     std::size_t index;
   };
 
-  // Exceptions do not pass through NLopt, which is C: they are kept.
+  // Stores exceptions, since they must not propagate through NLopt's C code.
   template <class Body>
   double guarded(const Body& body) {
     try {
@@ -135,7 +135,7 @@ class MinimumSearch {
         [&] { return seen_excess(search.trial(constraint.part->at(values)), constraint.index); });
   }
 
-  // Asks for at most `evaluations` new points.
+  // Evaluates at most `evaluations` new points.
   void run_part(nlopt::algorithm algorithm, Part part, std::size_t evaluations,
                 const std::function<void(nlopt::opt&)>& set) {
     limit_ = found_.points.size() + std::min(evaluations, left());
@@ -156,11 +156,11 @@ class MinimumSearch {
     try {
       opt.optimize(values, least);
     } catch (const nlopt::forced_stop&) {
-      return;  // the evaluations are spent
+      return;  // limit of evaluations reached
     } catch (const nlopt::roundoff_limited&) {
-      return;  // as near as numbers allow
+      return;  // converged to rounding
     } catch (const std::runtime_error&) {
-      return;  // "nlopt failure": it could not go on; what was asked is kept
+      return;  // "nlopt failure": evaluated points are kept
     }
   }
 
@@ -175,7 +175,7 @@ class MinimumSearch {
     });
   }
 
-  // The best point; before there is one, that which breaks the constraints least.
+  // The best point; if there is none, the one with the smallest violation.
   [[nodiscard]] Point start() const {
     if (found_.best) return found_.points[*found_.best];
     const auto least = [](const Trial& trial) {
@@ -196,7 +196,7 @@ class MinimumSearch {
     });
   }
 
-  // From the best point, until neither a level more or less nor the free dimensions gain.
+  // Improves the best point until neither a step of a level nor the free dimensions gain.
   void polish() {
     constexpr double kFar = 0.1, kNear = 0.02;
     const std::size_t few = 8 * (free_.size() + 1);
@@ -221,10 +221,10 @@ class MinimumSearch {
   }
 
   const MinimumOptions& options_;
-  std::vector<std::size_t> free_, stepped_;  // dimensions
+  std::vector<std::size_t> free_, stepped_;  // dimensions without and with levels
   Minimum found_;
   std::map<Point, std::size_t> known_;
-  std::size_t limit_ = std::numeric_limits<std::size_t>::max();  // of points, in this part
+  std::size_t limit_ = std::numeric_limits<std::size_t>::max();  // maximum points in this part
   std::size_t repeats_ = 0;
   double scale_ = 0, worst_ = -std::numeric_limits<double>::infinity();
   std::exception_ptr failure_;

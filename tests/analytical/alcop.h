@@ -1,12 +1,12 @@
-// ALCOP (Huang et al., MLSys 2023), Table I, by the one bound.
+// ALCOP (Huang et al., MLSys 2023), Table I, computed with the bound of analytical/pipeline.h.
 #pragma once
 
 #include "analytical/pipeline.h"
 
 namespace tilecast::analytical::testing {
 
-// Seconds of `iterations` iterations of each of `workers` resident blocks, where the use of one
-// block's tile takes `use_s` of a unit they share and a load `load_s` of latency.
+// Seconds for `workers` resident blocks with `iterations` iterations each. Using one tile occupies
+// a shared unit for `use_s`; a load has a latency of `load_s`.
 inline double load_use_loop_s(double load_s, double use_s, double iterations, double stages,
                               double workers) {
   return iterations * workers *

@@ -11,7 +11,7 @@
 namespace tilecast::analytical::testing {
 
 struct ConvolutionSizes {
-  std::int64_t batch = 1, side = 1;  // of the result, square
+  std::int64_t batch = 1, side = 1;  // side of the square result
   std::int64_t input_features = 1, features = 1, groups = 1;
 };
 // A 3 x 3 window without padding, f32, features innermost.
@@ -23,12 +23,12 @@ struct ConvolutionSizes {
 [[nodiscard]] ir::Kernel sum_kernel(std::int64_t rows, std::int64_t columns, int dimension);
 [[nodiscard]] ir::Kernel transpose_kernel(std::int64_t rows, std::int64_t columns);
 [[nodiscard]] ir::Kernel exponential_kernel(std::int64_t rows, std::int64_t columns);
-// One of each kind of work and shape, with names.
+// One kernel of each kind of work and shape, with its name.
 [[nodiscard]] std::vector<std::pair<std::string, ir::Kernel>> cache_kernels();
 
 // One core, 1 GHz; 10 GB/s from memory, 100 GB/s from 2 MiB of L2, 256 KiB of L1 at 1 TB/s; no
 // latency, set-up or cost of runs; lines of 64 B; two pipes of 8 f32 lanes with a latency of 4
-// cycles; every other unit and port is as good as infinitely fast.
+// cycles; all other units and ports are practically infinitely fast.
 [[nodiscard]] hwdesc::Device core_device();
 
 }  // namespace tilecast::analytical::testing

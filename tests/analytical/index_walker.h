@@ -1,5 +1,5 @@
-// Which elements of every op of a kernel one tile needs, by enumerating indices: the slow, obvious
-// answer that footprints are checked against. For ops that map indices affinely, on tiny shapes.
+// Finds the elements of every op of a kernel that one tile needs, by enumerating indices: the slow,
+// obvious reference for footprints. For ops with affine index maps on tiny shapes.
 #pragma once
 
 #include <set>
@@ -23,7 +23,7 @@ struct Range {
                                                    const IterationSpace& space,
                                                    const std::vector<Range>& loops);
 
-// Largest minus smallest index plus one, by dimension; 0s when empty.
+// Largest minus smallest index plus one, by dimension; zeros if empty.
 [[nodiscard]] Index bounding_extents(const IndexSet& indices, int rank);
 
 }  // namespace tilecast::analytical::testing

@@ -13,8 +13,8 @@ namespace tilecast::analytical::testing {
                                         ir::DType dtype = ir::DType::kF16);
 // A chain of `ops` additions over f32[rows, columns].
 [[nodiscard]] ir::Kernel chain_kernel(std::int64_t rows, std::int64_t columns, int ops);
-// x - sum(x) over the columns of f32[rows, columns], `levels` times: every level waits for the
-// reduction of the one before.
+// x - sum(x) over the columns of f32[rows, columns], `levels` times: every level depends on the
+// previous reduction.
 [[nodiscard]] ir::Kernel centred_kernel(std::int64_t rows, std::int64_t columns, int levels);
 
 // 1 GHz; 4 workers of one 16 x 8 unit; 100 GB/s, 1 us; 64 KiB shared memory, no shared cache, no

@@ -1,5 +1,5 @@
-// No more address space than the process has and `more_bytes`, until it is destroyed: as where the
-// system gives no more threads. Not for sanitizers, which need address space of their own.
+// Limits the address space to the current size plus `more_bytes` during the object's lifetime, so
+// that thread creation fails. Not for sanitizers, which need additional address space.
 #pragma once
 
 #include <sys/resource.h>

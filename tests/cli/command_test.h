@@ -1,4 +1,4 @@
-// What tests of the command share: a folder of each test's own, and `tilecast` run inside it.
+// Fixture for tests of the command: a private folder per test in which `tilecast` runs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,21 +15,21 @@ struct Answer {
 
 class CommandTest : public ::testing::Test {
  protected:
-  // `verb` is what `run` runs; with none, its arguments begin with one.
+  // `verb` is used by run(); if empty, the arguments of run() must start with a verb.
   explicit CommandTest(std::string verb = {});
   ~CommandTest() override;
 
   // Names are relative to the folder.
-  void write(const std::string& name, const std::string& text) const;  // with the folders it is in
+  void write(const std::string& name, const std::string& text) const;  // creates parent folders
   [[nodiscard]] std::string read(const std::string& name) const;
   [[nodiscard]] bool exists(const std::string& name) const;
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
-  // Runs `tilecast <verb> <arguments>` in the folder, with nothing to read.
+  // Runs `tilecast <verb> <arguments>` in the folder, with empty standard input.
   Answer run(const std::string& arguments) const;
-  // Runs `tilecast <arguments>`, whatever the verb of this test.
+  // Runs `tilecast <arguments>`, ignoring the test's verb.
   Answer tilecast(const std::string& arguments) const;
-  // Expects an error that holds `message`, and no output.
+  // Expects an error that contains `message`, and no output.
   void expect_failure(const std::string& arguments, int exit_code,
                       const std::string& message) const;
 

@@ -1,6 +1,6 @@
 // Structure-aware mutations of line-oriented text (HLO, YAML, schedules), mixed with libFuzzer's
-// own: lines are swapped, doubled, removed, moved; a number becomes another; words of one line are
-// put in the place of another's.
+// own: lines are swapped, duplicated, removed or moved; numbers are changed; words of one line
+// replace those of another.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tilecast::fuzz {
 
-// One mutation, by the seed. The result may be longer than the text.
+// Applies one mutation, chosen by the seed. The result may be longer than the text.
 [[nodiscard]] std::string mutated_text(std::string text, unsigned seed);
 
 }  // namespace tilecast::fuzz

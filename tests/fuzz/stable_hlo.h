@@ -1,4 +1,4 @@
-// A module that was read prints as text that reads as the same text.
+// Checks that printing a parsed module gives text that parses and prints to the same text.
 #pragma once
 
 #include <string>

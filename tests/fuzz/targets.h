@@ -1,7 +1,7 @@
-// What is fuzzed: one function per reader. Any bytes give a result or tilecast::Error; whatever
-// else escapes (another exception, a signal, a sanitizer's report, seconds without an answer) is a
-// bug. scripts/fuzz feeds them by libFuzzer; tests/fuzz/regressions_test.cpp feeds them, in every
-// suite, what once broke one: tests/regressions/<target>/*.
+// Fuzz targets: one function per reader. Any bytes must give a result or tilecast::Error; anything
+// else (another exception, a signal, a sanitizer report, seconds without a result) is a bug.
+// scripts/fuzz runs them with libFuzzer; tests/fuzz/regressions_test.cpp runs them, in every suite,
+// on inputs that once failed: tests/regressions/<target>/*.
 #pragma once
 
 #include <string>
@@ -18,25 +18,25 @@ void hlo_text(Bytes bytes);
 void hlo_proto(Bytes bytes);
 void stablehlo(Bytes bytes);
 void onnx(Bytes bytes);
-void hlo_print(Bytes bytes);  // what is printed reads as what was printed; in StableHLO, too
+void hlo_print(Bytes bytes);  // printed text parses and prints to the same text; also as StableHLO
 // hwdesc, measured, schedule
 void device_yaml(Bytes bytes);
 void manifest_yaml(Bytes bytes);
 void csv(Bytes bytes);
 void npy_header(Bytes bytes);
-void archive(Bytes bytes);  // a file that is a zip: its entries, and as .npz
+void archive(Bytes bytes);  // a zip file: reads its entries, also as .npz
 void trace_json(Bytes bytes);
 void xplane(Bytes bytes);
 void schedule_text(Bytes bytes);
 // learned, validation, sim
-void model_folder(Bytes bytes);  // the first byte says which file of a folder it is
+void model_folder(Bytes bytes);  // the first byte selects the file of the folder
 void tokens(Bytes bytes);
 void experiment_yaml(Bytes bytes);
 void study_yaml(Bytes bytes);
 void advise(Bytes bytes);
 void http_body(Bytes bytes);  // first line: the path of the request
 
-// Runs `read`; Error is an answer.
+// Runs `read`; tilecast::Error is a valid outcome.
 template <typename Read>
 void answer_or_error(Read&& read) {
   try {
@@ -45,10 +45,10 @@ void answer_or_error(Read&& read) {
   }
 }
 
-// A property that does not hold: aborts with the text.
+// Reports a violated property: aborts with the text.
 [[noreturn]] void broken(const std::string& what);
 
-// The bytes as a file, for readers of paths. One per process, rewritten by the next.
+// Writes the bytes to a file, for readers of paths. One per process, overwritten by the next call.
 [[nodiscard]] std::string file_of(Bytes bytes, const std::string& name);
 
 }  // namespace tilecast::fuzz

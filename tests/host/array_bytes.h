@@ -1,5 +1,5 @@
-// Arrays as generated code sees them (host/c_kernel.h): elements one after the other in
-// the physical order of the layout.
+// Arrays in the form of generated code (host/c_kernel.h): dense elements in the physical order of
+// the layout.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace tilecast::host {
 
-// `elements` in row-major order of the dimensions, as interpreter::evaluate() has them; numbers of
-// the type.
+// `elements` are in row-major order of the dimensions, as in interpreter::evaluate(), and must be
+// values of the type.
 [[nodiscard]] std::vector<std::byte> to_bytes(const ir::Shape& shape,
                                               const interpreter::Elements& elements);
 [[nodiscard]] interpreter::Elements from_bytes(const ir::Shape& shape,

@@ -1,12 +1,12 @@
-// The CUDA that generated kernels use (host/cuda_loops.h), on a CPU: text compiled by a C++
-// compiler, where this file stands for cuda_runtime.h, cuda_bf16.h, cuda_fp16.h, cuda_pipeline.h
-// and mma.h. Not part of the test program.
+// Emulates the CUDA features of generated kernels (host/cuda_loops.h) on a CPU: a C++ compiler
+// compiles the text, with this file in place of cuda_runtime.h, cuda_bf16.h, cuda_fp16.h,
+// cuda_pipeline.h and mma.h. Not part of the test program.
 //
-// A block's threads are fibers. Between two barriers each warp, and between two of its own each
-// lane, runs alone, in an order that changes: what needs a barrier that is not there goes wrong.
-// Shared memory starts as NaNs. An asynchronous copy turns what it will fill into NaNs at once and
-// lands when its thread waits for it, no earlier. Ends the process with a message where a barrier
-// does not match, an address is not aligned or shared memory is left.
+// A block's threads are fibers. Between two barriers each warp runs alone, and between two warp
+// barriers each lane, in a varying order, so that a missing barrier gives wrong results. Shared
+// memory starts as NaNs. An asynchronous copy immediately fills its destination with NaNs and
+// completes only when its thread waits for it. Ends the process with a message if barriers do not
+// match, an address is not aligned, or an access is outside shared memory.
 #pragma once
 
 #include <math.h>
@@ -61,7 +61,7 @@ struct __nv_bfloat16 {
 struct __half {
   uint16_t bits;
   __half() = default;
-  explicit __half(float x) {  // by the spacing of its numbers around x
+  explicit __half(float x) {  // rounds to the spacing of f16 numbers around x
     const uint16_t sign = signbit(x) ? 0x8000 : 0;
     const double a = fabs(static_cast<double>(x));
     int exponent = a > 0 ? ilogb(a) : -14;
@@ -115,8 +115,8 @@ struct Thread {
   ucontext_t context;
   std::unique_ptr<char[]> stack;
   bool ended = false;
-  int barrier = 0;    // 0: none, else the line of the text
-  unsigned warp = 0;  // lanes that wait for each other; 0: the whole block
+  int barrier = 0;    // 0: none, else its line in the text
+  unsigned warp = 0;  // mask of lanes that wait for each other; 0: the whole block
   std::deque<std::vector<Copy>> batches;
   std::vector<Copy> batch;
 };
@@ -138,7 +138,8 @@ inline void run_thread() {
   threads[threadIdx.x].ended = true;
 }
 
-// Lets lanes of the warp go on that those they wait for have caught up with; whether there are any.
+// Releases the lanes of the warp whose partners have arrived at the same barrier; returns whether
+// there are any.
 inline bool release_lanes(size_t warp) {
   bool any = false;
   for (size_t i = 32 * warp; i < 32 * warp + 32; ++i) {
@@ -171,7 +172,7 @@ inline bool release_block() {
   return line != 0;
 }
 
-// Runs each warp as far as it goes without the others.
+// Runs each warp until it needs the others.
 inline void run_warps(unsigned order) {
   const unsigned warps = static_cast<unsigned>(threads.size()) / 32;
   for (unsigned i = 0; i < warps; ++i) {
@@ -272,7 +273,7 @@ inline void __pipeline_wait_prior(size_t prior) {
   }
 }
 
-// --- matrix fragments: every lane has whole operands and its eight of the 256 sums
+// --- matrix fragments: every lane has whole operands and 8 of the 256 sums
 
 namespace nvcuda::wmma {
 

@@ -1,5 +1,5 @@
-// For generated CUDA that nvcc compiles (cuda_runner.h): arrays of the host to the GPU, one launch,
-// and the results back. Results begin as all bits set, a NaN in every float type.
+// For generated CUDA compiled by nvcc (cuda_runner.h): copies arrays to the GPU, launches once, and
+// copies the results back. Results are initialised to all bits set, a NaN in every float type.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -37,7 +37,7 @@ class OnGpu {
     (void)cudaFree(scratch_);
   }
 
-  // What went wrong first, as CUDA says it; nullptr where nothing did.
+  // CUDA's message for the first error; nullptr if there is none.
   template <class Launch>
   const char* run(const Launch& launch) {
     if (failed_ == cudaSuccess) note(launch(in_.data(), out_.data(), scratch_, nullptr));

@@ -1,8 +1,8 @@
-// A fused computation under construction, as the random kernels need it: values with their types,
-// sizes and the range their elements lie in, printed as HLO text.
+// Builder of fused computations for random kernels: values with types, sizes and ranges of their
+// elements, printed as HLO text.
 //
-// Ranges are kept by interval arithmetic, so that ops with a limited domain (log, divide) are only
-// put where they are defined. Used by one thread.
+// Ranges are tracked by interval arithmetic, so that ops with a limited domain (log, divide) are
+// only added where they are defined. Not thread-safe.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct Node {
   ir::Dims dims;
   Range range;
   std::string opcode;      // "parameter", "add" ...
-  std::string literal;     // of constants
+  std::string literal;     // for constants
   std::string attributes;  // ", dimensions={1}"
   std::vector<NodeId> operands;
   ir::Dims minor_to_major;  // empty: row-major
@@ -44,11 +44,11 @@ class RandomGraph {
   [[nodiscard]] Node& at(NodeId id) { return nodes_[id]; }
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
 
-  // A module whose entry launches these results as one fusion; values nobody needs are left out.
+  // A module whose entry launches these results as one fusion, without unused values.
   [[nodiscard]] std::string text(const std::vector<NodeId>& roots) const;
   // The parameters of that module.
   [[nodiscard]] std::vector<ParameterRange> parameters(const std::vector<NodeId>& roots) const;
-  // Values the roots need, operands first.
+  // Values that the roots depend on, operands first.
   [[nodiscard]] std::vector<NodeId> needed(const std::vector<NodeId>& roots) const;
 
  private:

@@ -1,6 +1,6 @@
-// One random op after another onto a graph: what random_kernels.h puts together.
+// Adds random ops to a graph; used by random_kernels.h.
 //
-// Each function takes a value and gives a new one, or the same one where the op does not apply to
+// Each function takes a value and returns a new one, or the same one if the op does not apply to
 // its type, sizes or range.
 #pragma once
 
@@ -16,13 +16,13 @@ class RandomOps {
       : random_(seed), most_elements_(most_elements) {}
 
   [[nodiscard]] RandomGraph& graph() { return graph_; }
-  int pick(int low, int high);  // both included
+  int pick(int low, int high);  // inclusive bounds
   bool chance(int percent);
   ir::DType random_type();
   ir::Dims random_dims(int lowest_rank, int highest_rank);
 
   NodeId parameter(ir::DType dtype, const ir::Dims& dims);
-  // A value of the type and sizes of x: another one, a parameter, or something spread over them.
+  // A value with the type and sizes of x: another one, a parameter, or a broadcast.
   NodeId like(NodeId x);
   NodeId unary(NodeId x);
   NodeId binary(NodeId x);
@@ -46,10 +46,10 @@ class RandomOps {
   NodeId reduce_window(NodeId x);
   NodeId softmax(NodeId x);
   NodeId normalize(NodeId x);
-  NodeId dot(ir::DType dtype);          // of new parameters, each after up to two pointwise ops
+  NodeId dot(ir::DType dtype);          // of new parameters, each with up to two pointwise ops
   NodeId convolution(ir::DType dtype);  // the same
 
-  // Large numbers scaled back by a power of two, so that nothing overflows.
+  // Scales large numbers down by a power of two to avoid overflow.
   NodeId tame(NodeId x);
 
  private:
@@ -74,9 +74,9 @@ class RandomOps {
 };
 
 [[nodiscard]] bool is_float(ir::DType dtype);
-// `dtype`'s least and greatest number.
+// The smallest and largest number of `dtype`.
 [[nodiscard]] Range type_range(ir::DType dtype);
-// Positions a window takes over `size` elements.
+// Number of window positions over `size` elements.
 [[nodiscard]] std::int64_t window_outputs(const ir::WindowDim& window, std::int64_t size);
 [[nodiscard]] std::string window_text(const std::vector<ir::WindowDim>& window);
 

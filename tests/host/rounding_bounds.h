@@ -1,13 +1,14 @@
-// How far a correct program may be from interpreter::evaluate(), element by element: a running
-// error bound carried through the kernel's ops (Higham, Accuracy and Stability of Numerical
-// Algorithms, second edition, sections 3.1 and 3.3).
+// Bounds the difference between a correct program and interpreter::evaluate() per element: a
+// running error bound propagated through the kernel's ops (Higham, Accuracy and Stability of
+// Numerical Algorithms, second edition, sections 3.1 and 3.3).
 //
-// u(T) is the unit roundoff of a type: 2^-53, 2^-24, 2^-11, 2^-8 for f64, f32, f16, bf16; c(T) that
-// of the type it is computed in: f64 for f64, else f32. Both sides, program and evaluator, may be
-// off by these amounts, hence the factors of 2. With r the result and e the bounds of the operands:
+// u(T) is the unit roundoff of a type: 2^-53, 2^-24, 2^-11, 2^-8 for f64, f32, f16, bf16; c(T) is
+// that of the type used for computing: f64 for f64, else f32. Both the program and the evaluator
+// may be off by these amounts, hence the factors of 2. With r the result and e the bounds of the
+// operands:
 //   elementwise   the largest change of the result over the corners of the box operands +- e,
 //                 + 2 u(T) |r| + 2 c(T) |r|; library functions: + 8 c(T) |r| (4 ulp)
-//   movement      the operands' bounds, moved as they are
+//   movement      the operands' bounds, moved
 //   sums          sum of e + 2 (n + 1) c(T) (sum of |x| + e) + 2 u(T) |r|, n terms and the initial
 //                 value; products the same way, relative to the product of the |x| + e
 //   dot, conv     (|a| + e)(|b| + e) - |a||b| + 2 (n + 1) c(T) (|a| + e)(|b| + e) + 2 u(T) |r|,

@@ -35,7 +35,7 @@ inline analytical::Estimate ask(const analytical::CostModel& model,
 // log(measured / analytical) of an estimate.
 using Residual = std::function<double(const analytical::Estimate&)>;
 
-// Larger kernels take 30 % longer than physics says, for every factor of e.
+// Kernels take 30 % longer than predicted by physics per factor of e in size.
 inline double by_size(const analytical::Estimate& estimate) {
   return 0.3 * std::log(estimate.time.value / 10e-6);
 }

@@ -1,4 +1,4 @@
-// Clean measurements of products, and what can be wrong with measurements.
+// Clean measurements of products, and ways to corrupt measurements.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,7 +13,8 @@
 
 namespace tilecast::hybrid {
 
-// Products as physics says, times `factor` and exp(noise), noise uniform within +-`spread`.
+// Products with their analytical times multiplied by `factor` and exp(noise), noise uniform within
+// +-`spread`.
 struct Products {
   std::string dtype = "f32", op_class = "matmul";
   int count = 60;
@@ -53,7 +54,7 @@ inline measured::SampleSet products_on(const hwdesc::Device& device, const Produ
 
 using Lines = std::set<std::pair<std::string, int>>;  // set and line
 
-// Multiplies the times that `is` picks; returns which.
+// Multiplies the times of the rows selected by `is`; returns these rows.
 inline Lines slow_down(
     measured::SampleSet& set, const hwdesc::Device& device, double factor,
     const std::function<bool(const analytical::Estimate&)>& is = [](const auto&) { return true; }) {
@@ -89,7 +90,7 @@ inline double mape(const measured::SampleSet& set, const analytical::CostModel& 
   return sum / static_cast<double>(answers.size());
 }
 
-// The hybrid of poisoned sets is nowhere worse than physics on clean rows by more than 2 points.
+// Expects that the hybrid of poisoned sets is at most 2 points worse than physics on clean rows.
 inline FittedHybrid expect_no_harm(const std::vector<measured::SampleSet>& poisoned,
                                    const std::vector<hwdesc::Device>& devices,
                                    const std::vector<measured::SampleSet>& clean,

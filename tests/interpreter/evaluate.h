@@ -1,5 +1,5 @@
-// What a kernel computes, op by op, in the plainest way: the reference that generated code is
-// checked against. Slow on purpose.
+// Evaluates a kernel op by op in the simplest way: the reference for generated code. Deliberately
+// slow.
 //
 // Elements are doubles in row-major order of the dimensions, whatever the layout (integers are
 // exact to 2^53; wider results wrap as their type does). Every result is rounded to its type
@@ -17,12 +17,12 @@ namespace tilecast::interpreter {
 
 using Elements = std::vector<double>;
 
-// One per parameter in, one per output out. Throws Error where cannot_evaluate() says something or
-// an input has the wrong number of elements.
+// Takes one array per parameter and returns one per output. Throws Error if cannot_evaluate() is
+// not empty or an input has the wrong number of elements.
 [[nodiscard]] std::vector<Elements> evaluate(const ir::Kernel& kernel,
                                              std::span<const Elements> inputs);
-// The first thing that has no evaluation here ("sort", "a constant whose value the dump left out");
-// empty: none.
+// The first unsupported item ("sort", "a constant whose value the dump left out"); empty if there
+// is none.
 [[nodiscard]] std::string cannot_evaluate(const ir::Kernel& kernel);
 
 }  // namespace tilecast::interpreter

@@ -1,5 +1,5 @@
-// Inside of tests/interpreter/evaluate.h: one function per family of ops, and what they share. Also
-// what a check of rounding errors needs, which evaluates single ops on numbers of its own
+// Internals of tests/interpreter/evaluate.h: one function per family of ops, and shared helpers.
+// Also used by the check of rounding errors, which evaluates single ops on its own numbers
 // (tests/host/rounding_bounds.h).
 //
 // Ops are those of a well-formed kernel (ir/verify/verifier.h) for which cannot_evaluate_op() is
@@ -15,7 +15,7 @@
 
 namespace tilecast::interpreter {
 
-using namespace ir;  // NOLINT(google-build-using-namespace): it is all about ops and shapes
+using namespace ir;  // NOLINT(google-build-using-namespace): uses mostly ops and shapes
 
 struct Value {  // borrowed
   const Shape* shape = nullptr;
@@ -28,7 +28,7 @@ struct Value {  // borrowed
 using Values = std::span<const Value>;
 
 [[nodiscard]] std::string cannot_evaluate_op(const Op& op);
-// Any op but parameters. The result has the type and sizes of op.shape.
+// Evaluates any op except parameters. The result has the type and sizes of op.shape.
 [[nodiscard]] Elements evaluate_op(const Op& op, Values operands);
 
 [[nodiscard]] Elements elementwise(const Op& op, Values operands);
@@ -49,7 +49,7 @@ using Values = std::span<const Value>;
   return static_cast<std::size_t>(i);
 }
 
-// Elements between neighbours along each dimension, last dimension fastest.
+// Row-major strides in elements: the last dimension varies fastest.
 [[nodiscard]] Dims row_major_strides(const Dims& dims);
 
 // Calls visit(base + sum of index[d] * steps[d]) for every index of `dims`, last dimension fastest.
@@ -73,8 +73,8 @@ void walk(const Dims& dims, std::int64_t base, const Dims& steps, Visit&& visit)
   }
 }
 
-// Where element k of the window at output position o reads an input of `size`; -1: padding or a
-// hole of the base dilation.
+// The input position, out of `size`, that element k of the window at output position o reads; -1:
+// padding or a hole of the base dilation.
 [[nodiscard]] inline std::int64_t window_source(const WindowDim& window, std::int64_t o,
                                                 std::int64_t k, std::int64_t size) {
   const std::int64_t at = o * window.stride + k * window.window_dilation - window.pad_low;

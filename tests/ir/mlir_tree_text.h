@@ -1,5 +1,5 @@
-// A tree of MLIR as text, the same for two spellings of one program: values by number, attributes
-// sorted, no locations, names of values or positions.
+// Prints an MLIR tree in a canonical form, equal for different spellings of one program: values by
+// number, attributes sorted, no locations, names of values or positions.
 #pragma once
 
 #include <string>

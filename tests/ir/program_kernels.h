@@ -1,4 +1,4 @@
-// The kernels that a module launches, where they stand: for tests that go through all of them.
+// The kernels that a module launches, with their places, for tests over all kernels.
 #pragma once
 
 #include <filesystem>
@@ -14,10 +14,10 @@ struct KernelPlace {
   InstrId instruction;
 };
 
-// Instructions that take time, in the computations that run one after the other.
+// Instructions that take time, in sequential computations.
 [[nodiscard]] std::vector<KernelPlace> kernel_places(const Module& module);
 
-// configs/programs/*.hlo, fused by our rules; sorted by name.
+// configs/programs/*.hlo, fused by Tilecast's rules, sorted by name.
 [[nodiscard]] std::vector<Module> shipped_programs();
 
 [[nodiscard]] std::vector<std::filesystem::path> modules_in(const std::filesystem::path& folder);

@@ -1,5 +1,5 @@
 // The part of a module's proto that every instruction has: names, opcodes, shapes, operands,
-// callees, parameter numbers, the entry. Tests add what they are about.
+// callees, parameter numbers, the entry. Tests add the fields under test.
 #pragma once
 
 #include "ir/hlo.h"

@@ -1,4 +1,4 @@
-// Small StableHLO modules: what they become is tested, and damaged copies of them.
+// Small StableHLO modules for tests of their translation and of damaged copies.
 #pragma once
 
 #include <string>

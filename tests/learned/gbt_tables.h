@@ -1,4 +1,4 @@
-// Small tables for boosted trees: rows drawn at random, a target that is a formula of them.
+// Small tables for boosted trees: random rows with a target computed by a formula.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace tilecast::learned {
 
-constexpr std::size_t kFormulaColumns = 4;  // target_of reads the first three
+constexpr std::size_t kFormulaColumns = 4;  // target_of uses the first three
 
 inline float target_of(const float* row) {
   return std::sin(row[0]) + row[1] * row[2] / 4;
@@ -17,8 +17,8 @@ inline float target_of(const float* row) {
 
 struct TableShape {
   std::size_t rows = 400;
-  std::uint32_t group = 20;  // rows in each
-  double missing = 0;        // share of the cells that are lost after the target is known
+  std::uint32_t group = 20;  // rows per group
+  double missing = 0;        // share of cells removed after computing the target
 };
 
 inline GbtTable formula_table(std::uint64_t seed, const TableShape& shape = {}) {

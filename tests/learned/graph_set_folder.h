@@ -1,4 +1,4 @@
-// Folders of graphs as `import tpugraphs` writes them, with times that follow from configurations.
+// Folders of graphs in the format of `import tpugraphs`, with times computed from configurations.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,8 +12,9 @@
 
 namespace tilecast::learned {
 
-// Chains of six nodes, three features each. A configuration is two numbers: of the graph, or of its
-// nodes 1 and 4. A run takes exp(first number of node 4's, or of the graph's) microseconds.
+// Chains of six nodes with three features each. A configuration is two numbers, for the graph or
+// for each of its nodes 1 and 4. A run takes exp(x) microseconds, where x is the first number of
+// the graph or of node 4.
 class GraphSetFolder {
  public:
   explicit GraphSetFolder(const std::string& name, bool configures_nodes, int graphs = 2,

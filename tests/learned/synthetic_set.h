@@ -18,7 +18,7 @@ namespace tilecast::learned {
 
 class SyntheticSet {
  public:
-  // `kernels` matmuls, each with `tiles` tiles. Reading it again gives the same.
+  // `kernels` matmuls, each with `tiles` tiles. Deterministic.
   explicit SyntheticSet(int kernels = 24, int tiles = 4) {
     disk_.write_manifest(
         "dtype: bf16\nquantities: {registers: {unit: registers, count: yes}, balance: {unit: "
@@ -43,7 +43,8 @@ class SyntheticSet {
   [[nodiscard]] static double time_ns(double m, double n, double k, int tile) {
     return 2000 + 2 * m * n * k / 40e3 * (1 + 0.5 / tile);
   }
-  // Of the quantity registers, a count; balance is negative for tile 1 and absent for kernel 1.
+  // Value of the quantity registers, a count. The quantity balance is negative for tile 1 and
+  // absent for kernel 1.
   [[nodiscard]] static double registers(double n, int tile) {
     return std::round(2 * tile + std::log2(n));
   }

@@ -1,14 +1,14 @@
-// Whole HLO modules as TpuGraphs encodes them (Phothilimthana et al., NeurIPS 2023): the check of
-// the kTpuGraphs encoding against published graphs.
+// Encodes whole HLO modules as TpuGraphs does (Phothilimthana et al., NeurIPS 2023), to check the
+// kTpuGraphs encoding against published graphs.
 //
 //   KernelGraph graph = make_tpugraphs_graph(read_hlo_file("fusion.191.hlo"));
 //
 // Nodes: every instruction of every computation, callees first, each computation in its textual
-// order. Edges, consumer by consumer: operands, then the roots of the computations it calls; each
-// once (edge_index rows of TpuGraphs are {consumer, producer}). make_graph() of a kernel gives the
-// same rows per op, but a Kernel has fusions inlined and tuples resolved: it has no nodes for
-// called computations (reduce's), for fusions and for tuples, each array a kernel gives out is a
-// root, parameters are numbered as the kernel's, and is_stable, which a Kernel does not keep, is 0.
+// order. Edges by consumer: operands, then the roots of the computations it calls, without
+// duplicates (edge_index rows of TpuGraphs are {consumer, producer}). make_graph() of a kernel
+// gives the same rows per op, but a Kernel has fusions inlined and tuples resolved: it has no nodes
+// for called computations (reduce's), for fusions and for tuples, each output array is a root,
+// parameters have the kernel's numbers, and is_stable, which a Kernel does not store, is 0.
 #pragma once
 
 #include "ir/hlo.h"

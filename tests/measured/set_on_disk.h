@@ -1,4 +1,4 @@
-// A measurement set in a folder of its own, removed at the end.
+// A measurement set in a private folder, removed at the end.
 #pragma once
 
 #include <filesystem>
@@ -14,13 +14,13 @@ class SetOnDisk {
   SetOnDisk& operator=(const SetOnDisk&) = delete;
 
   void write(const std::string& file, const std::string& text) const;
-  // With the required keys, timed on the device, of tpu_v3; `more` is appended.
+  // Writes a manifest with the required keys (device tpu_v3, timed on the device) and `more`.
   void write_manifest(const std::string& more = {}) const;
-  // The set as one archive, in its own folder; the path.
+  // Packs the set into an archive in its folder; returns its path.
   [[nodiscard]] std::string pack() const;
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  // What read_measurement_set says, without the folder; "read" when it throws nothing.
+  // The error message of read_measurement_set without the folder; "read" if it succeeds.
   [[nodiscard]] std::string message() const;
 
  private:

@@ -3,7 +3,7 @@
 //   ProfileOnDisk profile;
 //   Plane device = profile.plane("/device:TPU:0");
 //   device.line("XLA Ops");
-//   device.op("fusion.1", 5, 0, 100);  // of program 5, from 0 ps, for 100 ps
+//   device.op("fusion.1", 5, 0, 100);  // program 5, start 0 ps, duration 100 ps
 //   XplaneProfile read = read_xplane({profile.write()}, {});
 #pragma once
 
@@ -52,7 +52,7 @@ class ProfileOnDisk {
  public:
   [[nodiscard]] Plane plane(const std::string& name) { return {space_, name}; }
   [[nodiscard]] std::string bytes() const { return space_.SerializeAsString(); }
-  // The file's path.
+  // Returns the file's path.
   std::string write(const std::string& file = "host.xplane.pb") const;
   [[nodiscard]] std::string at(const std::string& file) const {
     return folder_.path() + "/" + file;

@@ -1,4 +1,4 @@
-// Random kernels and random schedules of them. Same seed, same schedule.
+// Random kernels with random schedules. Deterministic for a seed.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace tilecast::schedule {
 
 struct RandomSchedule {
   ir::Kernel kernel;
-  LoopProgram program;                // scheduled, stages asked for, not yet pipelined
-  std::vector<std::string> refusals;  // of steps that were tried in vain
+  LoopProgram program;                // scheduled, with requested stages, before pipelining
+  std::vector<std::string> refusals;  // messages of steps that were refused
   int pipelined = 0;                  // buffers with stages
 };
 // A product, a batch of products, a convolution, a row sum or an elementwise chain of odd sizes;
 // tiles of one or two levels, caches in random loops, 2 to 5 stages.
 [[nodiscard]] RandomSchedule random_schedule(std::uint64_t seed);
-// A convolution of one window, in one of two orders of dimensions, and one of the tiles of
-// schedule/convolution.h with everything a tile may say. Refusals are of stages alone.
+// A convolution with one window, in one of two orders of dimensions, with one of the tiles of
+// schedule/convolution.h that uses all options of a tile. Only stages can be refused.
 [[nodiscard]] RandomSchedule random_convolution(std::uint64_t seed);
 // Small whole numbers: sums are exact in any order.
 [[nodiscard]] std::vector<interpreter::Elements> whole_inputs(const ir::Kernel& kernel,

@@ -1,4 +1,4 @@
-// A journal's name that no other test has, where no file is yet.
+// A unique file name for a journal; the file does not exist.
 #pragma once
 
 #include <gtest/gtest.h>

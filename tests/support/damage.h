@@ -1,4 +1,5 @@
-// Damaged copies of valid inputs, for tests that readers answer or refuse, whatever the bytes.
+// Damaged copies of valid inputs, for tests that readers accept or reject any bytes without a
+// crash.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,13 +11,13 @@
 
 namespace tilecast::support {
 
-// One to four random edits of `bytes`: bits flipped, bytes set to extremes or to characters that
-// mean something, parts cut, repeated, swapped or moved in from `other`, the end cut off.
+// Applies one to four random edits to `bytes`: flipped bits, bytes set to extremes or to syntax
+// characters, parts cut, repeated, swapped or copied from `other`, truncation.
 [[nodiscard]] std::string damaged(const std::string& bytes, std::mt19937_64& random,
                                   const std::string& other = {});
 
-// Feeds `count` damaged copies of the sources to `read`: it must return or throw tilecast::Error
-// with a message of valid UTF-8. Expects that some were refused.
+// Passes `count` damaged copies of the sources to `read`, which must return or throw
+// tilecast::Error with a message in valid UTF-8. Expects that some are rejected.
 void expect_answer_or_error(const std::vector<std::string>& sources, int count, std::uint64_t seed,
                             const std::function<void(const std::string&)>& read);
 

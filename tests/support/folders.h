@@ -1,4 +1,4 @@
-// Where tests find what they read.
+// Folders with input data of tests.
 #pragma once
 
 #include <filesystem>
@@ -9,9 +9,9 @@ namespace tilecast::support {
 
 // The root of this repository.
 [[nodiscard]] std::filesystem::path source_dir();
-// The third-party data, $TILECAST_SHARED or ../shared: optional, tests skip where it is absent.
+// Third-party data, $TILECAST_SHARED or ../shared. Optional: tests skip if it is absent.
 [[nodiscard]] std::filesystem::path shared_dir();
-// Its files below `folder` with that extension, in order; none where it is absent.
+// Its files below `folder` with this extension, sorted; none if the data is absent.
 [[nodiscard]] std::vector<std::filesystem::path> shared_files(const std::string& folder,
                                                               const std::string& extension);
 

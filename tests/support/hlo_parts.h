@@ -1,5 +1,5 @@
-// Parts of HLO text read by themselves, through the parser's own readers; each consumes the whole
-// text. Throws Error where the text is not one such part.
+// Reads single parts of HLO text with the parser's own readers. Each consumes the whole text and
+// throws Error if it is not such a part.
 #pragma once
 
 #include <string>

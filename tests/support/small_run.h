@@ -1,4 +1,4 @@
-// A made-up simulation of two kernels: what tests of views and of report pages show.
+// An artificial simulation of two kernels, for tests of views and report pages.
 #pragma once
 
 #include "sim/simulator.h"

@@ -1,5 +1,5 @@
-// Tiles that a caller may offer for a product, sound and absurd ones, and a ranker that says
-// anything: what the contract of choosing (search/tile_choice.h) must hold against.
+// Valid and absurd tiles that a caller may offer for a product, and a ranker with arbitrary scores,
+// for testing the contract of tile choices (search/tile_choice.h).
 #pragma once
 
 #include <limits>
@@ -20,7 +20,7 @@ inline ir::Kernel product(std::int64_t rows, std::int64_t columns, std::int64_t 
   return sketch.build({sketch.dot(lhs, rhs, dims, {rows, columns}, ir::DType::kBF16)});
 }
 
-// Any number, or none, for any tile.
+// Returns an arbitrary score, or none, for any tile.
 class ArbitraryRanker final : public analytical::TileRanker {
  public:
   explicit ArbitraryRanker(std::uint64_t seed) : seed_(seed) {}
@@ -51,7 +51,7 @@ class ArbitraryRanker final : public analytical::TileRanker {
   std::uint64_t seed_;
 };
 
-// Never the empty tile, which in a table stands for "as the model chooses".
+// Never the empty tile, which in a table means that the model chooses.
 inline analytical::TileConfig absurd_tile(std::mt19937_64& random) {
   analytical::TileConfig tile;
   const auto sizes = [&](ir::Dims& dims) {
@@ -66,7 +66,7 @@ inline analytical::TileConfig absurd_tile(std::mt19937_64& random) {
   return tile;
 }
 
-// Up to seven, about half of them of `listed`.
+// Up to seven tiles, about half of them from `listed`.
 inline std::vector<analytical::TileConfig> offered_tiles(
     const std::vector<analytical::TileConfig>& listed, std::mt19937_64& random) {
   std::vector<analytical::TileConfig> tiles;

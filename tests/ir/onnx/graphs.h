@@ -1,4 +1,4 @@
-// The graphs that make_graphs.py wrote, and what ONNX's shape inference says of them.
+// The graphs written by make_graphs.py, and the results of ONNX's shape inference on them.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -20,8 +20,8 @@ inline std::string bytes_of(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// The model with the shapes that ONNX's own inference finds, as declarations: reading it warns of
-// those that come out differently.
+// The model with shapes declared by ONNX's own inference, so that reading it warns of different
+// results.
 inline std::string with_inferred_shapes(const std::string& bytes) {
   ::onnx::ModelProto model;
   if (!model.ParseFromString(bytes)) return bytes;
@@ -30,7 +30,7 @@ inline std::string with_inferred_shapes(const std::string& bytes) {
   }
   try {
     ::onnx::shape_inference::InferShapes(model);
-  } catch (const std::exception&) {  // what the file declares contradicts it
+  } catch (const std::exception&) {  // the file's declarations contradict it
     return bytes;
   }
   return model.SerializeAsString();

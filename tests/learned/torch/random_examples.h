@@ -8,7 +8,7 @@
 
 namespace tilecast::learned::torch_module {
 
-// Owns what examples() points to.
+// Owns the data that examples() refers to.
 class RandomExamples {
  public:
   static constexpr std::int32_t kOpcodes = 7;
@@ -25,7 +25,7 @@ class RandomExamples {
     return static_cast<float>(random_() >> 40) * 0x1p-24F;
   }
 
-  // A kernel of `tiles` examples that share its graph of `nodes` nodes.
+  // Adds a kernel: `tiles` examples that share a graph of `nodes` nodes.
   void add(std::size_t nodes, std::size_t tiles, std::uint32_t family = 0) {
     const KernelGraph& graph = graphs_.emplace_back(chain_with_shortcuts(nodes));
     for (std::size_t tile = 0; tile < tiles; ++tile) {

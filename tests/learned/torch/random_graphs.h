@@ -1,4 +1,4 @@
-// Random kernels for the tests of the graph networks. The same seed gives the same kernels.
+// Random kernels for tests of graph networks. Deterministic for a seed.
 #pragma once
 
 #include <random>
@@ -22,7 +22,7 @@ class RandomKernels {
   explicit RandomKernels(std::uint64_t seed, const NetworkWidths& widths = kTestWidths)
       : engine_(seed), widths_(widths) {}
 
-  // Each node after the first consumes one or two of those before it.
+  // Each node after the first consumes one or two earlier ones.
   RandomKernel make(int nodes) {
     RandomKernel kernel;
     kernel.at_nodes = row(widths_.at_nodes);
