@@ -57,7 +57,7 @@ setup(
     install_requires=["numpy"],
     packages=["tilecast"],
     package_dir={"tilecast": "sim/python/tilecast"},
-    package_data={"tilecast": ["py.typed", "*.pyi"]},
+    package_data={"tilecast": ["py.typed"]},
     ext_modules=[Extension("tilecast._tilecast", sources=[])],
     cmdclass={"build_ext": CMakeBuild},
 )

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <tuple>
+#include <vector>
 
+#include "analytical/tile_parts.h"
 #include "base/error.h"
 
 namespace tilecast::analytical {
@@ -37,42 +39,72 @@ ir::Dims parse_sizes(std::string_view text, std::string_view whole) {
   }
 }
 
-// The value of stages, warps ...; 0 if not given.
-int one_number(const ir::Dims& given, std::string_view what, std::string_view whole) {
-  constexpr std::int64_t kMost = 1024;
-  if (given.empty()) return 0;
-  if (given.size() > 1 || given[0] > kMost) {
-    throw Error(fmt::format("tile '{}': {}: got '{}', expected a number up to {}", whole, what,
-                            joined(given), kMost));
+constexpr TilePart kParts[] = {
+    {"output", "out", "output_bounds", "sizes of the output's pieces", &TileConfig::output},
+    {"kernel", "kernel", "kernel_bounds", "sizes of the weights' pieces", &TileConfig::kernel},
+    {"input", "in", "input_bounds", "sizes of the input's pieces", &TileConfig::input},
+    {"stages", "stages", "stages", "buffers of each operand", &TileConfig::stages},
+    {"warps", "warps", "warps", "warps of a block", &TileConfig::warps},
+    {"threads", "threads", "threads", "threads of a block along the output", &TileConfig::threads},
+    {"vector", "vector", "vector", "elements that a thread's load brings", &TileConfig::vector},
+    {"direct", "direct", "direct", "operands are read through the cache", &TileConfig::direct},
+    {"order", "order", "order", "loops over the output, outermost first", &TileConfig::order},
+    {"unroll", "unroll", "unroll", "taps of a window that are written out", &TileConfig::unroll}};
+
+void check_one_number(const TilePart& part, const ir::Dims& given, std::string_view whole) {
+  if (part.is_list() || given.empty()) return;
+  if (given.size() > 1 || given[0] > TilePart::kMost) {
+    throw Error(fmt::format("tile '{}': {}: got '{}', expected a number up to {}", whole, part.word,
+                            joined(given), TilePart::kMost));
   }
-  return static_cast<int>(given[0]);
+}
+
+// "out, kernel, in ... or unroll"
+std::string words() {
+  std::string text(kParts[0].word);
+  for (std::size_t i = 1; i < std::size(kParts); ++i) {
+    text += fmt::format("{}{}", i + 1 < std::size(kParts) ? ", " : " or ", kParts[i].word);
+  }
+  return text;
 }
 
 }  // namespace
 
+std::span<const TilePart> tile_parts() {
+  return kParts;
+}
+
+ir::Dims TilePart::numbers(const TileConfig& tile) const {
+  if (is_list()) return tile.*std::get<ir::Dims TileConfig::*>(of);
+  const int number =
+      is_flag() ? tile.*std::get<bool TileConfig::*>(of) : tile.*std::get<int TileConfig::*>(of);
+  return number > 0 ? ir::Dims{number} : ir::Dims{};
+}
+
+void TilePart::set(TileConfig& tile, const ir::Dims& numbers) const {
+  const int number = numbers.empty() ? 0 : static_cast<int>(numbers[0]);
+  if (is_list()) {
+    tile.*std::get<ir::Dims TileConfig::*>(of) = numbers;
+  } else if (is_flag()) {
+    tile.*std::get<bool TileConfig::*>(of) = number == 1;
+  } else {
+    tile.*std::get<int TileConfig::*>(of) = number;
+  }
+}
+
 std::string to_string(const TileConfig& tile) {
   std::string text;
-  const auto add = [&text](std::string_view what, const ir::Dims& bounds) {
-    if (bounds.empty()) return;
-    if (!text.empty()) text += ' ';
-    text += fmt::format("{}={}", what, joined(bounds));
-  };
-  add("out", tile.output);
-  add("kernel", tile.kernel);
-  add("in", tile.input);
-  if (tile.stages > 0) add("stages", {tile.stages});
-  if (tile.warps > 0) add("warps", {tile.warps});
-  add("threads", tile.threads);
-  add("vector", tile.vector);
-  if (tile.direct) add("direct", {1});
-  add("order", tile.order);
-  if (tile.unroll > 0) add("unroll", {tile.unroll});
+  for (const TilePart& part : kParts) {
+    const ir::Dims numbers = part.numbers(tile);
+    if (numbers.empty()) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", part.word, joined(numbers));
+  }
   return text;
 }
 
 TileConfig parse_tile(std::string_view text) {
   TileConfig tile;
-  ir::Dims stages, warps, direct, unroll;
+  std::vector<ir::Dims> given(std::size(kParts));
   std::string_view rest = text;
   const auto word = [&rest](std::string_view separators) {
     rest.remove_prefix(std::min(rest.find_first_not_of(" ,="), rest.size()));
@@ -80,31 +112,22 @@ TileConfig parse_tile(std::string_view text) {
     rest.remove_prefix(taken.size());
     return taken;
   };
-  for (std::string_view part = word(" ="); !part.empty(); part = word(" =")) {
-    ir::Dims* sizes = part == "out" || part == "output" ? &tile.output
-                      : part == "kernel"                ? &tile.kernel
-                      : part == "in" || part == "input" ? &tile.input
-                      : part == "stages"                ? &stages
-                      : part == "warps"                 ? &warps
-                      : part == "threads"               ? &tile.threads
-                      : part == "vector"                ? &tile.vector
-                      : part == "direct"                ? &direct
-                      : part == "order"                 ? &tile.order
-                      : part == "unroll"                ? &unroll
-                                                        : nullptr;
-    if (sizes == nullptr || !sizes->empty()) {
-      throw Error(
-          fmt::format("tile '{}': got '{}', expected out, kernel, in, stages, warps, threads, "
-                      "vector, direct, order or unroll, each at most once; example: \"out=2x26x4x2 "
-                      "kernel=3x3x24x1\"",
-                      text, part));
+  for (std::string_view said = word(" ="); !said.empty(); said = word(" =")) {
+    const auto* part = std::ranges::find_if(
+        kParts, [&](const TilePart& one) { return said == one.word || said == one.name; });
+    const auto at = static_cast<std::size_t>(part - kParts);
+    if (part == std::end(kParts) || !given[at].empty()) {
+      throw Error(fmt::format(
+          "tile '{}': got '{}', expected {}, each at most once; example: \"out=2x26x4x2 "
+          "kernel=3x3x24x1\"",
+          text, said, words()));
     }
-    *sizes = parse_sizes(word(" ,"), text);
+    given[at] = parse_sizes(word(" ,"), text);
   }
-  tile.stages = one_number(stages, "stages", text);
-  tile.warps = one_number(warps, "warps", text);
-  tile.direct = one_number(direct, "direct", text) == 1;
-  tile.unroll = one_number(unroll, "unroll", text);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    check_one_number(kParts[i], given[i], text);
+    kParts[i].set(tile, given[i]);
+  }
   if (tile == TileConfig{}) throw Error("tile: got nothing, expected \"out=2x26x4x2\"");
   return tile;
 }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "analytical/layout_rules.h"
+#include "analytical/tile_parts.h"
 #include "base/error.h"
 #include "base/source_text.h"
 
@@ -31,8 +32,8 @@ bool is_physics(const ChosenModel& model) {
 
 void check_sizes(std::span<const analytical::TileConfig> tiles) {
   for (std::size_t i = 0; i < tiles.size(); ++i) {
-    for (const ir::Dims* sizes : {&tiles[i].output, &tiles[i].kernel, &tiles[i].input}) {
-      for (const std::int64_t size : *sizes) {
+    for (const analytical::TilePart& part : analytical::tile_parts()) {
+      for (const std::int64_t size : part.numbers(tiles[i])) {
         if (size >= 1) continue;
         throw Error(fmt::format("tile {}: got a size of {}, expected at least 1", i, size));
       }
@@ -44,7 +45,15 @@ std::vector<double> physics_times_s(const ir::Kernel& kernel, const hwdesc::Devi
                                     std::span<const analytical::TileConfig> tiles) {
   const analytical::KernelAnalysis analysis(kernel, device);
   std::vector<double> times(tiles.size(), kNoTime);
-  if (analysis.tileable()) times = analysis.times_s(tiles);
+  // Models count on a size per dimension: what does not fit the kernel is not asked.
+  std::vector<analytical::TileConfig> asked(tiles.begin(), tiles.end());
+  std::erase_if(asked, [&](const auto& tile) { return !analysis.misfit(tile).empty(); });
+  if (analysis.tileable()) {
+    const std::vector<double> answers = analysis.times_s(asked);
+    for (std::size_t i = 0, next = 0; next < asked.size(); ++i) {
+      if (tiles[i] == asked[next]) times[i] = answers[next++];
+    }
+  }
   for (std::size_t i = 0; i < times.size(); ++i) {
     if (tiles[i] == analytical::TileConfig{}) times[i] = analysis.estimate_best().time.value;
     if (!std::isfinite(times[i])) times[i] = kNoTime;

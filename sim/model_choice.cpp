@@ -229,16 +229,18 @@ const analytical::CostModel& analytical_prior() {
   return prior;
 }
 
+std::span<const std::string_view> model_names() {
+  static constexpr std::string_view kNames[] = {"analytical", "roofline", "bottleneck",
+                                                "hybrid",     "learned",  "default"};
+  return kNames;
+}
+
 std::string model_name_fault(const std::string& name) {
-  constexpr std::string_view kNames[] = {"analytical", "roofline", "bottleneck",
-                                         "learned",    "hybrid",   "default"};
-  if (std::ranges::find(kNames, name) != std::end(kNames)) return "";
+  const auto names = model_names();
+  if (std::ranges::find(names, name) != names.end()) return "";
   if (learned::is_model_directory(name)) return "";
-  return fmt::format(
-      "got '{}', expected analytical, roofline, bottleneck, hybrid, learned, default or the folder "
-      "of a "
-      "trained model",
-      name);
+  return fmt::format("got '{}', expected {} or the folder of a trained model", name,
+                     fmt::join(names, ", "));
 }
 
 ChosenModel choose_model(const std::string& name, std::span<const hwdesc::Device> devices) {

@@ -53,6 +53,8 @@ struct ChosenModel {
 [[nodiscard]] std::string shipped_advice();  // the folder of sim/advice.h beside them, or ""
 [[nodiscard]] std::optional<std::string> shipped_model_for(const hwdesc::Device& device);
 
+// Those that are no folders, as above.
+[[nodiscard]] std::span<const std::string_view> model_names();
 // Why `name` names no model; "" where it names one.
 [[nodiscard]] std::string model_name_fault(const std::string& name);
 // `devices`: those it will be asked about; all must fit where a shipped model is asked for. Throws

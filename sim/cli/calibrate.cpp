@@ -111,9 +111,8 @@ void add_options(CLI::App& verb, CalibrateArguments& arguments) {
       ->type_name("FOLDER");
   verb.add_flag("--force", arguments.force, "replace a model that is in that folder");
   verb.add_option("--name", arguments.name, "of the calibrated device; default: from the file");
-  verb.add_option("-f,--format", arguments.report.format, "form of the report on stdout")
-      ->check(CLI::IsMember({"table", "json"}))
-      ->default_val("table");
+  add_format_option(verb, arguments.report.format, {"table", "json"},
+                    "form of the report on stdout");
   verb.add_option("--rows", arguments.request.most_rows,
                   "fit at most N rows, shared out evenly over kernels")
       ->type_name("N")

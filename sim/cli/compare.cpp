@@ -238,10 +238,7 @@ void add_options(CLI::App& verb, CompareArguments& arguments) {
   verb.add_flag("--doubted", arguments.doubted, "keep measured rows that only physics doubts");
   add_load_options(verb, arguments.load);
   add_output_options(verb, arguments.output, {"table", "json", "csv"});
-  verb.add_option("--top", arguments.top, "rows in the table, by microseconds lost")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  add_top_option(verb, arguments.top, "rows in the table, by microseconds lost");
   verb.add_flag("--all", arguments.all, "all rows in the table");
   add_jobs_option(verb, arguments.jobs);
 }

@@ -53,15 +53,10 @@ void add_explain(CLI::App& app) {
   auto arguments = std::make_shared<ExplainArguments>();
   CLI::App& verb = *app.add_subcommand("explain", "why one kernel takes its time; its best tiles");
   verb.add_option("program", arguments->file, "file of the program")->required()->type_name("FILE");
-  verb.add_option("-k,--kernel", arguments->kernel,
-                  "name of the kernel; not needed when there is only one")
-      ->type_name("NAME");
+  add_kernel_option(verb, arguments->kernel);
   verb.add_option("--tile", arguments->tile, "tile to use instead of the compiler's or the best")
       ->type_name("TILE");
-  verb.add_option("--top", arguments->top, "tiles ranked")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  add_top_option(verb, arguments->top, "tiles ranked");
   add_device_options(verb, arguments->device, Devices::kOne);
   add_load_options(verb, arguments->load);
   add_model_option(verb, arguments->model);

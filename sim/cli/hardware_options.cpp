@@ -17,14 +17,6 @@ double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-double seconds_of(const std::string& text, const char* option) {
-  try {
-    return hwdesc::parse_quantity(text, hwdesc::UnitKind::kTime);
-  } catch (const Error& error) {
-    throw UsageError(fmt::format("{}: {}", option, error.what()));
-  }
-}
-
 std::unique_ptr<search::Hardware> make_hardware(const HardwareArguments& arguments,
                                                 const hwdesc::Device& device, int jobs) {
   const Seconds timeout{seconds_of(arguments.timeout, "--timeout")};

@@ -28,7 +28,5 @@ void add_hardware_options(CLI::App& verb, HardwareArguments& arguments);
                                                               int jobs);
 // Of a clock that never goes back.
 [[nodiscard]] double now_s();
-// "10 s", "1.5 min" of an option.
-[[nodiscard]] double seconds_of(const std::string& text, const char* option);
 
 }  // namespace tilecast::sim::cli

@@ -7,6 +7,7 @@
 
 #include "sim/cli/examples.h"
 #include "sim/version.h"
+#include "sim/views/rows.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -98,11 +99,11 @@ void add_examples(CLI::App& app) {
 std::string help_json(const CLI::App& app) {
   Json verbs = Json::array();
   append_verbs(app, verbs);
-  return Json{{"schema", "tilecast.help/1"},
-              {"description", app.get_description()},
-              {"version", version()},
-              {"verbs", verbs}}
-      .dump(1);
+  return views::json_line({{"schema", "tilecast.help/1"},
+                           {"description", app.get_description()},
+                           {"version", version()},
+                           {"verbs", verbs}},
+                          1);
 }
 
 }  // namespace tilecast::sim::cli

@@ -126,9 +126,8 @@ void add_hw_probe(CLI::App& hw) {
   verb.add_option("--seconds", arguments->seconds, "about how long it measures")
       ->check(CLI::Range(kLeastSeconds, kMostSeconds))
       ->capture_default_str();
-  verb.add_option("-f,--format", arguments->report.format, "form of the report on stdout")
-      ->check(CLI::IsMember({"table", "json", "csv", "yaml"}))
-      ->default_val("table");
+  add_format_option(verb, arguments->report.format, {"table", "json", "csv", "yaml"},
+                    "form of the report on stdout");
   verb.footer(
       "Describes one core: clock, multiply-adds per type, bandwidth and latency of each cache and\n"
       "of main memory, cycles of divisions, functions and data movement, each the best of repeats\n"

@@ -91,10 +91,7 @@ CLI::App& add_format(CLI::App& verb, const char* name, const char* what, Import 
   format.add_flag("--force", arguments->options.force, "replace an existing measurement set");
   format.add_flag("--keep-going", arguments->options.keep_going,
                   "list bad rows and leave them out");
-  arguments->format = "table";
-  format.add_option("-f,--format", arguments->format, "form of the summary")
-      ->check(CLI::IsMember({"table", "json", "csv"}))
-      ->capture_default_str();
+  add_format_option(format, arguments->format, {"table", "json", "csv"}, "form of the summary");
   if (std::string_view(name) == "trace") {
     format.add_option("--module", arguments->module, "HLO text of what ran")
         ->required()

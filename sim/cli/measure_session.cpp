@@ -153,9 +153,7 @@ void add_timing_options(CLI::App& verb, TimingArguments& arguments) {
       ->check(CLI::Range(-1, kMaxCore))
       ->capture_default_str();
   verb.add_option("--seed", arguments.seed, "of what is sampled")->capture_default_str();
-  verb.add_option("-f,--format", arguments.format, "form of the summary")
-      ->check(CLI::IsMember({"table", "json", "csv"}))
-      ->capture_default_str();
+  add_format_option(verb, arguments.format, {"table", "json", "csv"}, "form of the summary");
 }
 
 Seconds parse_budget(const std::string& text) {
@@ -171,11 +169,7 @@ Seconds parse_budget(const std::string& text) {
 }
 
 Seconds longest_of(const TimingArguments& arguments) {
-  try {
-    return Seconds{hwdesc::parse_quantity(arguments.longest, hwdesc::UnitKind::kTime)};
-  } catch (const Error& error) {
-    throw UsageError(fmt::format("--longest: {}", error.what()));
-  }
+  return Seconds{seconds_of(arguments.longest, "--longest")};
 }
 
 ChosenDevice choose_device(const std::string& folder, const std::string& name_or_path) {

@@ -121,6 +121,26 @@ void add_jobs_option(CLI::App& verb, int& jobs) {
       ->check(CLI::Range(1, kMaxJobs));
 }
 
+void add_kernel_option(CLI::App& verb, std::string& kernel) {
+  verb.add_option("-k,--kernel", kernel, "name of the kernel; not needed when there is only one")
+      ->type_name("NAME");
+}
+
+void add_top_option(CLI::App& verb, std::size_t& top, const std::string& what) {
+  verb.add_option("--top", top, what)
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+}
+
+double seconds_of(const std::string& text, const char* option) {
+  try {
+    return hwdesc::parse_quantity(text, hwdesc::UnitKind::kTime);
+  } catch (const Error& error) {
+    throw UsageError(fmt::format("{}: {}", option, error.what()));
+  }
+}
+
 void add_model_option(CLI::App& verb, std::string& model) {
   model = kDefaultModel;
   verb.add_option("--model", model,

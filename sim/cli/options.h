@@ -34,6 +34,9 @@ struct OutputOptions {
 };
 void add_output_options(CLI::App& verb, OutputOptions& options,
                         const std::vector<std::string>& formats);
+// The form alone, where -o names another file; "table" unless told otherwise.
+void add_format_option(CLI::App& verb, std::string& format, const std::vector<std::string>& formats,
+                       const std::string& what = "form of the answer");
 // To the file (base::replace_file) or to stdout, where a terminal obeys nothing of it.
 void write(const OutputOptions& options, const std::string& text);
 // Says which columns of a table are not read, where there are any.
@@ -66,6 +69,11 @@ void add_read_options(CLI::App& verb, LoadArguments& arguments);
 [[nodiscard]] ir::ReadOptions read_options(const LoadArguments& arguments);
 
 void add_jobs_option(CLI::App& verb, int& jobs);
+// -k,--kernel of a program; and how many rows its table has.
+void add_kernel_option(CLI::App& verb, std::string& kernel);
+void add_top_option(CLI::App& verb, std::size_t& top, const std::string& what);
+// "10 s", "1.5 min" of an option.
+[[nodiscard]] double seconds_of(const std::string& text, const char* option);
 
 // The models by name (sim/model_choice.h); without the option every verb asks the same one.
 inline constexpr const char* kDefaultModel = "default";

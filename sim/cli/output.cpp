@@ -56,6 +56,11 @@ void add_output_options(CLI::App& verb, OutputOptions& options,
   add_output_file(verb, "-o,--output", options.file, "file to write instead of stdout");
 }
 
+void add_format_option(CLI::App& verb, std::string& format, const std::vector<std::string>& formats,
+                       const std::string& what) {
+  verb.add_option("-f,--format", format, what)->check(CLI::IsMember(formats))->default_val("table");
+}
+
 void write(const OutputOptions& options, const std::string& text) {
   if (!options.file.empty()) return base::replace_file(options.file, text);
   const std::string out = shown(text, options.format);

@@ -44,10 +44,7 @@ void add_sensitivity(CLI::App& app) {
   add_device_options(verb, arguments->device, Devices::kOne);
   add_load_options(verb, arguments->load);
   add_model_option(verb, arguments->model);
-  verb.add_option("--top", arguments->top, "numbers in the table, by effect")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  add_top_option(verb, arguments->top, "numbers in the table, by effect");
   add_output_options(verb, arguments->output, {"table", "json", "csv"});
   add_jobs_option(verb, arguments->jobs);
   verb.callback([arguments] { write(arguments->output, run_sensitivity(*arguments)); });

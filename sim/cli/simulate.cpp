@@ -103,10 +103,7 @@ void add_simulate(CLI::App& app) {
                   "kernels without a model: error, or skip (no time, and the report says so)")
       ->check(CLI::IsMember({"error", "skip"}))
       ->capture_default_str();
-  verb.add_option("--top", arguments->top, "kernels in the table, by total time")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  add_top_option(verb, arguments->top, "kernels in the table, by total time");
   verb.add_flag("--all", arguments->all, "all kernels in the table");
   add_jobs_option(verb, arguments->jobs);
   verb.callback(

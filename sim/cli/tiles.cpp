@@ -98,9 +98,7 @@ void add_tiles(CLI::App& app) {
           "--most", arguments->most,
           "the fastest so many; default 10 of those listed, all rows of a table as they are")
       ->check(CLI::Range(1, 100000));
-  verb.add_option("-k,--kernel", arguments->kernel,
-                  "name of the kernel; not needed when there is only one")
-      ->type_name("NAME");
+  add_kernel_option(verb, arguments->kernel);
   add_device_options(verb, arguments->device, Devices::kOne);
   add_load_options(verb, arguments->load);
   add_model_option(verb, arguments->model);

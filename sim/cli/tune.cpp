@@ -129,19 +129,12 @@ void compare(const TuneArguments& arguments, const hwdesc::Device& device,
                                                             : views::comparison_text(total));
 }
 
-Seconds timeout_of(const TuneArguments& arguments) {
-  try {
-    return Seconds{hwdesc::parse_quantity(arguments.timeout, hwdesc::UnitKind::kTime)};
-  } catch (const Error& error) {
-    throw UsageError(fmt::format("--timeout: {}", error.what()));
-  }
-}
-
 void search(const TuneArguments& arguments, const Candidates& candidates,
             const search::TuneSpace& space, const hwdesc::Device& device,
             const std::string& model) {
   const std::string strategy_name = arguments.strategy.empty() ? "hybrid" : arguments.strategy;
-  const search::Command command{arguments.command, timeout_of(arguments)};
+  const search::Command command{arguments.command,
+                                Seconds{seconds_of(arguments.timeout, "--timeout")}};
   TrialFile file(arguments.file, candidates.names);
   if (!file.known().empty()) {
     tell(fmt::format("{}: going on after {} trials", arguments.file, file.known().size()));
@@ -260,9 +253,7 @@ void add_search_options(CLI::App& verb, TuneArguments& arguments) {
       ->delimiter(',')
       ->check(CLI::Range(std::size_t{1}, kMost))
       ->type_name("N");
-  verb.add_option("-f,--format", arguments.report.format, "form of the answer")
-      ->check(CLI::IsMember({"table", "json"}))
-      ->default_val("table");
+  add_format_option(verb, arguments.report.format, {"table", "json"});
 }
 
 void add_tune_tiles(CLI::App& tune) {
@@ -271,9 +262,7 @@ void add_tune_tiles(CLI::App& tune) {
   auto* program =
       verb.add_option("program", arguments->program, "file of the kernel's program; with --measure")
           ->type_name("FILE");
-  verb.add_option("-k,--kernel", arguments->kernel,
-                  "name of the kernel; not needed when there is only one")
-      ->type_name("NAME");
+  add_kernel_option(verb, arguments->kernel);
   verb.add_option("--measure", arguments->command,
                   "shell command that measures a tile; {tile} and {index} are replaced")
       ->type_name("COMMAND");

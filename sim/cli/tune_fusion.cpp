@@ -246,9 +246,7 @@ void add_output(CLI::App& verb, FusionArguments& arguments) {
   add_output_file(verb, "-o,--output", arguments.output,
                   "decisions of the chosen program, for --fusion");
   add_output_file(verb, "--hlo", arguments.hlo, "HLO text of the chosen program, fused");
-  verb.add_option("-f,--format", arguments.report.format, "form of the answer")
-      ->check(CLI::IsMember({"table", "json"}))
-      ->default_val("table");
+  add_format_option(verb, arguments.report.format, {"table", "json"});
 }
 
 }  // namespace

@@ -181,9 +181,7 @@ void add_tune_program(CLI::App& tune) {
   add_jobs_option(verb, arguments->jobs);
   add_output_file(verb, "-o,--output", arguments->output, "the chosen tiles, for simulate --tiles");
   add_output_file(verb, "--hlo", arguments->hlo, "HLO text of the fused program");
-  verb.add_option("-f,--format", arguments->report.format, "form of the answer")
-      ->check(CLI::IsMember({"table", "json"}))
-      ->default_val("table");
+  add_format_option(verb, arguments->report.format, {"table", "json"});
   verb.footer(
       "A model ranks the tiles of every kernel; hardware runs the first of each kernel alone,\n"
       "then the program whole: with the tiles it has by default, with the first by the ranks, and\n"

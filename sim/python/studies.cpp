@@ -134,8 +134,8 @@ void check_jobs(int jobs) {
 
 void bind_answers(py::module_& m) {
   py::class_<Answer>(m, "_Answer")
-      .def_readonly("text", &Answer::text)
-      .def_readonly("json", &Answer::json)
+      .def("text", [](const Answer& answer) { return answer.text; })
+      .def("json", [](const Answer& answer) { return answer.json; })
       .def("rows", [](const Answer& answer) {
         return columns_of(measured::read_csv(base::SourceText("rows", answer.rows)));
       });

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
+#include "analytical/tile_parts.h"
 #include "base/error.h"
 #include "sim/op_table.h"
 #include "sim/python/bindings.h"
@@ -11,54 +13,43 @@ namespace tilecast::sim::python {
 namespace {
 
 using analytical::TileConfig;
+using analytical::TilePart;
 using Numbers = py::array_t<std::int64_t, py::array::c_style>;
 
-// The rows of an array (tiles, dimensions), put where `part` of each tile is.
-void fill(const std::optional<Numbers>& rows, const char* what, ir::Dims TileConfig::*part,
-          std::vector<TileConfig>& tiles) {
-  if (!rows) return;
-  if (rows->ndim() != 2 || static_cast<std::size_t>(rows->shape(0)) != tiles.size()) {
-    throw Error(fmt::format("{}: expected an array of {} rows and a column per dimension", what,
-                            tiles.size()));
-  }
-  const auto cells = rows->unchecked<2>();
-  for (py::ssize_t i = 0; i < cells.shape(0); ++i) {
-    ir::Dims& dims = tiles[static_cast<std::size_t>(i)].*part;
-    for (py::ssize_t k = 0; k < cells.shape(1); ++k) dims.push_back(cells(i, k));
-  }
-}
+using Arrays = std::map<std::string, Numbers>;  // by the parts' names
 
-void fill(const std::optional<Numbers>& values, const char* what, int TileConfig::*part,
-          std::vector<TileConfig>& tiles) {
-  constexpr std::int64_t kMost = 1024;
-  if (!values) return;
-  if (values->ndim() != 1 || static_cast<std::size_t>(values->shape(0)) != tiles.size()) {
-    throw Error(fmt::format("{}: expected an array of {} numbers", what, tiles.size()));
+// A row per tile: an array of a column per dimension, or of one number. A row of zeros says
+// nothing.
+void fill(const Numbers& rows, const TilePart& part, std::vector<TileConfig>& tiles) {
+  const int rank = part.is_list() ? 2 : 1;
+  if (rows.ndim() != rank || static_cast<std::size_t>(rows.shape(0)) != tiles.size()) {
+    throw Error(fmt::format("{}: expected an array of {} {}", part.name, tiles.size(),
+                            rank == 2 ? "rows and a column per dimension" : "numbers"));
   }
-  const auto cells = values->unchecked<1>();
-  for (py::ssize_t i = 0; i < cells.shape(0); ++i) {
-    if (cells(i) < 0 || cells(i) > kMost) {
-      throw Error(fmt::format("{}: row {}: got {}, expected 0 to {}", what, i, cells(i), kMost));
+  const auto width = static_cast<std::size_t>(rank == 2 ? rows.shape(1) : 1);
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const std::int64_t* row = rows.data() + i * width;
+    if (rank == 1 && (*row < 0 || *row > TilePart::kMost)) {
+      throw Error(
+          fmt::format("{}: row {}: got {}, expected 0 to {}", part.name, i, *row, TilePart::kMost));
     }
-    tiles[static_cast<std::size_t>(i)].*part = static_cast<int>(cells(i));
+    if (!std::all_of(row, row + width, [](std::int64_t size) { return size == 0; })) {
+      part.set(tiles[i], {row, row + width});
+    }
   }
 }
 
 py::array_t<double> tile_times(const ReadProgram& program, const hwdesc::Device& device,
                                const ChosenModel& model, const std::string& kernel,
-                               const std::optional<Numbers>& output,
-                               const std::optional<Numbers>& kernel_tile,
-                               const std::optional<Numbers>& stages,
-                               const std::optional<Numbers>& warps) {
-  const auto& first = output ? output : kernel_tile;
-  if (!first || first->ndim() != 2) {
+                               const Arrays& parts) {
+  if (parts.empty() || parts.begin()->second.ndim() == 0) {
     throw Error("output: expected an array of a row per tile and a column per dimension");
   }
-  std::vector<TileConfig> tiles(static_cast<std::size_t>(first->shape(0)));
-  fill(output, "output", &TileConfig::output, tiles);
-  fill(kernel_tile, "kernel_tile", &TileConfig::kernel, tiles);
-  fill(stages, "stages", &TileConfig::stages, tiles);
-  fill(warps, "warps", &TileConfig::warps, tiles);
+  std::vector<TileConfig> tiles(static_cast<std::size_t>(parts.begin()->second.shape(0)));
+  for (const TilePart& part : analytical::tile_parts()) {
+    const auto given = parts.find(std::string(part.name));
+    if (given != parts.end()) fill(given->second, part, tiles);
+  }
   std::vector<double> times;
   {
     const py::gil_scoped_release released;
@@ -69,29 +60,19 @@ py::array_t<double> tile_times(const ReadProgram& program, const hwdesc::Device&
   return py::array_t<double>(static_cast<py::ssize_t>(times.size()), times.data());
 }
 
-// (tiles, dimensions); None where that part is not cut.
-py::object array_of(const std::vector<TileConfig>& tiles, ir::Dims TileConfig::*part) {
-  const std::size_t rank = tiles.empty() ? 0 : (tiles.front().*part).size();
+// (tiles, dimensions) or (tiles,); None where no tile says that part.
+py::object array_of(const std::vector<TileConfig>& tiles, const TilePart& part) {
+  std::size_t rank = 0;
+  for (const TileConfig& tile : tiles) rank = std::max(rank, part.numbers(tile).size());
   if (rank == 0) return py::none();
-  Numbers out({tiles.size(), rank});
-  auto cells = out.mutable_unchecked<2>();
-  for (std::size_t i = 0; i < tiles.size(); ++i) {
-    const ir::Dims& dims = tiles[i].*part;
-    if (dims.size() != rank) throw Error("tiles of several ranks");
-    for (std::size_t k = 0; k < rank; ++k) {
-      cells(static_cast<py::ssize_t>(i), static_cast<py::ssize_t>(k)) = dims[k];
-    }
+  Numbers out(part.is_list() ? std::vector{tiles.size(), rank} : std::vector{tiles.size()});
+  std::int64_t* cell = out.mutable_data();
+  for (const TileConfig& tile : tiles) {
+    ir::Dims numbers = part.numbers(tile);
+    if (numbers.empty()) numbers.resize(rank, 0);
+    if (numbers.size() != rank) throw Error("tiles of several ranks");
+    cell = std::ranges::copy(numbers, cell).out;
   }
-  return out;
-}
-
-py::object array_of(const std::vector<TileConfig>& tiles, int TileConfig::*part) {
-  const auto told = [part](const TileConfig& tile) { return tile.*part > 0; };
-  if (std::ranges::none_of(tiles, told)) return py::none();
-  Numbers out(static_cast<py::ssize_t>(tiles.size()));
-  auto cells = out.mutable_unchecked<1>();
-  for (std::size_t i = 0; i < tiles.size(); ++i)
-    cells(static_cast<py::ssize_t>(i)) = tiles[i].*part;
   return out;
 }
 
@@ -115,10 +96,9 @@ py::dict list_tiles(const ReadProgram& program, const hwdesc::Device& device,
     tiles = analysis.tiles(limit, set);
   }
   py::dict out;
-  out["output"] = array_of(tiles, &TileConfig::output);
-  out["kernel_tile"] = array_of(tiles, &TileConfig::kernel);
-  out["stages"] = array_of(tiles, &TileConfig::stages);
-  out["warps"] = array_of(tiles, &TileConfig::warps);
+  for (const TilePart& part : analytical::tile_parts()) {
+    out[py::str(std::string(part.name))] = array_of(tiles, part);
+  }
   return out;
 }
 
@@ -144,9 +124,9 @@ struct TileTable {
   std::optional<std::size_t> most;
 };
 
-// `given`: the caller's rows; none: the fastest that are listed.
+// `given`: the caller's rows; null: the fastest that are listed.
 Columns tile_table(const ReadProgram& program, const hwdesc::Device& device,
-                   const ChosenModel& model, const std::optional<measured::CsvTable>& given,
+                   const ChosenModel& model, const measured::CsvTable* given,
                    const TileTable& asked) {
   const PlacedProgram placed = placed_on(program, device);
   const ir::Kernel& kernel = find_kernel(placed.built.program, asked.kernel, placed.file);
@@ -154,7 +134,7 @@ Columns tile_table(const ReadProgram& program, const hwdesc::Device& device,
   const auto by_times = analytical::make_time_ranker(times);
   const analytical::TileRanker& order = model.ranker != nullptr ? *model.ranker : *by_times;
   OfferedRows offered;
-  if (!given) {
+  if (given == nullptr) {
     offered = fastest_listed(kernel, device, order, listing_of(asked.listing),
                              asked.most.value_or(kShownTiles));
     if (offered.offered == 0) {
@@ -165,13 +145,6 @@ Columns tile_table(const ReadProgram& program, const hwdesc::Device& device,
     if (asked.most) offered = fastest_rows(offered.rows, kernel, device, order, *asked.most);
   }
   return columns_of(estimate_tiles(offered.rows, kernel, device, times, model.ranker));
-}
-
-Columns estimate_table(const measured::CsvTable& table, const hwdesc::Device& device,
-                       const ChosenModel& model, bool repeated, bool keep_going) {
-  static_cast<void>(unread_op_columns(table));
-  return columns_of(estimate_operators(table, device, *model.model,
-                                       {.keep_going = keep_going, .repeated = repeated}));
 }
 
 }  // namespace
@@ -187,41 +160,34 @@ Columns columns_of(const measured::CsvTable& table) {
 
 void bind_tables(py::module_& m) {
   using Released = py::call_guard<py::gil_scoped_release>;
+  py::list parts;  // names, and the words of a tile's text
+  for (const TilePart& part : analytical::tile_parts()) {
+    parts.append(py::make_tuple(std::string(part.name), std::string(part.word)));
+  }
+  m.attr("_tile_parts") = parts;
+  py::class_<measured::CsvTable>(m, "_Table")
+      .def(py::init(&table_of), Released())
+      .def(py::init([](const std::string& path) {
+             return measured::read_csv(base::SourceText::read_file(path));
+           }),
+           Released());
   m.def("_tiles", &tile_times);
   m.def("_list_tiles", &list_tiles);
   m.def(
       "_tile_table",
       [](const ReadProgram& program, const hwdesc::Device& device, const ChosenModel& model,
-         const std::string& kernel, const std::optional<Columns>& given, const std::string& listing,
+         const std::string& kernel, const measured::CsvTable* given, const std::string& listing,
          std::optional<std::size_t> most) {
-        std::optional<measured::CsvTable> rows;
-        if (given) rows = table_of(*given);
-        return tile_table(program, device, model, rows, {kernel, listing, most});
-      },
-      Released());
-  m.def(
-      "_tile_table_of_file",
-      [](const ReadProgram& program, const hwdesc::Device& device, const ChosenModel& model,
-         const std::string& kernel, const std::string& path, const std::string& listing,
-         std::optional<std::size_t> most) {
-        return tile_table(program, device, model,
-                          measured::read_csv(base::SourceText::read_file(path)),
-                          {kernel, listing, most});
+        return tile_table(program, device, model, given, {kernel, listing, most});
       },
       Released());
   m.def(
       "_ops",
-      [](const Columns& table, const hwdesc::Device& device, const ChosenModel& model,
+      [](const measured::CsvTable& table, const hwdesc::Device& device, const ChosenModel& model,
          bool repeated, bool keep_going) {
-        return estimate_table(table_of(table), device, model, repeated, keep_going);
-      },
-      Released());
-  m.def(
-      "_ops_of_file",
-      [](const std::string& path, const hwdesc::Device& device, const ChosenModel& model,
-         bool repeated, bool keep_going) {
-        return estimate_table(measured::read_csv(base::SourceText::read_file(path)), device, model,
-                              repeated, keep_going);
+        static_cast<void>(unread_op_columns(table));
+        return columns_of(estimate_operators(table, device, *model.model,
+                                             {.keep_going = keep_going, .repeated = repeated}));
       },
       Released());
 }

@@ -89,26 +89,11 @@ std::string_view kind_of(const Json& json) {
   return json.is_array() ? "a list" : "an object";
 }
 
-// What reads values calls itself for values in values.
-void check_depth(const base::SourceText& text) {
-  constexpr int kDeepest = 64;  // results have 8
-  int depth = 0;
-  bool quoted = false;
-  for (std::size_t at = 0; at < text.text().size(); ++at) {
-    const char c = text.text()[at];
-    if (c == '"') quoted = !quoted;
-    if (quoted && c == '\\') ++at;
-    if (quoted) continue;
-    if (c == '[' || c == '{') ++depth;
-    if (c == ']' || c == '}') --depth;
-    if (depth > kDeepest) {
-      throw Error(text.describe(at, fmt::format("nested deeper than {} levels", kDeepest)));
-    }
-  }
-}
-
 Json parse_json(const base::SourceText& text) {
-  check_depth(text);
+  constexpr std::size_t kDeepest = 64;  // results have 8; what reads values calls itself for each
+  if (const auto at = deeper_than(text.text(), kDeepest)) {
+    throw Error(text.describe(*at, fmt::format("nested deeper than {} levels", kDeepest)));
+  }
   try {
     return Json::parse(text.text());
   } catch (const Json::parse_error& error) {
@@ -121,6 +106,20 @@ Json parse_json(const base::SourceText& text) {
 
 }  // namespace
 
+std::optional<std::size_t> deeper_than(std::string_view json, std::size_t levels) {
+  std::size_t depth = 0;
+  bool quoted = false;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    const char c = json[at];
+    if (c == '"') quoted = !quoted;
+    if (quoted && c == '\\') ++at;
+    if (quoted) continue;
+    if ((c == '[' || c == '{') && ++depth > levels) return at;
+    if ((c == ']' || c == '}') && depth > 0) --depth;
+  }
+  return std::nullopt;
+}
+
 std::size_t offset_of(std::string_view text, const std::vector<JsonStep>& path) {
   JsonScanner scanner(text);
   for (const JsonStep& step : path) scanner.enter(step);
@@ -128,10 +127,6 @@ std::size_t offset_of(std::string_view text, const std::vector<JsonStep>& path) 
 }
 
 Document::Document(base::SourceText text) : text_(std::move(text)), json_(parse_json(text_)) {}
-
-const std::string& Value::file() const {
-  return document_->text().file();
-}
 
 Error Value::error(std::string_view message) const {
   const std::string where = path_text(path_);
@@ -210,20 +205,8 @@ Value Value::object(std::string_view key) const {
   return value;
 }
 
-std::optional<double> Value::number_if(std::string_view key) const {
-  return find(key) == nullptr ? std::nullopt : std::optional(number(key));
-}
-
-std::string Value::text_if(std::string_view key) const {
-  return find(key) == nullptr ? "" : text(key);
-}
-
-std::optional<Value> Value::object_if(std::string_view key) const {
-  return find(key) == nullptr ? std::nullopt : std::optional(object(key));
-}
-
-std::vector<Value> Value::list_if(std::string_view key) const {
-  return find(key) == nullptr ? std::vector<Value>{} : list(key);
+bool Value::has(std::string_view key) const {
+  return find(key) != nullptr;
 }
 
 }  // namespace tilecast::sim::report

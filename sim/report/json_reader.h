@@ -34,18 +34,13 @@ class Value {
   [[nodiscard]] Value object(std::string_view key) const;
   [[nodiscard]] std::vector<Value> list(std::string_view key) const;
 
-  // The same, nothing (or "") where the key is absent or null.
-  [[nodiscard]] std::optional<double> number_if(std::string_view key) const;
-  [[nodiscard]] std::string text_if(std::string_view key) const;
-  [[nodiscard]] std::optional<Value> object_if(std::string_view key) const;
-  [[nodiscard]] std::vector<Value> list_if(std::string_view key) const;
+  [[nodiscard]] bool has(std::string_view key) const;  // and it is not null
 
   // This value itself.
   [[nodiscard]] double number() const;
   [[nodiscard]] std::string text() const;
   [[nodiscard]] std::vector<Value> elements() const;  // of a list
   [[nodiscard]] const Json& json() const { return *json_; }
-  [[nodiscard]] const std::string& file() const;
   // `file:line:col: error: path: message`.
   [[nodiscard]] Error error(std::string_view message) const;
 
@@ -76,6 +71,10 @@ class Document {
   base::SourceText text_;
   Json json_;
 };
+
+// Where objects and lists in each other are more than so many, in a text that need not be JSON:
+// each would take a hundred times its byte.
+[[nodiscard]] std::optional<std::size_t> deeper_than(std::string_view json, std::size_t levels);
 
 // Where the value under `path` begins in `text`, which is valid JSON and holds it.
 [[nodiscard]] std::size_t offset_of(std::string_view text, const std::vector<JsonStep>& path);

@@ -20,8 +20,9 @@ struct PageOptions {
 // Error where this program was built without D3.
 [[nodiscard]] std::string page(std::span<const Result> results, const PageOptions& options = {});
 
-// What the page shows, as its script reads it: {"title", "views": [...]}. Columns of kernels and
-// rows are arrays; words that repeat are {"words": [...], "at": [...]}; numbers have 7 digits.
+// What its script reads: {"title", "results": [{"source", "written", "document"}]}. Numbers have 7
+// digits; lists of records are {"#columns": {key: column}}, a column of values that repeat is
+// {"#words": [...], "at": [...]}.
 [[nodiscard]] std::string page_data(std::span<const Result> results, const PageOptions& options);
 
 }  // namespace tilecast::sim::report

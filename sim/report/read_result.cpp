@@ -5,7 +5,10 @@
 #include <filesystem>
 
 #include "base/text.h"
-#include "sim/report/readers.h"
+#include "measured/csv.h"
+#include "sim/report/needed.h"
+#include "sim/report/results.h"
+#include "sim/views/rows.h"
 
 namespace tilecast::sim::report {
 namespace {
@@ -20,45 +23,62 @@ std::string minute_written(const std::string& path) {
   return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(seconds));
 }
 
+// Of evaluate --rows, before those of the models.
+constexpr std::string_view kFixed[] = {"set",   "line", "work",       "class",
+                                       "split", "tile", "measured_ns"};
+
+void check_nanoseconds(const measured::CsvTable& table, const std::string& column) {
+  for (const measured::CsvRow& row : table.rows) {
+    const std::string_view cell = table.cell(row, column);
+    const auto value = base::parse_number(cell);
+    if (cell.empty() || (value && *value >= 0)) continue;
+    throw Error(fmt::format("{}: got '{}', expected nanoseconds", table.where(row, column),
+                            base::printable(cell)));
+  }
+}
+
+Json read_evaluated_rows(const base::SourceText& text) {
+  const measured::CsvTable table = measured::read_csv(text);
+  for (std::size_t i = 0; i < std::size(kFixed); ++i) {
+    if (i < table.columns.size() && table.columns[i] == kFixed[i]) continue;
+    throw Error(text.describe(
+        0, "neither a result in JSON (--format json) nor the rows of tilecast evaluate --rows"));
+  }
+  for (std::size_t i = std::size(kFixed) - 1; i < table.columns.size(); ++i) {
+    const std::string& column = table.columns[i];
+    if (i >= std::size(kFixed) && !column.ends_with(" ns")) {
+      throw Error(fmt::format("{}:1: column '{}': expected times of a model, as in 'hybrid ns'",
+                              table.file, base::printable(column)));
+    }
+    check_nanoseconds(table, column);
+  }
+  return views::rows_document(table, "tilecast.evaluate_rows/1");
+}
+
 }  // namespace
 
-double size_of(const Value& object, std::string_view key) {
-  const double value = object.number(key);
-  if (value < 0) throw object.error(fmt::format("{}: got {}, expected 0 or more", key, value));
-  return value;
-}
-
-std::optional<TimeInterval> interval_of(const Value& object) {
-  const auto low = object.number_if("low_s");
-  const auto high = object.number_if("high_s");
-  if (!low || !high) return std::nullopt;
-  if (*low > *high) throw object.error("low_s is above high_s");
-  return TimeInterval{*low, *high};
-}
-
 Result read_result(base::SourceText text) {
+  const std::string source = text.file();
   const std::size_t first = text.text().find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) throw Error(text.describe(0, "got an empty file"));
-  if (text.text()[first] != '{' && text.text()[first] != '[') return read_evaluated_rows(text);
+  if (text.text()[first] != '{' && text.text()[first] != '[') {
+    return {source, "", read_evaluated_rows(text)};
+  }
   const Document document(std::move(text));
   const Value root = document.root();
   const std::string schema = root.text("schema");
-  if (schema == "tilecast.simulate/1" || schema == "tilecast.simulate/2") {
-    return read_simulations(root);
+  const bool is_result = schema.starts_with("tilecast.") && schema.ends_with("/1");
+  if (!is_result && schema != "tilecast.simulate/2" && schema != "tilecast.sweep/2") {
+    throw root.error(fmt::format(
+        "schema: got '{}', expected a result of tilecast (tilecast.simulate/2, ...)", schema));
   }
-  if (schema == "tilecast.compare/1") return read_comparison(root);
-  if (schema == "tilecast.evaluate/1") return read_evaluation(root);
-  if (schema == "tilecast.sweep/2") return read_tables(root);
-  if (schema.starts_with("tilecast.") && schema.ends_with("/1")) return read_tables(root);
-  throw root.error(fmt::format(
-      "schema: got '{}', expected a result of tilecast (tilecast.simulate/2, ...)", schema));
+  check_needed(root, schema);
+  return {source, "", root.json()};
 }
 
 Result read_result_file(const std::string& path) {
   Result result = read_result(base::SourceText::read_file(path));
-  if (auto* runs = std::get_if<SimulationResults>(&result)) {
-    for (SimulationResult& run : *runs) run.written = minute_written(path);
-  }
+  result.written = minute_written(path);
   return result;
 }
 

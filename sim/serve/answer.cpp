@@ -16,6 +16,7 @@
 #include "ir/shared.h"
 #include "sim/answers.h"
 #include "sim/op_table.h"
+#include "sim/report/json_reader.h"
 #include "sim/serve/folders.h"
 #include "sim/serve/kept.h"
 #include "sim/serve/request.h"
@@ -27,10 +28,7 @@ namespace tilecast::sim::serve {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::string text_of(const Json& document) {
-  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+using views::json_line;
 
 }  // namespace
 
@@ -40,7 +38,7 @@ Reply refusal(int status, std::string_view message) {
   if (!place.file.empty()) error["file"] = place.file;
   if (place.line > 0) error["line"] = place.line;
   if (place.column > 0) error["column"] = place.column;
-  return {status, text_of({{"error", std::move(error)}})};
+  return {status, json_line({{"error", std::move(error)}})};
 }
 
 // A device with what times its kernels: megabytes, and many programs have the same.
@@ -114,7 +112,7 @@ std::string Answerer::State::with_program(const Json& body, const Use& use) {
   }
   const AskedDevice asked = device_of(body);
   const std::string model = model_of(body);
-  std::string key = text_of(program) + '\0' + asked.key() + '\0' + model;
+  std::string key = json_line(program) + '\0' + asked.key() + '\0' + model;
   if (program.contains("file")) key += folders.version(string_at(program, "file"));
   return programs.with(
       key, [&] { return make_program(program, asked, model); }, use);
@@ -153,7 +151,7 @@ std::string Answerer::State::tiles_body(const Json& body) {
     for (const double time : tile_times_s(kernel, ready.placed.device, ready.on->model, tiles)) {
       seconds.push_back(std::isnan(time) ? Json(nullptr) : Json(time));
     }
-    return text_of({{"kernel", kernel.name()}, {"time_s", std::move(seconds)}});
+    return json_line({{"kernel", kernel.name()}, {"time_s", std::move(seconds)}});
   });
 }
 
@@ -220,7 +218,8 @@ Answerer::Answerer(const std::vector<std::string>& folders, const AnswerLimits& 
 Answerer::~Answerer() = default;
 
 Reply Answerer::post(const std::string& path, const std::string& body) const {
-  if (depth_of(body) > state_->limits.depth) return refusal(400, "the body is nested too deep");
+  if (report::deeper_than(body, state_->limits.depth))
+    return refusal(400, "the body is nested too deep");
   const Json parsed = Json::parse(body, nullptr, /*allow_exceptions=*/false);
   if (parsed.is_discarded()) return refusal(400, "the body is not JSON");
   return state_->answer(path, parsed, /*inside=*/false);
@@ -229,9 +228,9 @@ Reply Answerer::post(const std::string& path, const std::string& body) const {
 Reply Answerer::get(const std::string& path, const std::string& device) const {
   constexpr std::size_t kMostListed = 1000;
   try {
-    if (path == "/v1/devices") return {200, text_of({{"devices", hwdesc::preset_names()}})};
+    if (path == "/v1/devices") return {200, json_line({{"devices", hwdesc::preset_names()}})};
     if (path == "/v1/files") {
-      return {200, text_of({{"files", state_->folders.list(kMostListed)}})};
+      return {200, json_line({{"files", state_->folders.list(kMostListed)}})};
     }
     if (path == "/v1/device") {
       check_preset(device);
@@ -239,7 +238,7 @@ Reply Answerer::get(const std::string& path, const std::string& device) const {
       for (const auto& [key, value] : hwdesc::flatten(hwdesc::load_device(device))) {
         values[key] = value;
       }
-      return {200, text_of({{"device", device}, {"values", std::move(values)}})};
+      return {200, json_line({{"device", device}, {"values", std::move(values)}})};
     }
     return refusal(404, "no such path; GET /openapi.json lists them");
   } catch (const Error& error) {

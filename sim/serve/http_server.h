@@ -21,8 +21,8 @@ struct HttpAnswers {
   std::function<Reply(const std::string& path, const std::string& name)> get;
   std::function<Reply(const std::string& path, const std::string& body)> post;
   std::function<Reply(int status, std::string_view message)> refuse;
-  const char* page = nullptr;     // at /
-  const char* openapi = nullptr;  // at /openapi.json
+  const char* page = nullptr;  // at /
+  std::string openapi;         // at /openapi.json
 };
 
 class HttpServer {

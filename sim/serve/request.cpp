@@ -4,18 +4,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 
+#include "analytical/tile_parts.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "hwdesc/device_yaml.h"
+#include "sim/model_choice.h"
+#include "sim/views/rows.h"
 
 namespace tilecast::sim::serve {
 namespace {
-
-constexpr std::array<std::string_view, 6> kModels{"analytical", "roofline", "bottleneck",
-                                                  "hybrid",     "learned",  "default"};
 
 std::string cell_of(const Json& value) {
   if (value.is_null()) return "";
@@ -24,32 +23,24 @@ std::string cell_of(const Json& value) {
   throw Error("rows: expected numbers and strings");
 }
 
-ir::Dims dims_of(const Json& tile, const char* key) {
+// What a tile says of a part: a list of whole numbers, one from 0, or true.
+ir::Dims numbers_of(const Json& value, const analytical::TilePart& part) {
   constexpr std::size_t kMostDimensions = 64;
-  ir::Dims dims;
-  const auto found = tile.find(key);
-  if (found == tile.end()) return dims;
-  if (!found->is_array() || found->size() > kMostDimensions) {
-    throw Error(fmt::format("tiles: {}: expected a list of whole numbers", key));
-  }
-  for (const Json& size : *found) {
-    if (!size.is_number_integer()) {
-      throw Error(fmt::format("tiles: {}: expected a list of whole numbers", key));
+  const auto whole = [](const Json& number) { return number.is_number_integer(); };
+  if (part.is_list()) {
+    if (!value.is_array() || value.size() > kMostDimensions || !std::ranges::all_of(value, whole)) {
+      throw Error(fmt::format("tiles: {}: expected a list of whole numbers", part.name));
     }
-    dims.push_back(size.get<std::int64_t>());
+    const auto list = value.get<std::vector<std::int64_t>>();
+    return {list.begin(), list.end()};
   }
-  return dims;
-}
-
-int count_of(const Json& tile, const char* key) {
-  constexpr std::int64_t kMost = 1024;
-  const auto found = tile.find(key);
-  if (found == tile.end()) return 0;
-  const std::int64_t value = found->is_number_integer() ? found->get<std::int64_t>() : -1;
-  if (value < 0 || value > kMost) {
-    throw Error(fmt::format("tiles: {}: expected a whole number from 0 to {}", key, kMost));
+  if (part.is_flag() && value.is_boolean()) return {value.get<bool>() ? 1 : 0};
+  const std::int64_t number = whole(value) ? value.get<std::int64_t>() : -1;
+  if (number < 0 || number > analytical::TilePart::kMost) {
+    throw Error(fmt::format("tiles: {}: expected a whole number from 0 to {}", part.name,
+                            analytical::TilePart::kMost));
   }
-  return static_cast<int>(value);
+  return {number};
 }
 
 // What a cell of the answer takes, at least: its name stands in every row.
@@ -58,7 +49,7 @@ constexpr std::size_t kCellBytes = 64;
 }  // namespace
 
 void check_keys(const Json& body, std::string_view where,
-                std::initializer_list<std::string_view> keys) {
+                const std::vector<std::string_view>& keys) {
   if (!body.is_object()) throw Error(fmt::format("{}: expected an object", where));
   for (const auto& item : body.items()) {
     if (std::find(keys.begin(), keys.end(), item.key()) == keys.end()) {
@@ -105,9 +96,10 @@ AskedDevice device_of(const Json& body) {
 
 std::string model_of(const Json& body) {
   const std::string name = string_at(body, "model", "default");
-  if (std::ranges::find(kModels, name) == kModels.end()) {
-    throw Error(fmt::format("model: got '{}', expected {}", base::printable(name),
-                            fmt::join(kModels, ", ")));
+  const auto names = model_names();
+  if (std::ranges::find(names, name) == names.end()) {
+    throw Error(
+        fmt::format("model: got '{}', expected {}", base::printable(name), fmt::join(names, ", ")));
   }
   return name;
 }
@@ -118,13 +110,15 @@ std::vector<analytical::TileConfig> tiles_of(const Json& body, std::size_t most)
     throw Error(fmt::format("tiles: expected a list of at most {} tiles", most));
   }
   std::vector<analytical::TileConfig> tiles;
+  std::vector<std::string_view> names;
+  for (const analytical::TilePart& part : analytical::tile_parts()) names.push_back(part.name);
   for (const Json& tile : *found) {
-    check_keys(tile, "tiles", {"output", "kernel", "stages", "warps"});
+    check_keys(tile, "tiles", names);
     analytical::TileConfig config;
-    config.output = dims_of(tile, "output");
-    config.kernel = dims_of(tile, "kernel");
-    config.stages = count_of(tile, "stages");
-    config.warps = count_of(tile, "warps");
+    for (const analytical::TilePart& part : analytical::tile_parts()) {
+      const auto value = tile.find(std::string(part.name));
+      if (value != tile.end()) part.set(config, numbers_of(*value, part));
+    }
     tiles.push_back(std::move(config));
   }
   return tiles;
@@ -160,22 +154,20 @@ measured::CsvTable table_of_rows(const Json& body, const AnswerLimits& limits) {
   return table;
 }
 
-std::size_t depth_of(std::string_view json) {
-  std::size_t depth = 0, deepest = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (in_string && c == '\\') {
-      ++i;
-    } else if (c == '"') {
-      in_string = !in_string;
-    } else if (!in_string && (c == '[' || c == '{')) {
-      deepest = std::max(deepest, ++depth);
-    } else if (!in_string && (c == ']' || c == '}') && depth > 0) {
-      --depth;
-    }
+std::string described(const char* openapi) {
+  Json document = Json::parse(openapi);
+  Json& schemas = document["components"]["schemas"];
+  const auto names = model_names();
+  schemas["Asked"]["properties"]["model"]["enum"] = std::vector(names.begin(), names.end());
+  for (const analytical::TilePart& part : analytical::tile_parts()) {
+    Json& value = schemas["Tile"]["properties"][std::string(part.name)];
+    value = {{"type", part.is_list()   ? "array"
+                      : part.is_flag() ? "boolean"
+                                       : "integer"},
+             {"description", part.meaning}};
+    if (part.is_list()) value["items"] = {{"type", "integer"}};
   }
-  return deepest;
+  return views::json_text(document);
 }
 
 }  // namespace tilecast::sim::serve

@@ -1,8 +1,6 @@
-// What the bodies of requests say. All but depth_of() throw Error for what is not as described in
-// openapi.json.
+// What the bodies of requests say. All throw Error for what is not as described in openapi.json.
 #pragma once
 
-#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -17,13 +15,12 @@ namespace tilecast::sim::serve {
 
 using Json = nlohmann::ordered_json;
 
-// Objects and lists in each other, of a text that need not be JSON: each would take a hundred times
-// its byte.
-[[nodiscard]] std::size_t depth_of(std::string_view json);
+// The description of the API with what the parts of tiles and the models are called.
+[[nodiscard]] std::string described(const char* openapi);
 
 // What an object may say, and no other keys.
 void check_keys(const Json& body, std::string_view where,
-                std::initializer_list<std::string_view> keys);
+                const std::vector<std::string_view>& keys);
 [[nodiscard]] std::string string_at(const Json& body, const char* key,
                                     std::optional<std::string> fallback = {});
 

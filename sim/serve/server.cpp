@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "sim/serve/http_server.h"
+#include "sim/serve/request.h"
 
 namespace tilecast::sim::serve {
 namespace {
@@ -88,7 +89,7 @@ HttpAnswers Server::State::answers() const {
                          const std::string& body) { return answerer.post(path, body); },
           .refuse = &refusal,
           .page = page(),
-          .openapi = openapi()};
+          .openapi = described(openapi())};
 }
 
 Server::Server(const ServerOptions& options) : state_(std::make_unique<State>(options)) {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "sim/views/rows.h"
 #include "sim/views/text_table.h"
 #include "sim/views/trials.h"
 
@@ -197,7 +198,7 @@ std::string calibration_json(const hybrid::PreparedFit& prepared,
     }
   }
   if (fitted != nullptr) json["hybrid"] = hybrid_json(*fitted);
-  return json.dump(2) + "\n";
+  return json_text(json, 2);
 }
 
 }  // namespace tilecast::sim::views

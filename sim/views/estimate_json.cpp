@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "analytical/tile_parts.h"
 #include "sim/views/correction.h"
 #include "sim/views/energy.h"
 #include "sim/views/rows.h"
@@ -9,9 +10,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json list(const ir::Dims& dims) {
-  Json out = Json::array();
-  for (const std::int64_t size : dims) out.push_back(size);
+// The bounds are always there, other parts where the tile says them.
+Json tile_json(const analytical::TileConfig& tile) {
+  Json out = Json::object();
+  for (const analytical::TilePart& part : analytical::tile_parts()) {
+    const ir::Dims numbers = part.numbers(tile);
+    if (numbers.empty() && !part.is_bounds()) continue;
+    Json& value = out[std::string(part.name)];
+    if (part.is_list()) {
+      value = std::vector<std::int64_t>(numbers.begin(), numbers.end());
+    } else {
+      value = part.is_flag() ? Json(true) : Json(numbers[0]);
+    }
+  }
   return out;
 }
 
@@ -29,10 +40,7 @@ Json estimate_json(const analytical::Estimate& e) {
               {"bounds_s", std::move(bounds)},
               {"speed_of_light_s", e.speed_of_light.value},
               {"utilisation", e.utilisation},
-              {"tile",
-               {{"output", list(e.tile.output)},
-                {"kernel", list(e.tile.kernel)},
-                {"input", list(e.tile.input)}}},
+              {"tile", tile_json(e.tile)},
               {"iterations", e.iterations},
               {"hbm_read_bytes", e.hbm_read.value},
               {"hbm_write_bytes", e.hbm_write.value},
@@ -40,13 +48,6 @@ Json estimate_json(const analytical::Estimate& e) {
               {"flops", e.flops.value},
               {"model", std::string(e.model)},
               {"flags", e.flags}};
-  if (e.tile.stages > 0) out["tile"]["stages"] = e.tile.stages;
-  if (e.tile.warps > 0) out["tile"]["warps"] = e.tile.warps;
-  if (!e.tile.threads.empty()) out["tile"]["threads"] = list(e.tile.threads);
-  if (!e.tile.vector.empty()) out["tile"]["vector"] = list(e.tile.vector);
-  if (e.tile.direct) out["tile"]["direct"] = true;
-  if (!e.tile.order.empty()) out["tile"]["order"] = list(e.tile.order);
-  if (e.tile.unroll > 0) out["tile"]["unroll"] = e.tile.unroll;
   add_launch_energy(out, e);
   add_correction(out, e.correction);
   return out;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/views/program_tuning.h"
+#include "sim/views/rows.h"
 #include "sim/views/text_table.h"
 
 namespace tilecast::sim::views {
@@ -57,10 +58,6 @@ std::string hardware_text(const search::TunedFusion& tuned) {
   return text + "\n" + tried_table(tuned);
 }
 
-Json optional(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 }  // namespace
 
 std::string fusion_tuning_text(const FusionTuning& tuning) {
@@ -110,13 +107,13 @@ std::string fusion_tuning_json(const FusionTuning& tuning) {
                {"hardware", nullptr}};
   if (tuning.gain.saved_s)
     json["saved_s_90"] = {tuning.gain.saved_s->low, tuning.gain.saved_s->high};
-  if (!tuning.tuned) return json.dump(2) + "\n";
+  if (!tuning.tuned) return json_text(json, 2);
   const search::TunedFusion& tuned = *tuning.tuned;
   Json tried = Json::array();
   for (const search::TriedFusion& one : tuned.tried) {
     Json row = plan(one.predicted);
     row["rank"] = one.rank;
-    row["measured_s"] = optional(one.measured.seconds);
+    row["measured_s"] = json_number(one.measured.seconds);
     row["failure"] = one.measured.failure;
     tried.push_back(std::move(row));
   }
@@ -124,7 +121,7 @@ std::string fusion_tuning_json(const FusionTuning& tuning) {
                       {"chosen_rank", tuned.chosen_rank}, {"rules_s", tuned.by_rules_s},
                       {"chosen_s", tuned.chosen_s},       {"speedup", tuned.speedup()},
                       {"tried", std::move(tried)}};
-  return json.dump(2) + "\n";
+  return json_text(json, 2);
 }
 
 }  // namespace tilecast::sim::views

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sim/views/rows.h"
 #include "sim/views/text_table.h"
 
 namespace tilecast::sim::views {
@@ -171,7 +172,7 @@ std::string program_tuning_json(const ProgramTuning& tuning) {
     json["kernels"].push_back(
         kernel_json(tuning.kernels[i], ran ? &tuning.tuned->kernels[i] : nullptr));
   }
-  if (!tuning.tuned) return json.dump(2) + "\n";
+  if (!tuning.tuned) return json_text(json, 2);
   const search::TunedTiles& tuned = *tuning.tuned;
   json["hardware"] = {{"spent_s", tuned.spent_s},
                       {"tiles_run", tuned.run},
@@ -180,7 +181,7 @@ std::string program_tuning_json(const ProgramTuning& tuning) {
   for (const Choice& choice : choices_of(tuning)) {
     if (const auto& time = tuned.*choice.time) json["hardware"][choice.name] = time_json(*time);
   }
-  return json.dump(2) + "\n";
+  return json_text(json, 2);
 }
 
 }  // namespace tilecast::sim::views

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/views/rows.h"
 #include "sim/views/text_table.h"
 
 namespace tilecast::sim::views {
@@ -13,10 +14,6 @@ using Json = nlohmann::ordered_json;
 
 std::string share_cell(const std::optional<double>& share) {
   return share ? percent(*share) : "-";
-}
-
-Json share_json(const std::optional<double>& share) {
-  return share ? Json(*share) : Json(nullptr);
 }
 
 }  // namespace
@@ -53,9 +50,9 @@ Json quantity_json(const learned::QuantityReport& report) {
       const measured::QuantityScores& scores = *stratum.scores[i];
       all.push_back({{"model", report.columns[i]},
                      {"rmse", scores.rmse},
-                     {"rmse_of_range", share_json(scores.rmse_of_range)},
+                     {"rmse_of_range", json_number(scores.rmse_of_range)},
                      {"mean_absolute_error", scores.mean_absolute},
-                     {"exact", share_json(scores.exact)}});
+                     {"exact", json_number(scores.exact)}});
     }
     strata.push_back({{"name", stratum.name},
                       {"rows", stratum.rows},
@@ -79,7 +76,7 @@ std::string quantity_evaluation_json(const learned::QuantityReport& report,
                                      const std::vector<std::string>& notes) {
   Json json = quantity_json(report);
   json["notes"] = notes;
-  return json.dump(2) + "\n";
+  return json_text(json, 2);
 }
 
 }  // namespace tilecast::sim::views

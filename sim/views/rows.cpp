@@ -81,8 +81,12 @@ Json json_number(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
 }
 
-std::string json_text(const Json& document) {
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+std::string json_line(const Json& document, int indent) {
+  return document.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string json_text(const Json& document, int indent) {
+  return json_line(document, indent) + "\n";
 }
 
 std::string rows_text(const measured::CsvTable& table) {
@@ -97,7 +101,7 @@ std::string rows_text(const measured::CsvTable& table) {
   return text.render();
 }
 
-std::string rows_json(const measured::CsvTable& table, const std::string& schema) {
+Json rows_document(const measured::CsvTable& table, const std::string& schema) {
   Json rows = Json::array();
   for (const measured::CsvRow& row : table.rows) {
     Json object = Json::object();
@@ -106,7 +110,11 @@ std::string rows_json(const measured::CsvTable& table, const std::string& schema
     }
     rows.push_back(std::move(object));
   }
-  return json_text({{"schema", schema}, {"rows", std::move(rows)}});
+  return {{"schema", schema}, {"rows", std::move(rows)}};
+}
+
+std::string rows_json(const measured::CsvTable& table, const std::string& schema) {
+  return json_text(rows_document(table, schema));
 }
 
 }  // namespace tilecast::sim::views

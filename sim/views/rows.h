@@ -15,6 +15,8 @@ namespace tilecast::sim::views {
 // null.
 [[nodiscard]] std::string rows_csv(const measured::CsvTable& table);
 [[nodiscard]] std::string rows_text(const measured::CsvTable& table);
+[[nodiscard]] nlohmann::ordered_json rows_document(const measured::CsvTable& table,
+                                                   const std::string& schema);
 [[nodiscard]] std::string rows_json(const measured::CsvTable& table, const std::string& schema);
 
 // One row with its columns' names.
@@ -30,8 +32,10 @@ using Fields = std::vector<Field>;
 // JSON objects with the same keys, at least one, as CSV.
 [[nodiscard]] std::string rows_csv(const nlohmann::ordered_json& rows);
 [[nodiscard]] nlohmann::ordered_json json_number(const std::optional<double>& value);  // or null
-// As every view prints a document.
-[[nodiscard]] std::string json_text(const nlohmann::ordered_json& document);
+// Every document that is written: bytes that are no UTF-8 are replaced. `indent` -1: on one line.
+[[nodiscard]] std::string json_text(const nlohmann::ordered_json& document, int indent = 1);
+// The same without a line end.
+[[nodiscard]] std::string json_line(const nlohmann::ordered_json& document, int indent = -1);
 
 // One estimate: the fields that simulate and explain share, SI units; where a model learned from
 // measurements, those of its correction (sim/views/correction.h) too.

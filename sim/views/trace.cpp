@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "sim/views/rows.h"
 #include "sim/views/simulation.h"
 
 namespace tilecast::sim::views {
@@ -49,7 +50,7 @@ std::string trace(std::span<const Simulation> runs) {
     for (const SimulatedKernel& kernel : run.kernels) events.push_back(event(kernel, pid));
   }
   const Json document = {{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}};
-  return document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(document, -1);
 }
 
 }  // namespace tilecast::sim::views

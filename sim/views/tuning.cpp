@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sim/views/rows.h"
 #include "sim/views/text_table.h"
 
 namespace tilecast::sim::views {
@@ -19,10 +20,6 @@ std::string_view name(search::Strategy strategy) {
 std::size_t failures(const search::TuneResult& result) {
   return static_cast<std::size_t>(
       std::ranges::count_if(result.trials, [](const auto& trial) { return !trial.measured; }));
-}
-
-Json seconds(const std::optional<double>& time) {
-  return time ? Json(*time) : Json(nullptr);
 }
 
 std::string cell(const std::optional<double>& time) {
@@ -78,11 +75,11 @@ std::string tuning_json(const TuningReport& report) {
   for (const search::TuneTrial& trial : report.result.trials) {
     json["trials"].push_back({{"index", trial.candidate},
                               {"tile", report.tiles[trial.candidate]},
-                              {"predicted_s", seconds(trial.predicted)},
-                              {"measured_s", seconds(trial.measured)}});
+                              {"predicted_s", json_number(trial.predicted)},
+                              {"measured_s", json_number(trial.measured)}});
   }
   if (report.result.best) json["best"] = json["trials"][*report.result.best];
-  return json.dump(2) + "\n";
+  return json_text(json, 2);
 }
 
 std::string comparison_text(const TuneComparison& comparison) {
@@ -135,7 +132,7 @@ std::string comparison_json(const TuneComparison& comparison) {
                               {"least", at.least}});
     }
   }
-  return json.dump(2) + "\n";
+  return json_text(json, 2);
 }
 
 }  // namespace tilecast::sim::views

@@ -65,15 +65,14 @@ class ReportCommand : public CommandTest {
     return {read("dom.html"), read("log.txt")};
   }
 
-  // What the self-test found in a copy of the page; nothing where there is no browser.
-  Json outcome_of(const std::string& page, const std::string& options) {
-    std::ostringstream script;
-    script << std::ifstream(TILECAST_SOURCE_DIR "/tests/cli/report_self_test.js").rdbuf();
-    std::string html = read(page);
-    html.insert(html.find("<title>"),
-                "<script>window.tilecastFaults = []; addEventListener('error', (event) => "
-                "window.tilecastFaults.push(event.message));</script>");
-    html.insert(html.rfind("</body>"), "<script>" + script.str() + "</script>");
+  static std::string source_of(const std::string& file) {
+    std::ostringstream text;
+    text << std::ifstream(TILECAST_SOURCE_DIR "/" + file).rdbuf();
+    return text.str();
+  }
+
+  // What a test's script wrote into a page that runs it.
+  Json outcome_in(const std::string& html, const std::string& options) {
     write("tested.html", html);
     const Shown shown = show("tested.html", options);
     EXPECT_EQ(console_lines(shown.log), "");
@@ -85,6 +84,17 @@ class ReportCommand : public CommandTest {
     }
     const std::size_t from = begin + mark.size();
     return Json::parse(shown.dom.substr(from, shown.dom.find("</pre>", from) - from));
+  }
+
+  // What the self-test found in a copy of the page; nothing where there is no browser.
+  Json outcome_of(const std::string& page, const std::string& options) {
+    std::string html = read(page);
+    html.insert(html.find("<title>"),
+                "<script>window.tilecastFaults = []; addEventListener('error', (event) => "
+                "window.tilecastFaults.push(event.message));</script>");
+    html.insert(html.rfind("</body>"),
+                "<script>" + source_of("tests/cli/report_self_test.js") + "</script>");
+    return outcome_in(html, options);
   }
 };
 
@@ -139,6 +149,26 @@ TEST_F(ReportCommand, EqualResultsGiveEqualBytes) {
   if (IsSkipped()) return;
   EXPECT_EQ(read("one.html"), read("two.html"));
   EXPECT_THAT(read("one.html"), HasSubstr("<title>a</title>"));
+}
+
+// The parts of the page that read documents, on the data of a page and on made-up documents.
+TEST_F(ReportCommand, ViewsSayWhatDocumentsSayAndDifferencesAddUp) {
+  if (!has_browser()) GTEST_SKIP() << "no chromium";
+  const std::string set = std::string(kConfigs) + "measurements/example_matmul";
+  simulate("h100_sxm", "small_transformer_train.hlo", "a.json");
+  ASSERT_EQ(tilecast("compare -d tpu_v3 " + set + " -f json -o c.json").exit_code, 0);
+  make_page("a.json c.json", "page.html");
+  if (IsSkipped()) return;
+  const std::string page = read("page.html");
+  const std::size_t data = page.find("<script type=\"application/json\" id=\"data\">");
+  std::string html = "<!doctype html><meta charset=\"utf-8\"><body>" +
+                     page.substr(data, page.find("</script>", data) - data) + "</script><script>";
+  for (const char* part : {"data", "difference", "tables"}) {
+    html += source_of(std::string("sim/report/page/") + part + ".js");
+  }
+  html += "const kOriginals = [" + read("a.json") + "," + read("c.json") + "];" +
+          source_of("tests/cli/report_views_test.js") + "</script>";
+  EXPECT_EQ(outcome_in(html, ""), Json::array());
 }
 
 TEST_F(ReportCommand, TwoRunsAndTheirDifferenceWorkInABrowser) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -55,6 +56,15 @@ class TuneProgramCommand : public CommandTest {
   }
   std::string mixer_;
 };
+
+TEST_F(TuneProgramCommand, AFileWhoseNameIsNoUtf8IsInTheDocument) {
+  std::filesystem::copy_file(mixer_, folder() / "mixer\xff.hlo");
+  for (const char* verb : {"tune fusion --costs 5", "tune program"}) {
+    const Answer answer = tilecast(std::string(verb) + " -d tpu_v3 -f json mixer\xff.hlo");
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_EQ(Json::parse(answer.out).at("file"), "mixer\xEF\xBF\xBD.hlo");
+  }
+}
 
 TEST_F(TuneProgramCommand, TellsTheTimesThatSimulateTells) {
   const Answer tuned = run(mixer_ + " -d tpu_v3 -f json");

@@ -10,8 +10,12 @@ Numbers are those of the command `tilecast`, to the last bit; times are in secon
 be made from any thread: what is computed is computed without the GIL. Failures are tilecast.Error,
 with `file`, `line` and `column` where there is a place. pandas is imported by to_frame() alone.
 """
+from __future__ import annotations
+
+import functools as _functools
 import json as _json
 import os as _os
+import typing as _typing
 
 _HERE = _os.path.dirname(__file__)
 _DATA = _os.path.join(_HERE, "data")
@@ -25,6 +29,22 @@ else:  # a build tree
 from . import _tilecast as _core  # noqa: E402: reads the environment
 from ._tilecast import Error, devices  # noqa: E402
 
+if _typing.TYPE_CHECKING:
+    from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+
+    import numpy
+    import numpy.typing
+    import pandas
+
+    _Path = Union[str, _os.PathLike[str]]
+    _Paths = Union[_Path, Iterable[_Path]]
+    _Names = Union[str, Iterable[str]]
+    _ADevice = Union["Device", _Path]
+    _AModel = Union["Model", _Path]
+    _AProgram = Union["Program", _Path]
+    _Columns = Union[Mapping[str, Sequence[Any]], pandas.DataFrame]
+    _Integers = Optional[numpy.typing.ArrayLike]
+
 __all__ = ["Calibration", "Device", "Error", "Evaluation", "Explanation", "Model", "Program",
            "Simulation", "Table", "Training", "calibrate", "devices", "evaluate", "explain",
            "list_tiles", "ops", "simulate", "sweep", "tile_table", "tiles", "train"]
@@ -36,16 +56,16 @@ class Device:
     set: {"hbm.bandwidth": "1.2TB/s"} or ["hbm.bandwidth=1.2TB/s"].
     """
 
-    def __init__(self, name_or_path, set=()):
+    def __init__(self, name_or_path: _Path, set: Union[Mapping[str, str], Iterable[str]] = ()):
         changes = [f"{k}={v}" for k, v in set.items()] if hasattr(set, "items") else list(set)
         self._core = _core._Device(_os.fspath(name_or_path), changes)
         self._source, self._changed = _os.fspath(name_or_path), bool(changes)
 
     @property
-    def name(self):
+    def name(self) -> str:
         return self._core.name
 
-    def yaml(self):
+    def yaml(self) -> str:
         """The description in full, every value in its unit."""
         return self._core.yaml()
 
@@ -59,21 +79,22 @@ class Program:
     fuse=False takes ops as they are; trip_count: iterations of loops whose count is not known.
     """
 
-    def __init__(self, path, fuse=True, trip_count=5.0):
+    def __init__(self, path: _Path, fuse: bool = True, trip_count: float = 5.0):
         self._core = _core._Program(_os.fspath(path), fuse, trip_count)
 
     @classmethod
-    def from_text(cls, text, name="text", fuse=True, trip_count=5.0):
+    def from_text(cls, text: Union[str, bytes], name: str = "text", fuse: bool = True,
+                  trip_count: float = 5.0) -> Program:
         """Of a text or bytes; `name` stands for the file in messages."""
         program = cls.__new__(cls)
         program._core = _core._Program.from_text(text, name, fuse, trip_count)
         return program
 
     @property
-    def file(self):
+    def file(self) -> str:
         return self._core.file
 
-    def kernels(self, device):
+    def kernels(self, device: _ADevice) -> List[str]:
         """Names of the kernels that the program is cut into on the device."""
         return self._core.kernels(_device(device)._core)
 
@@ -84,11 +105,11 @@ class Program:
 class Model:
     """What `--model` names, for one device: "analytical", "default", "hybrid", a folder ..."""
 
-    def __init__(self, name, device):
+    def __init__(self, name: _Path, device: _ADevice):
         self._core = _core._Model(_os.fspath(name), _device(device)._core)
 
     @property
-    def name(self):
+    def name(self) -> str:
         return self._core.name
 
     def __repr__(self):
@@ -110,58 +131,118 @@ def _asked(program, device, model):
     return (None if program is None else _program(program)._core), device._core, model._core
 
 
-class Simulation:
-    """A program's run: totals in seconds, and a row per kernel (`columns()`, NumPy arrays)."""
+class _Answer:
+    """What a verb of the command answers: `str()` is its text, to_dict() its JSON."""
 
     def __init__(self, core):
         self._core = core
 
-    program = property(lambda self: self._core.program)
-    file = property(lambda self: self._core.file)
-    device = property(lambda self: self._core.device)
-    model = property(lambda self: self._core.model, doc="What answered; '' is the analytical one.")
-    time_s = property(lambda self: self._core.time_s, doc="Sum over kernels of time x launches.")
-    timeline_s = property(lambda self: self._core.timeline_s, doc="With overlapping copies.")
-    host_dispatch_s = property(lambda self: self._core.host_dispatch_s)
-    interval_s = property(lambda self: self._core.interval_s, doc="90 % of time_s, or None.")
-    believed = property(lambda self: self._core.believed, doc="""\
-Shares of time_s by the weight k of a hybrid's corrections: 'above_half', 'up_to_half' (of 1),
-'physics_alone' (k = 0); None where no model corrects.""")
-    notes = property(lambda self: self._core.notes)
-    numbers = property(lambda self: self._core.numbers,
-                       doc="energy_J, average_power_W, peak_memory_bytes ...: what is known of them.")
+    @_functools.cached_property
+    def _document(self):
+        return _json.loads(self._core.json())
 
-    def columns(self):
-        return self._core.columns()
+    def to_dict(self) -> Dict[str, Any]:
+        return self._document
 
-    def to_frame(self):
+    def __str__(self):
+        return self._core.text()
+
+
+class Simulation(_Answer):
+    """A program's run: totals in seconds, and a row per kernel (`columns()`, NumPy arrays)."""
+
+    def to_dict(self) -> Dict[str, Any]:
+        """What `tilecast simulate --format json` prints of this program."""
+        return self._document["programs"][0]
+
+    program: str = property(lambda self: self.to_dict()["program"])
+    file: str = property(lambda self: self.to_dict()["file"])
+    device: str = property(lambda self: self.to_dict()["device"])
+    model: str = property(lambda self: self.to_dict().get("model", ""),
+                          doc="What answered; '' is the analytical one.")
+    time_s: float = property(lambda self: self.to_dict()["time_s"],
+                             doc="Sum over kernels of time x launches.")
+    timeline_s: float = property(lambda self: self.to_dict()["timeline_s"],
+                                 doc="With overlapping copies.")
+    host_dispatch_s: float = property(lambda self: self.to_dict()["host_dispatch_s"])
+
+    @property
+    def interval_s(self) -> Optional[Tuple[float, float]]:
+        """90 % of time_s, or None."""
+        run = self.to_dict()
+        return (run["low_s"], run["high_s"]) if "low_s" in run else None
+
+    @property
+    def believed(self) -> Optional[Dict[str, float]]:
+        """Shares of time_s by the weight k of a hybrid's corrections: 'above_half', 'up_to_half'
+        (of 1), 'physics_alone' (k = 0); None where no model corrects."""
+        parts, whole = self.to_dict().get("believed"), self.time_s
+        return parts and {name: part["time_s"] / whole if whole > 0 else 0.0
+                          for name, part in parts.items()}
+
+    @property
+    def notes(self) -> List[str]:
+        return [note["what"] for note in self.to_dict()["notes"]]
+
+    @property
+    def numbers(self) -> Dict[str, float]:
+        """energy_J, average_power_W, peak_memory_bytes ...: what is known of them."""
+        run = self.to_dict()
+        memory = run.get("memory", {})
+        known = {"energy_J": run["energy_J"], "average_power_W": run["average_power_W"],
+                 "peak_memory_bytes": memory.get("peak_bytes"),
+                 "memory_capacity_bytes": memory.get("capacity_bytes")}
+        return {name: value for name, value in known.items() if value is not None}
+
+    def columns(self) -> Dict[str, Any]:
+        """Every field of the kernels; those of fields with a '.', the tile and flags as text."""
+        rows = [_flat(kernel) for kernel in self.to_dict()["kernels"]]
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = {name: _column([row.get(name) for row in rows]) for name in names}
+        if "multiplicity" in columns:
+            columns["launches"] = columns["multiplicity"]
+        return columns
+
+    def to_frame(self) -> pandas.DataFrame:
         """A pandas.DataFrame, a row per kernel."""
         import pandas
         return pandas.DataFrame(self.columns())
 
-    def to_dict(self):
-        """What `tilecast simulate --format json` prints of this program."""
-        return _json.loads(self._core.json())["programs"][0]
 
-    def __str__(self):
-        return self._core.text()
+def _flat(kernel):
+    row = {}
+    for name, value in kernel.items():
+        if name == "tile":
+            row[name] = _tile_text(value)
+        elif isinstance(value, dict):
+            row.update({f"{name}.{inner}": of for inner, of in value.items()})
+        else:
+            row[name] = "; ".join(value) if isinstance(value, list) else value
+    return row
 
 
-class Explanation:
+def _tile_text(tile):
+    """As the command writes it: "out=64x4 kernel=256x1"."""
+    def numbers(value):
+        return "x".join(map(str, value)) if isinstance(value, list) else str(int(value))
+    return " ".join(f"{word}={numbers(tile[name])}" for name, word in _core._tile_parts
+                    if tile.get(name))
+
+
+def _column(cells):
+    import numpy
+    if any(isinstance(cell, str) for cell in cells):
+        return ["" if cell is None else cell for cell in cells]
+    return numpy.array([numpy.nan if cell is None else cell for cell in cells])
+
+
+class Explanation(_Answer):
     """Why a kernel takes its time: `str()` is what `tilecast explain` prints, to_dict() its JSON."""
 
-    def __init__(self, core):
-        self._core = core
-
-    kernel = property(lambda self: self._core.kernel)
-    time_s = property(lambda self: self._core.time_s)
-    infeasible = property(lambda self: self._core.infeasible, doc="Why the tile cannot run.")
-
-    def to_dict(self):
-        return _json.loads(self._core.json())
-
-    def __str__(self):
-        return self._core.text()
+    kernel: str = property(lambda self: self._document["kernel"])
+    time_s: float = property(lambda self: self._document.get("estimate", {}).get("time_s", 0.0))
+    infeasible: Optional[str] = property(lambda self: self._document.get("infeasible"),
+                                         doc="Why the tile cannot run.")
 
 
 class Table:
@@ -171,13 +252,13 @@ class Table:
         self._columns = dict(columns)
 
     @property
-    def names(self):
+    def names(self) -> List[str]:
         return list(self._columns)
 
     def __len__(self):
         return len(next(iter(self._columns.values()), []))
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Union[numpy.ndarray, List[str]]:
         import numpy
         cells = self._columns[name]
         try:
@@ -185,39 +266,26 @@ class Table:
         except ValueError:
             return list(cells)
 
-    def to_frame(self):
+    def to_frame(self) -> pandas.DataFrame:
         """A pandas.DataFrame."""
         import pandas
         return pandas.DataFrame({name: self[name] for name in self.names})
 
 
-class _Answer:
-    """What a verb of the command answers: `str()` is its text, to_dict() its JSON."""
-
-    def __init__(self, core):
-        self._core = core
-
-    def to_dict(self):
-        return _json.loads(self._core.json)
-
-    def __str__(self):
-        return self._core.text
-
-
 class Evaluation(_Answer):
     """How far models are off measurements: `str()` is what `tilecast evaluate` prints."""
 
-    def scores(self):
+    def scores(self) -> Table:
         """A Table with a row per stratum, model and metric, as `evaluate --format csv`."""
         rows = self.to_dict()["scores"]
         names = list(rows[0]) if rows else []
         return Table({name: [_text(row[name]) for row in rows] for name in names})
 
-    def rows(self):
+    def rows(self) -> Table:
         """A Table with a row per measurement and every model's answer, as `evaluate --rows`."""
         return Table(self._core.rows())
 
-    def to_frame(self):
+    def to_frame(self) -> pandas.DataFrame:
         """A pandas.DataFrame of scores()."""
         return self.scores().to_frame()
 
@@ -231,7 +299,7 @@ class Calibration(_Answer):
         self.notes = core.notes
         self.file = file
 
-    def constants(self):
+    def constants(self) -> pandas.DataFrame:
         """A pandas.DataFrame, a row per constant."""
         import pandas
         return pandas.DataFrame(self.to_dict()["constants"])
@@ -244,37 +312,50 @@ class Training(_Answer):
         super().__init__(core)
         self.directory = directory
 
-    def metrics(self):
+    def metrics(self) -> pandas.DataFrame:
         """A pandas.DataFrame, a row per model on the held-out rows."""
         import pandas
         return pandas.DataFrame(self.to_dict()["metrics"])
 
 
-def simulate(program, device, model="default", skip_unknown=False):
+def simulate(program: _AProgram, device: _ADevice, model: _AModel = "default",
+             skip_unknown: bool = False) -> Simulation:
     """How long the program runs on the device. Answers a Simulation."""
     return Simulation(_core._simulate(*_asked(program, device, model), skip_unknown))
 
 
-def explain(program, device, kernel="", tile="", top=10, model="default"):
+def explain(program: _AProgram, device: _ADevice, kernel: str = "", tile: str = "", top: int = 10,
+            model: _AModel = "default") -> Explanation:
     """Why one kernel takes its time; `tile` as text ("out=64x4 kernel=256x1")."""
     return Explanation(_core._explain(*_asked(program, device, model), kernel, tile, top))
 
 
-def tiles(program, device, output=None, kernel_tile=None, stages=None, warps=None, kernel="",
-          model="default"):
+# What tiles() and list_tiles() call the parts of tiles.
+_TILE_PARTS = {"kernel_tile" if name == "kernel" else name: name for name, _ in _core._tile_parts}
+
+
+def tiles(program: _AProgram, device: _ADevice, output: _Integers = None,
+          kernel_tile: _Integers = None, stages: _Integers = None, warps: _Integers = None,
+          kernel: str = "", model: _AModel = "default", **parts: _Integers) -> numpy.ndarray:
     """Seconds of every tile of one kernel, in one call; NaN where a tile cannot run.
 
-    output, kernel_tile: integer arrays (tiles, dimensions); stages, warps: (tiles,). Sizes are
-    physical, most major dimension first; the two minor ones count native tiles.
+    output, kernel_tile, input, threads, vector, order: integer arrays (tiles, dimensions); stages,
+    warps, direct, unroll: (tiles,). Sizes are physical, most major dimension first; the two minor
+    ones count native tiles. A row of zeros, and what is not given, says nothing.
     """
-    return _core._tiles(*_asked(program, device, model), kernel, output, kernel_tile, stages,
-                        warps)
+    parts.update(output=output, kernel_tile=kernel_tile, stages=stages, warps=warps)
+    for name in parts.keys() - _TILE_PARTS.keys():
+        raise TypeError(f"tiles() got an unexpected argument {name!r}")
+    given = {_TILE_PARTS[name]: part for name, part in parts.items() if part is not None}
+    return _core._tiles(*_asked(program, device, model), kernel, given)
 
 
-def list_tiles(program, device, kernel="", listing="ladder", limit=4096):
-    """Tiles of one kernel that can run, as the arrays that tiles() takes."""
-    return _core._list_tiles(_program(program)._core, _device(device)._core, kernel, listing,
-                             limit)
+def list_tiles(program: _AProgram, device: _ADevice, kernel: str = "", listing: str = "ladder",
+               limit: int = 4096) -> Dict[str, Optional[numpy.ndarray]]:
+    """Tiles of one kernel that can run, as the arrays that tiles() takes; None: no tile says it."""
+    found = _core._list_tiles(_program(program)._core, _device(device)._core, kernel, listing,
+                              limit)
+    return {name: found[part] for name, part in _TILE_PARTS.items()}
 
 
 def _text(cell):
@@ -285,8 +366,12 @@ def _text(cell):
     return str(cell)
 
 
-def _columns(table):
-    return [(str(name), [_text(cell) for cell in cells]) for name, cells in table.items()]
+def _table(table):
+    """Of a CSV file, a dict of columns or a pandas.DataFrame."""
+    if isinstance(table, (str, _os.PathLike)):
+        return _core._Table(_os.fspath(table))
+    return _core._Table([(str(name), [_text(cell) for cell in cells])
+                         for name, cells in table.items()])
 
 
 def _list(one_or_more):
@@ -299,21 +384,21 @@ def _paths(one_or_more):
     return [_os.fspath(path) for path in _list(one_or_more)]
 
 
-def tile_table(program, device, table=None, kernel="", listing="ladder", most=None,
-               model="default"):
+def tile_table(program: _AProgram, device: _ADevice, table: Union[_Path, _Columns, None] = None,
+               kernel: str = "", listing: str = "ladder", most: Optional[int] = None,
+               model: _AModel = "default") -> Table:
     """Tiles of one kernel with times, bound and reason, as `tilecast tiles` prints them: a Table.
 
     table: a CSV file, a dict of columns or a pandas.DataFrame of tiles; without it the fastest
     `most` (10) of those listed. Of a table `most` keeps the fastest, None every row as it is.
     """
-    asked = _asked(program, device, model)
-    if isinstance(table, (str, _os.PathLike)):
-        return Table(_core._tile_table_of_file(*asked, kernel, _os.fspath(table), listing, most))
-    given = None if table is None else _columns(table)
-    return Table(_core._tile_table(*asked, kernel, given, listing, most))
+    given = None if table is None else _table(table)
+    return Table(_core._tile_table(*_asked(program, device, model), kernel, given, listing, most))
 
 
-def evaluate(sets, devices, models=(), by=("class",), doubted=False, draws=1000, seed=1, jobs=1):
+def evaluate(sets: _Paths, devices: Union[_ADevice, Iterable[_ADevice]], models: _Paths = (),
+             by: _Names = ("class",), doubted: bool = False, draws: int = 1000, seed: int = 1,
+             jobs: int = 1) -> Evaluation:
     """How far models are off measurements, as `tilecast evaluate`. Answers an Evaluation.
 
     sets: folders of measurements; devices: one or more; models: names as of `--model` or folders,
@@ -326,8 +411,11 @@ def evaluate(sets, devices, models=(), by=("class",), doubted=False, draws=1000,
                                       draws, seed, jobs))
 
 
-def calibrate(sets, device, output=None, name="", classes=(), kernels=(), fix=(), rows=200,
-              other_machine=False, accept_suspicious=False, then_train=None, force=False, jobs=1):
+def calibrate(sets: _Paths, device: _ADevice, output: Optional[_Path] = None, name: str = "",
+              classes: _Names = (), kernels: _Names = (), fix: _Names = (), rows: int = 200,
+              other_machine: bool = False, accept_suspicious: bool = False,
+              then_train: Optional[_Path] = None, force: bool = False,
+              jobs: int = 1) -> Calibration:
     """Fits a device's constants to measurements, as `tilecast calibrate`. Answers a Calibration.
 
     output: the description (YAML) to write where the fit is accepted, `Calibration.file` then;
@@ -350,7 +438,8 @@ def calibrate(sets, device, output=None, name="", classes=(), kernels=(), fix=()
     return Calibration(core, output if core.yaml else None)
 
 
-def train(experiment, out, learner="", data="", force=False, resume=False, jobs=1):
+def train(experiment: _Path, out: _Path, learner: str = "", data: _Path = "", force: bool = False,
+          resume: bool = False, jobs: int = 1) -> Training:
     """Trains a learner or fits a hybrid of an experiment (YAML), as `tilecast train`, and writes
     the folder `out`. Answers a Training; `Model(out, device)` is the model.
 
@@ -361,7 +450,8 @@ def train(experiment, out, learner="", data="", force=False, resume=False, jobs=
                                  _os.fspath(data), force, resume, jobs), _os.fspath(out))
 
 
-def sweep(study, pareto=(), front=False, journal="", resume=False, jobs=1):
+def sweep(study: _Path, pareto: _Names = (), front: bool = False, journal: _Path = "",
+          resume: bool = False, jobs: int = 1) -> Table:
     """A study of machines (docs/studies.md), as `tilecast sweep --format csv`. Answers a Table.
 
     pareto: columns of which no row is beaten in all, "-name": larger is better; front=True: by the
@@ -372,12 +462,10 @@ def sweep(study, pareto=(), front=False, journal="", resume=False, jobs=1):
                               _os.fspath(journal), resume, jobs))
 
 
-def ops(table, device, model="default", repeated=False, keep_going=False):
+def ops(table: Union[_Path, _Columns], device: _ADevice, model: _AModel = "default",
+        repeated: bool = False, keep_going: bool = False) -> Table:
     """Times of single operators: a CSV file, a dict of columns or a pandas.DataFrame.
 
     Columns in and out are those of `tilecast ops`. Answers a Table.
     """
-    asked = _asked(None, device, model)[1:]
-    if isinstance(table, (str, _os.PathLike)):
-        return Table(_core._ops_of_file(_os.fspath(table), *asked, repeated, keep_going))
-    return Table(_core._ops(_columns(table), *asked, repeated, keep_going))
+    return Table(_core._ops(_table(table), *_asked(None, device, model)[1:], repeated, keep_going))

@@ -1,35 +1,90 @@
 // Two simulations: what changed, by resource, class and kernel.
 
-function pairRows(view) {
-  const before = kernelsOf(kData.views[view.before]), after = kernelsOf(kData.views[view.after]);
-  return rowsOf(view.pairs).map((pair) => {
-    const was = pair.before === null ? null : before[pair.before];
-    const is = pair.after === null ? null : after[pair.after];
-    return {...pair, was, is, name: (is || was).name, class: (is || was).class};
-  });
+// Pairs kernels with equal keys, the first with the first, in program order: by what they compute
+// and their name, then by what they compute, then by name and opcode (devices of other layouts,
+// another shape); what is left was added or removed.
+function pairKernels(before, after) {
+  const pairs = [], free = {before: new Set(before.keys()), after: new Set(after.keys())};
+  const round = (by, key) => {
+    const waiting = new Map();  // of before, last first
+    for (const i of [...free.before].reverse()) {
+      const text = key(before[i]);
+      if (text && !waiting.has(text)) waiting.set(text, []);
+      if (text) waiting.get(text).push(i);
+    }
+    for (const i of free.after) {
+      const found = (waiting.get(key(after[i])) || []).pop();
+      if (found === undefined) continue;
+      free.before.delete(found);
+      free.after.delete(i);
+      pairs.push({before: found, after: i, by});
+    }
+  };
+  round("content", (k) => k.content && `${k.content} ${k.computation} ${k.name}`);
+  round("content", (k) => k.content);
+  round("name", (k) => `${k.opcode} ${k.computation} ${k.name}`);
+  round("name", (k) => `${k.opcode} ${k.name}`);
+  for (const i of free.before) pairs.push({before: i, after: null, by: "nothing"});
+  for (const i of free.after) pairs.push({before: null, after: i, by: "nothing"});
+  return pairs;
+}
+
+// A kernel's time is all its launches'. Time that it gains counts for the resource that holds it up
+// after (that is what got worse), time that it loses for the one that held it up before (that is
+// what was relieved). Each kernel counts once, so that every attribution adds up to the whole.
+function attributed({before, after, by}, kernels, others) {
+  const was = before === null ? null : kernels[before], is = after === null ? null : others[after];
+  const change = (is ? is.total_s : 0) - (was ? was.total_s : 0);
+  return {was, is, by, change, name: (is || was).name, class: (is || was).class,
+          launches: was && is ? (is.multiplicity - was.multiplicity) * was.time_s : change,  // of it, by more of them
+          resource: (is && (change > 0 || !was) ? is : was).bound};
+}
+
+const byChange = (a, b) => Math.abs(b.change) - Math.abs(a.change);
+
+// The second of two simulations against the first: pairs of kernels, and resources and classes with
+// the time of the kernels that each held up (or of the class) and the change that counts for it.
+function differenceView(before, after) {
+  const pairs = pairKernels(before.kernels, after.kernels).map((pair) => attributed(pair, before.kernels, after.kernels)).sort(byChange);
+  const resources = new Map(), classes = new Map();
+  const add = (shares, name, key, time) => {
+    if (!shares.has(name)) shares.set(name, {name, before: 0, after: 0, change: 0});
+    shares.get(name)[key] += time;
+  };
+  for (const pair of pairs) add(resources, pair.resource, "change", pair.change);
+  const view = {kind: "difference", label: `${before.label} \u2192 ${after.label}`, before, after, beforeTime: 0, afterTime: 0};
+  for (const [key, run, sign] of [["before", before, -1], ["after", after, 1]]) {
+    for (const k of run.kernels) {
+      view[`${key}Time`] += k.total_s;
+      add(resources, k.bound, key, k.total_s);
+      add(classes, k.class, key, k.total_s);
+      add(classes, k.class, "change", sign * k.total_s);
+    }
+  }
+  return {...view, pairs: pairs.map((pair, i) => ({...pair, i})), resources: [...resources.values()].sort(byChange), classes: [...classes.values()].sort(byChange)};
 }
 
 // "before → after" where both runs say it.
 function bothTexts(view, text) {
-  const was = text(kData.views[view.before]), is = text(kData.views[view.after]);
+  const was = text(view.before), is = text(view.after);
   return was && is ? `${was} → ${is}` : "";
 }
 
 // The same, once where both say the same, "?" where one does not say.
 function eitherText(view, text) {
-  const was = text(kData.views[view.before]), is = text(kData.views[view.after]);
+  const was = text(view.before), is = text(view.after);
   return was === is ? was : `${was || "?"} → ${is || "?"}`;
 }
 
 function showDifference(parent, view) {
-  const rows = pairRows(view), link = new Link();
+  const rows = view.pairs, link = new Link();
   const change = view.afterTime - view.beforeTime;
   const count = (by) => rows.filter((row) => row.by === by).length;
   cards(parent, [
-    [`${us(view.beforeTime)} µs`, `before: ${kData.views[view.before].label}`],
-    [`${us(view.afterTime)} µs`, `after: ${kData.views[view.after].label}`],
+    [`${us(view.beforeTime)} µs`, `before: ${view.before.label}`],
+    [`${us(view.afterTime)} µs`, `after: ${view.after.label}`],
     [`${signedUs(change)} µs`, view.beforeTime > 0 ? `${number(100 * change / view.beforeTime)} %, × ${number(view.afterTime / view.beforeTime)}` : "change"],
-    [`${us(kData.views[view.before].timeline)} → ${us(kData.views[view.after].timeline)} µs`, "timeline, with overlap"],
+    [`${us(view.before.timeline_s)} → ${us(view.after.timeline_s)} µs`, "timeline, with overlap"],
     [bothTexts(view, energyText), "energy of a run"],
     [bothTexts(view, memoryText), "peak of device memory"],
     [eitherText(view, (run) => run.written), "results written, before → after"],
@@ -70,16 +125,16 @@ function attribution(parent, view, rows) {
 
 function pairPlot(parent, rows, link) {
   const node = panel(parent, "Kernels before and after", "Time of all launches. Below the line: faster. Kernels of one run only are not on it.", "half");
-  const both = rows.filter((row) => row.was && row.is && row.was.total > 0 && row.is.total > 0);
+  const both = rows.filter((row) => row.was && row.is && row.was.total_s > 0 && row.is.total_s > 0);
   if (both.length === 0) {
     node.append("No kernel is in both runs.");
     return;
   }
   scatter(node, both, {
     link, label: "time of kernels before and after", xTitle: "before, µs", yTitle: "after, µs",
-    x: (row) => row.was.total * 1e6, y: (row) => row.is.total * 1e6,
+    x: (row) => row.was.total_s * 1e6, y: (row) => row.is.total_s * 1e6,
     colour: (row) => boundColour(row.resource),
-    text: (row) => [row.name, `${us(row.was.total)} → ${us(row.is.total)} µs: ${signedUs(row.change)} µs`,
+    text: (row) => [row.name, `${us(row.was.total_s)} → ${us(row.is.total_s)} µs: ${signedUs(row.change)} µs`,
       `${boundName(row.was.bound)} → ${boundName(row.is.bound)}`].join("\n"),
   });
 }
@@ -104,8 +159,8 @@ function pairTable(parent, rows, link) {
       {title: "kernel after", get: (row) => row.is ? row.is.name : ""},
       {title: "class", get: (row) => row.class},
       {title: "paired by", get: (row) => row.by},
-      {title: "before µs", get: (row) => row.was ? micro(row.was.total) : null, number: true},
-      {title: "after µs", get: (row) => row.is ? micro(row.is.total) : null, number: true},
+      {title: "before µs", get: (row) => row.was ? micro(row.was.total_s) : null, number: true},
+      {title: "after µs", get: (row) => row.is ? micro(row.is.total_s) : null, number: true},
       {title: "change µs", get: (row) => micro(row.change), number: true, cell: (v) => signedUs(v / 1e6)},
       {title: "|change| µs", get: (row) => micro(row.size), number: true},
       {title: "by launches µs", get: (row) => micro(row.launches), number: true},

@@ -3,7 +3,7 @@
 function kernelText(k) {
   if (!k) return "";
   const lines = [k.name, `${k.opcode}, ${k.class}`,
-    `${us(k.total)} µs = ${number(k.launches)} × ${us(k.time)} µs`, `held up by ${boundName(k.bound)}`];
+    `${us(k.total_s)} µs = ${number(k.multiplicity)} × ${us(k.time_s)} µs`, `held up by ${boundName(k.bound)}`];
   if (k.interval) lines.push(`90 %: ${us(k.interval[0])} to ${us(k.interval[1])} µs a launch`);
   return lines.join("\n");
 }
@@ -36,19 +36,19 @@ function chosenKernel(parent, view, link) {
   const node = panel(parent, "Chosen kernel", "", "third");
   const body = element("div");
   node.append(body);
-  const longest = kernelsOf(view).reduce((a, b) => (b.total > a.total ? b : a));
+  const longest = view.kernels.reduce((a, b) => (b.total_s > a.total_s ? b : a));
   const show = () => {
-    const k = link.chosen >= 0 ? kernelsOf(view)[link.chosen] : longest;
+    const k = link.chosen >= 0 ? view.kernels[link.chosen] : longest;
     body.replaceChildren();
     if (link.chosen < 0) body.append(element("p", {class: "about"}, "The longest one; choose others in plots and table."));
     facts(body, [
       ["kernel", k.name], ["op", `${k.opcode} (${k.class})`], ["in", k.computation],
-      ["time", `${us(k.time)} µs a launch, × ${number(k.launches)} = ${us(k.total)} µs`],
+      ["time", `${us(k.time_s)} µs a launch, × ${number(k.multiplicity)} = ${us(k.total_s)} µs`],
       ["90 % interval", k.interval ? `${us(k.interval[0])} to ${us(k.interval[1])} µs` : ""],
       ["k of the correction", k.weight === null ? "" : d3.format(".2f")(k.weight)], ["held up by", boundName(k.bound)],
-      ["without it", k.next ? `${us(k.nextTime)} µs, by ${boundName(k.next)}` : ""],
-      ["speed of light", `${us(k.light)} µs`], ["work", withPrefix(k.flops, "FLOP")],
-      ["main memory", `${withPrefix(k.read, "byte")} read, ${withPrefix(k.write, "byte")} written`],
+      ["without it", k.next_bound ? `${us(k.next_time_s)} µs, by ${boundName(k.next_bound)}` : ""],
+      ["speed of light", `${us(k.speed_of_light_s)} µs`], ["work", withPrefix(k.flops, "FLOP")],
+      ["main memory", `${withPrefix(k.hbm_read_bytes, "byte")} read, ${withPrefix(k.hbm_write_bytes, "byte")} written`],
       ["tile", k.tile], ["approximated", k.flags]]);
     const busy = k.busy.filter((each) => each.time > 0).sort((a, b) => d3.descending(a.time, b.time));
     body.append(element("p", {class: "about gap"}, "busy in one launch, µs"));

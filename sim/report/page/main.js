@@ -6,7 +6,7 @@ const kShow = {simulation: showSimulation, difference: showDifference, paired: s
 function start() {
   document.querySelector("h1").textContent = kData.title;
   const main = document.querySelector("main"), nav = document.querySelector("nav");
-  const order = [...kData.views].sort((a, b) => Number(b.kind === "difference") - Number(a.kind === "difference"));
+  const order = viewsOf(unpacked(kData.results)).sort((a, b) => Number(b.kind === "difference") - Number(a.kind === "difference"));
   const tabs = order.map((view) => {
     const body = element("div", {role: "tabpanel", "data-kind": view.kind, hidden: ""});
     const tab = element("button", {type: "button", role: "tab"}, view.label);

@@ -2,13 +2,12 @@
 
 // Points on logarithms with the line of equality; `interval(row)` in units of y, or null.
 function scatter(node, rows, {link, label: aria, xTitle, yTitle, x: ofX, y: ofY, colour, text, interval}) {
-  let tree, x, y;
-  const byIndex = new Map(rows.map((row) => [row.i, row]));
+  let x, y;
   const bar = (ctx, row) => {
     const span = interval && interval(row);
     if (span) line(ctx, x(ofX(row)), y(span[0]), x(ofX(row)), y(span[1]));
   };
-  const draw = (ctx, figure) => {
+  const frame = (ctx, figure) => {
     const {left, right, top, bottom} = figure.inner;
     const values = rows.flatMap((row) => [ofX(row), ofY(row)]);
     const domain = [d3.min(values) / 1.5, d3.max(values) * 1.5];
@@ -25,36 +24,19 @@ function scatter(node, rows, {link, label: aria, xTitle, yTitle, x: ofX, y: ofY,
     figure.axes(x, y, xTitle, yTitle);
     ctx.globalAlpha = 0.4;
     if (rows.length <= 300) for (const row of rows) { ctx.strokeStyle = colour(row); bar(ctx, row); }
-    ctx.globalAlpha = rows.length > 1000 ? 0.5 : 0.8;
-    const marks = rows.map((row) => ({x: x(ofX(row)), y: y(ofY(row)), r: 3.5, i: row.i, row}));
-    tree = d3.quadtree(marks, (m) => m.x, (m) => m.y);
-    for (const m of marks) circle(ctx, m, colour(m.row));
-    ctx.globalAlpha = 1;
   };
-  return new Figure(node, {
-    label: aria, height: 360, link, draw, text: (i) => text(byIndex.get(i)),
-    pick: (px, py) => nearest(tree, px, py),
-    mark: (ctx, i) => {
-      const row = byIndex.get(i);
-      if (!row) return;
-      bar(ctx, row);
-      ctx.beginPath();
-      ctx.arc(x(ofX(row)), y(ofY(row)), 6, 0, 2 * Math.PI);
-      ctx.stroke();
-    },
-  });
+  return dots(node, rows, {label: aria, height: 360, link, frame, text, below: bar, at: (row) => [x(ofX(row)), y(ofY(row))],
+    paint: circles(colour, rows.length > 1000 ? 0.5 : 0.8)});
 }
 
+// Rows of the view by one side, held against another.
 function pairedRows(view, side, against) {
-  const {group, name, tile, split, launches, overlaps} = view;
-  const all = rowsOf({group, name, class: view.class, tile, split, launches, overlaps});
-  const bound = words(side.bound);
-  return all.map((row) => {
-    const time = side.time[row.i], reference = against.time[row.i];
-    const both = time > 0 && reference > 0;
-    return {...row, time, reference, bound: bound[row.i], interval: side.interval ? side.interval[row.i] : null,
-            ratio: both ? time / reference : null,
-            lost: time !== null && reference !== null && !row.overlaps ? (time - reference) * row.launches : null};
+  return view.rows.map((row) => {
+    const its = row.times[side], other = row.times[against];
+    const time = its ? its.time_s : null, reference = other ? other.time_s : null;
+    return {...row, time, reference, bound: (its && its.bound) || "", interval: its && intervalOf(its),
+            ratio: time > 0 && reference > 0 ? time / reference : null,
+            lost: its && other && !row.overlaps ? (time - reference) * row.launches : null};
   });
 }
 
@@ -70,7 +52,7 @@ function showPaired(parent, view) {
   const first = Math.max(0, view.sides.findIndex((side, i) => side.against !== i));
   const show = () => {
     body.replaceChildren();
-    showSides(body, view, view.sides[side.value], view.sides[against.value]);
+    showSides(body, view, pairedRows(view, side.value, against.value), view.sides[side.value], view.sides[against.value]);
   };
   const side = choose("side", first);
   const against = choose("against", view.sides[first].against);
@@ -78,8 +60,8 @@ function showPaired(parent, view) {
   show();
 }
 
-function showSides(parent, view, side, against) {
-  const rows = pairedRows(view, side, against), link = new Link();
+function showSides(parent, view, rows, side, against) {
+  const link = new Link();
   const both = rows.filter((row) => row.ratio !== null), counted = rows.filter((row) => row.lost !== null);
   const errors = both.map((row) => Math.abs(row.ratio - 1)).sort(d3.ascending);
   const covered = both.filter((row) => row.interval);
@@ -100,7 +82,7 @@ function showSides(parent, view, side, against) {
   legend(parent, classes.slice(0, 7).concat(classes.length > 7 ? ["others"] : []), colour);
   const grid = element("div", {class: "grid"});
   parent.append(grid);
-  const node = panel(grid, `${side.name} against ${against.name}`, "One launch. Grey lines: a factor of 2." + (side.interval ? " Bars: 90 % intervals." : ""), "half");
+  const node = panel(grid, `${side.name} against ${against.name}`, "One launch. Grey lines: a factor of 2." + (rows.some((row) => row.interval) ? " Bars: 90 % intervals." : ""), "half");
   scatter(node, both, {
     link, label: "times of two sides", xTitle: `${against.name}, µs`, yTitle: `${side.name}, µs`,
     x: (row) => row.reference * 1e6, y: (row) => row.time * 1e6, colour: (row) => colour(row.class),
@@ -117,38 +99,27 @@ function showSides(parent, view, side, against) {
 function residuals(parent, rows, classes, colour, link) {
   const node = panel(parent, "Residuals by class", "side / against, a point each row; line: median, box: quartiles.", "half");
   const shown = classes.slice(0, 14);
-  const byIndex = new Map(rows.map((row) => [row.i, row]));
   const spread = Math.max(1, d3.quantile(rows.map((row) => Math.abs(Math.log2(row.ratio))).sort(d3.ascending), 0.99));
   const x = d3.scaleLog().base(2).domain([2 ** -spread / 1.2, 2 ** spread * 1.2]).clamp(true);
   const y = d3.scaleBand(shown, [0, 1]).padding(0.25);
-  const place = (row) => [x(row.ratio), y(row.class) + y.bandwidth() * (0.15 + 0.7 * ((row.i * 0.618034) % 1))];
-  let tree;
-  const draw = (ctx, figure) => {
+  const frame = (ctx, figure) => {
     const {left, right, top, bottom} = figure.inner;
     x.range([left, right]);
     y.range([top, bottom]);
     ctx.strokeStyle = css("--muted");
     line(ctx, x(1), top, x(1), bottom);
-    ctx.globalAlpha = rows.length > 500 ? 0.35 : 0.6;
-    const marks = rows.filter((row) => shown.includes(row.class)).map((row) => ({x: place(row)[0], y: place(row)[1], r: 2.5, i: row.i, row}));
-    tree = d3.quadtree(marks, (m) => m.x, (m) => m.y);
-    for (const m of marks) circle(ctx, m, colour(m.row.class));
-    ctx.globalAlpha = 1;
-    for (const name of shown) residualBox(ctx, figure, rows.filter((row) => row.class === name).map((row) => row.ratio), name, x, y);
     figure.svg.append("g").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(6, "~r"));
     label(figure, (left + right) / 2, figure.height - 4, "side / against", "middle");
   };
-  new Figure(node, {
-    label: "residuals by class", height: 360, link, draw, margin: {top: 6, right: 16, bottom: 38, left: 150},
-    pick: (px, py) => nearest(tree, px, py, 8),
-    mark: (ctx, i) => {
-      const row = byIndex.get(i);
-      if (!row || !shown.includes(row.class)) return;
-      ctx.beginPath();
-      ctx.arc(...place(row), 5, 0, 2 * Math.PI);
-      ctx.stroke();
+  dots(node, rows.filter((row) => shown.includes(row.class)), {
+    label: "residuals by class", height: 360, link, frame, margin: {top: 6, right: 16, bottom: 38, left: 150}, reach: 8, radius: () => 2.5,
+    at: (row) => [x(row.ratio), y(row.class) + y.bandwidth() * (0.15 + 0.7 * ((row.i * 0.618034) % 1))],
+    paint: (ctx, marks, figure) => {
+      circles((row) => colour(row.class), rows.length > 500 ? 0.35 : 0.6)(ctx, marks);
+      ctx.globalAlpha = 1;
+      for (const name of shown) residualBox(ctx, figure, rows.filter((row) => row.class === name).map((row) => row.ratio), name, x, y);
     },
-    text: (i) => `${byIndex.get(i).name}\n× ${number(byIndex.get(i).ratio)}`,
+    text: (row) => `${row.name}\n× ${number(row.ratio)}`,
   });
 }
 

@@ -197,8 +197,91 @@ window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", red
 window.addEventListener("beforeprint", () => { document.documentElement.classList.add("paper"); redraw(); });
 window.addEventListener("afterprint", () => { document.documentElement.classList.remove("paper"); redraw(); });
 
-// The nearest of points {x, y, i} within `reach` pixels.
-function nearest(tree, x, y, reach = 14) {
-  const found = tree.find(x, y, reach);
-  return found ? found.i : -1;
+// A figure with a point for each row: `frame` makes the scales and draws what lies below, `at(row)`
+// is its place, `paint(ctx, marks, figure)` draws the points {x, y, r, i, row}.
+function dots(node, rows, {frame, at, radius = () => 3.5, paint, below, reach = 14, text, ...options}) {
+  const byIndex = new Map(rows.map((row) => [row.i, row]));
+  const markOf = (row) => {
+    const [x, y] = at(row);
+    return {x, y, r: radius(row), i: row.i, row};
+  };
+  let tree;
+  return new Figure(node, {
+    ...options,
+    draw: (ctx, figure) => {
+      frame(ctx, figure);
+      const marks = rows.map(markOf);
+      tree = d3.quadtree(marks, (m) => m.x, (m) => m.y);
+      paint(ctx, marks, figure);
+      ctx.globalAlpha = 1;
+    },
+    pick: (px, py) => {
+      const found = tree.find(px, py, reach);
+      return found ? found.i : -1;
+    },
+    mark: (ctx, i) => {
+      if (!byIndex.has(i)) return;
+      const m = markOf(byIndex.get(i));
+      if (below) below(ctx, m.row);
+      ctx.beginPath();
+      ctx.arc(m.x, m.y, m.r + 2.5, 0, 2 * Math.PI);
+      ctx.stroke();
+    },
+    text: (i) => text(byIndex.get(i)),
+  });
+}
+
+// All points in their colours; the largest first, so that none is hidden.
+const circles = (colour, alpha = 1) => (ctx, marks) => {
+  ctx.globalAlpha = alpha;
+  for (const m of marks.sort((a, b) => b.r - a.r)) circle(ctx, m, colour(m.row));
+};
+
+// A figure with a band for each row: `y` is their scale by key(row), `x` that of what they show.
+function bands(node, rows, {x, y, key, left: room, draw, text, ...options}) {
+  const byIndex = new Map(rows.map((row) => [row.i, row]));
+  return new Figure(node, {
+    margin: {top: 6, right: 20, bottom: 38, left: room}, ...options,
+    draw: (ctx, figure) => {
+      const {left, right, top, bottom} = figure.inner;
+      x.range([left, right]);
+      y.range([top, bottom]);
+      draw(ctx, figure);
+    },
+    pick: (px, py) => {
+      const row = rows.find((each) => py >= y(key(each)) && py <= y(key(each)) + y.bandwidth());
+      return row ? row.i : -1;
+    },
+    mark: (ctx, i) => {
+      if (byIndex.has(i)) ctx.strokeRect(x.range()[0], y(key(byIndex.get(i))), x.range()[1] - x.range()[0], y.bandwidth());
+    },
+    text: (i) => text(byIndex.get(i)),
+  });
+}
+
+function circle(ctx, m, colour) {
+  ctx.beginPath();
+  ctx.arc(m.x, m.y, m.r, 0, 2 * Math.PI);
+  ctx.fillStyle = colour;
+  ctx.fill();
+  ctx.strokeStyle = css("--panel");
+  ctx.lineWidth = 0.7;
+  ctx.stroke();
+}
+
+function line(ctx, x1, y1, x2, y2) {
+  ctx.beginPath();
+  ctx.moveTo(x1, y1);
+  ctx.lineTo(x2, y2);
+  ctx.stroke();
+}
+
+function label(figure, x, y, text, anchor) {
+  figure.svg.append("text").attr("class", "muted").attr("x", x).attr("y", y).attr("text-anchor", anchor).text(text);
+}
+
+// On logarithms where all are positive and the last `far` times the first; `room`: beyond them.
+function scaleOf(values, range, far, room) {
+  const [low, high] = d3.extent(values);
+  return low > 0 && high > far * low ? d3.scaleLog([low / room, high * room], range) : d3.scaleLinear([low, high], range).nice();
 }

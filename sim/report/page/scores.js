@@ -1,8 +1,7 @@
 // Scores of evaluate: a metric by stratum and model with bootstrap intervals.
 
 function showScores(parent, view) {
-  const {by, stratum, model, metric, value, low, high, rows} = view;
-  const all = rowsOf({by, stratum, model, metric, value, low, high, rows});
+  const all = view.scores.map((score, i) => ({...score, i}));
   const body = element("div", {class: "grid"}), controls = element("div", {class: "controls"});
   const choose = (title, names, start) => {
     const select = element("select", {"aria-label": title}, ...names.map((name) => element("option", {}, name)));
@@ -18,7 +17,7 @@ function showScores(parent, view) {
     body.replaceChildren();
     scorePlot(body, scored.filter((row) => row.metric === ofMetric.value && row.by === ofBy.value), ofMetric.value);
     scoreTable(body, scored);
-    notes(body, [...view.sets, ...view.notes]);
+    notes(body, view.notes);
   }
   parent.append(element("p"), controls, body);
   show();

@@ -62,38 +62,25 @@ function sweepView(parent, {table, rows, numbers, link}) {
 function frontPlot(parent, rows, {x, y, xSign, ySign, front, group, feasible, link, table}) {
   const groups = [...new Set(rows.map(group))], colour = colourScale(groups);
   if (groups.length > 1) legend(parent, groups, colour);
-  const byIndex = new Map(rows.map((row) => [row.i, row]));
-  const kFar = 20;
-  const scale = (c, range) => {
-    const [low, high] = d3.extent(rows, (row) => row.cells[c]);
-    return low > 0 && high > kFar * low ? d3.scaleLog([low / 1.15, high * 1.15], range) : d3.scaleLinear([low, high], range).nice();
-  };
-  let tree, sx, sy;
-  new Figure(parent, {
-    label: `Pareto front of ${table.columns[y]} against ${table.columns[x]}`, height: 380, link,
-    draw: (ctx, figure) => {
+  const kFar = 20, kRoom = 1.15;
+  let sx, sy;
+  dots(parent, rows, {
+    label: `Pareto front of ${table.columns[y]} against ${table.columns[x]}`, height: 380, link, radius: () => 5,
+    at: (row) => [sx(row.cells[x]), sy(row.cells[y])],
+    frame: (ctx, figure) => {
       const {left, right, top, bottom} = figure.inner;
-      sx = scale(x, [left, right]);
-      sy = scale(y, [bottom, top]);
+      sx = scaleOf(rows.map((row) => row.cells[x]), [left, right], kFar, kRoom);
+      sy = scaleOf(rows.map((row) => row.cells[y]), [bottom, top], kFar, kRoom);
       figure.axes(sx, sy, table.columns[x], table.columns[y]);
-      const marks = rows.map((row) => ({x: sx(row.cells[x]), y: sy(row.cells[y]), i: row.i, row}));
-      tree = d3.quadtree(marks, (m) => m.x, (m) => m.y);
+    },
+    paint: (ctx, marks) => {
       for (const m of marks) if (!front.has(m.row)) drawBeaten(ctx, m, colour(group(m.row)), feasible(m.row));
       for (const name of groups) {
         const line = marks.filter((m) => front.has(m.row) && group(m.row) === name).sort((a, b) => d3.ascending(a.x, b.x));
         drawFront(ctx, line, colour(name), xSign < 0, ySign > 0);
       }
     },
-    pick: (px, py) => nearest(tree, px, py),
-    mark: (ctx, i) => {
-      const row = byIndex.get(i);
-      if (!row) return;
-      ctx.beginPath();
-      ctx.arc(sx(row.cells[x]), sy(row.cells[y]), 8, 0, 2 * Math.PI);
-      ctx.stroke();
-    },
-    text: (i) => {
-      const row = byIndex.get(i);
+    text: (row) => {
       const device = table.columns.indexOf("device");
       return [String(row.cells[Math.max(device, 0)] ?? ""), group(row), ...[x, y].map((c) => `${table.columns[c]}: ${number(row.cells[c])}`),
         feasible(row) ? front.has(row) ? "on the front" : "" : "not feasible"].filter(Boolean).join("\n");

@@ -1,4 +1,36 @@
-// Any other result: its facts, and its lists of records as tables.
+// Any other result: its lists of records as tables, everything else as facts.
+
+function cellOf(json) {
+  if (typeof json === "boolean") return json ? "yes" : "no";
+  return json !== null && typeof json === "object" ? JSON.stringify(json) : json;
+}
+
+function factText(json) {
+  if (json === null || (Array.isArray(json) && json.length === 0)) return "none";
+  return String(typeof json === "number" && !Number.isInteger(json) ? Number(json.toPrecision(5)) : cellOf(json));
+}
+
+// Columns in the order in which the records first name them; an interval is two.
+function tableOf(title, records) {
+  const isInterval = (json) => Array.isArray(json) && json.length === 2 && json.every((end) => typeof end === "number");
+  const flat = records.map((record) => new Map(Object.entries(record).flatMap(([key, json]) =>
+      isInterval(json) ? [[`${key} low`, json[0]], [`${key} high`, json[1]]] : [[key, cellOf(json)]])));
+  const columns = [...new Set(flat.flatMap((cells) => [...cells.keys()]))];
+  return {title, columns, rows: flat.map((cells) => columns.map((column) => cells.get(column) ?? null))};
+}
+
+// Objects in objects are members with longer names.
+function tablesView({schema, ...document}) {
+  const view = {kind: "tables", schema, facts: [], tables: []};
+  const isObject = (json) => json !== null && typeof json === "object" && !Array.isArray(json);
+  const add = (name, json) => {
+    if (Array.isArray(json) && json.length > 0 && json.every(isObject)) view.tables.push(tableOf(name, json));
+    else if (isObject(json)) for (const [key, value] of Object.entries(json)) add(`${name}.${key}`, value);
+    else view.facts.push([name, factText(json)]);
+  };
+  for (const [key, json] of Object.entries(document)) add(key, json);
+  return view;
+}
 
 // Plots first, then the tables that they are of.
 function showTables(parent, view) {
@@ -60,33 +92,16 @@ function recordPlot(parent, table, rows, numbers, link) {
 
 // Points on plain axes, on logarithms where all are positive and far apart.
 function points(node, rows, {link, xTitle, yTitle, x: ofX, y: ofY, text}) {
-  const byIndex = new Map(rows.map((row) => [row.i, row]));
-  const kFar = 50;
-  const scale = (of, range) => {
-    const [low, high] = d3.extent(rows, of);
-    return low > 0 && high > kFar * low ? d3.scaleLog([low / 1.3, high * 1.3], range)
-                                        : d3.scaleLinear([low, high], range).nice();
-  };
-  let tree, x, y;
-  new Figure(node, {
-    label: `${yTitle} against ${xTitle}`, height: 320, link,
-    draw: (ctx, figure) => {
+  const kFar = 50, kRoom = 1.3;
+  let x, y;
+  dots(node, rows, {
+    label: `${yTitle} against ${xTitle}`, height: 320, link, text, radius: () => 4, paint: circles(() => kPalette[0]),
+    at: (row) => [x(ofX(row)), y(ofY(row))],
+    frame: (ctx, figure) => {
       const {left, right, top, bottom} = figure.inner;
-      x = scale(ofX, [left, right]);
-      y = scale(ofY, [bottom, top]);
+      x = scaleOf(rows.map(ofX), [left, right], kFar, kRoom);
+      y = scaleOf(rows.map(ofY), [bottom, top], kFar, kRoom);
       figure.axes(x, y, xTitle, yTitle);
-      const marks = rows.map((row) => ({x: x(ofX(row)), y: y(ofY(row)), r: 4, i: row.i}));
-      tree = d3.quadtree(marks, (m) => m.x, (m) => m.y);
-      for (const m of marks) circle(ctx, m, kPalette[0]);
     },
-    pick: (px, py) => nearest(tree, px, py),
-    mark: (ctx, i) => {
-      const row = byIndex.get(i);
-      if (!row) return;
-      ctx.beginPath();
-      ctx.arc(x(ofX(row)), y(ofY(row)), 7, 0, 2 * Math.PI);
-      ctx.stroke();
-    },
-    text: (i) => text(byIndex.get(i)),
   });
 }

@@ -1,19 +1,19 @@
 // When kernels run, a row for each lane. Dragging zooms, a double click shows all.
 
 function timeline(parent, view, link) {
-  const kernels = kernelsOf(view).filter((k) => k.end > k.start);
+  const kernels = view.kernels.filter((k) => k.end_s > k.start_s);
   const node = panel(parent, "Timeline",
       "When kernels run; copies and collectives overlap. Drag to zoom, double-click to show all.");
   if (kernels.length === 0) return;
   const lanes = ["compute", "dma", "network", "host"].filter((lane) => kernels.some((k) => k.lane === lane));
   for (const k of kernels) if (!lanes.includes(k.lane)) lanes.push(k.lane);
-  const all = [0, d3.max(kernels, (k) => k.end) * 1e6];
+  const all = [0, d3.max(kernels, (k) => k.end_s) * 1e6];
   const byIndex = new Map(kernels.map((k) => [k.i, k]));
   const x = d3.scaleLinear(all, [0, 1]);
   const y = d3.scaleBand(lanes, [0, 1]).paddingInner(0.15);
   const box = (k) => {
-    const from = x(k.start * 1e6);
-    return [from, y(k.lane), Math.max(0.6, x(k.end * 1e6) - from), y.bandwidth()];
+    const from = x(k.start_s * 1e6);
+    return [from, y(k.lane), Math.max(0.6, x(k.end_s * 1e6) - from), y.bandwidth()];
   };
   const draw = (ctx, figure) => {
     const {left, right, top, bottom} = figure.inner;
@@ -38,7 +38,7 @@ function timeline(parent, view, link) {
     margin: {top: 6, right: 16, bottom: 38, left: 70},
     pick: (px, py) => {
       const t = x.invert(px) / 1e6, slack = Math.abs(x.invert(px + 1) - x.invert(px)) / 1e6;
-      const hit = kernels.find((k) => py >= y(k.lane) && py <= y(k.lane) + y.bandwidth() && k.start - slack <= t && t <= k.end + slack);
+      const hit = kernels.find((k) => py >= y(k.lane) && py <= y(k.lane) + y.bandwidth() && k.start_s - slack <= t && t <= k.end_s + slack);
       return hit ? hit.i : -1;
     },
     mark: (ctx, i) => {

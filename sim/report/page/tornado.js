@@ -12,13 +12,10 @@ function tornado(parent, table, rows, link) {
   legend(node, ["up", "down"], (word) => word === "up" ? kPalette[0] : kPalette[3], (word) => word === "up" ? "the number raised" : "the number lowered");
   const ends = shown.flatMap((row) => [row.cells[up] ?? 0, row.cells[down] ?? 0, 0]);
   const x = d3.scaleLinear(d3.extent(ends), [0, 1]).nice(), y = d3.scaleBand(shown.map((row) => row.i), [0, 1]).padding(0.25);
-  const byIndex = new Map(shown.map((row) => [row.i, row]));
-  new Figure(node, {
-    label: "elasticities", height: 50 + 24 * shown.length, link, margin: {top: 6, right: 20, bottom: 38, left: 310},
+  bands(node, shown, {
+    label: "elasticities", height: 50 + 24 * shown.length, link, left: 310, x, y, key: (row) => row.i,
     draw: (ctx, figure) => {
-      const {left, right, top, bottom} = figure.inner;
-      x.range([left, right]);
-      y.range([top, bottom]);
+      const {left, top, bottom} = figure.inner;
       for (const row of shown) {
         [[up, kPalette[0]], [down, kPalette[3]]].forEach(([c, colour], half) => {
           const to = x(row.cells[c] ?? 0);
@@ -31,16 +28,6 @@ function tornado(parent, table, rows, link) {
       line(ctx, x(0), top, x(0), bottom);
       figure.axes(x, null, "% of time for each % of the number");
     },
-    pick: (px, py) => {
-      const row = shown.find((each) => py >= y(each.i) && py <= y(each.i) + y.bandwidth());
-      return row ? row.i : -1;
-    },
-    mark: (ctx, i) => {
-      if (byIndex.has(i)) ctx.strokeRect(x.range()[0], y(i), x.range()[1] - x.range()[0], y.bandwidth());
-    },
-    text: (i) => {
-      const {cells} = byIndex.get(i);
-      return `${cells[key]}\nraised: ${number(cells[up])}, lowered: ${number(cells[down])}`;
-    },
+    text: ({cells}) => `${cells[key]}\nraised: ${number(cells[up])}, lowered: ${number(cells[down])}`,
   });
 }

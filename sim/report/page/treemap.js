@@ -1,14 +1,14 @@
 // Where the time goes: an area per kernel, grouped by op class.
 
 function treemap(parent, view, link) {
-  const kernels = kernelsOf(view).filter((k) => k.total > 0);
+  const kernels = view.kernels.filter((k) => k.total_s > 0);
   const node = panel(parent, "Time by class and kernel", "Area is the time of all launches, colour what holds the kernel up.", "half");
   if (kernels.length === 0) return;
   const classes = d3.group(kernels, (k) => k.class);
   const tree = {children: [...classes].map(([name, children]) => ({name, children}))};
   let leaves = [], byIndex = new Map();
   const draw = (ctx, figure) => {
-    const root = d3.hierarchy(tree).sum((d) => d.total || 0).sort((a, b) => b.value - a.value);
+    const root = d3.hierarchy(tree).sum((d) => d.total_s || 0).sort((a, b) => b.value - a.value);
     d3.treemap().size([figure.width, figure.height]).paddingInner(1).paddingOuter(2).paddingTop(15)(root);
     leaves = root.leaves();
     byIndex = new Map(leaves.map((leaf) => [leaf.data.i, leaf]));

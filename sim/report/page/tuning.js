@@ -14,40 +14,26 @@ function constantsPlot(parent, table, rows, link) {
   const y = d3.scaleBand(factors.map(name), [0, 1]).padding(0.3);
   const ends = factors.flatMap((row) => [low(row), high(row), priorLow(row), priorHigh(row), fitted(row)]).filter((v) => v > 0);
   const x = d3.scaleLog([d3.min(ends) / 1.1, d3.max(ends) * 1.1], [0, 1]);
-  const byIndex = new Map(factors.map((row) => [row.i, row]));
-  const middle = (row) => y(name(row)) + y.bandwidth() / 2;
-  new Figure(node, {
-    label: "fitted constants", height: 50 + 26 * factors.length, link, margin: {top: 6, right: 20, bottom: 38, left: 170},
+  bands(node, factors, {
+    label: "fitted constants", height: 50 + 26 * factors.length, link, left: 170, x, y, key: name,
     draw: (ctx, figure) => {
       const {left, right, top, bottom} = figure.inner;
-      x.range([left, right]);
-      y.range([top, bottom]);
       ctx.strokeStyle = css("--muted");
       line(ctx, x(1), top, x(1), bottom);
       for (const row of factors) {
+        const middle = y(name(row)) + y.bandwidth() / 2;
         ctx.fillStyle = css("--line");
         ctx.fillRect(x(priorLow(row)), y(name(row)), x(priorHigh(row)) - x(priorLow(row)), y.bandwidth());
         ctx.strokeStyle = colour(row);
         ctx.lineWidth = 2.5;
-        line(ctx, x(low(row)), middle(row), x(high(row)), middle(row));
-        circle(ctx, {x: x(fitted(row)), y: middle(row), r: 4.5}, colour(row));
-        label(figure, left - 8, middle(row) + 4, name(row), "end");
+        line(ctx, x(low(row)), middle, x(high(row)), middle);
+        circle(ctx, {x: x(fitted(row)), y: middle, r: 4.5}, colour(row));
+        label(figure, left - 8, middle + 4, name(row), "end");
       }
       figure.svg.append("g").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(8, "~r"));
       label(figure, (left + right) / 2, figure.height - 4, "multiplier", "middle");
     },
-    pick: (px, py) => {
-      const row = factors.find((each) => py >= y(name(each)) && py <= y(name(each)) + y.bandwidth());
-      return row ? row.i : -1;
-    },
-    mark: (ctx, i) => {
-      const row = byIndex.get(i);
-      if (row) ctx.strokeRect(x.range()[0], y(name(row)), x.range()[1] - x.range()[0], y.bandwidth());
-    },
-    text: (i) => {
-      const row = byIndex.get(i);
-      return `${name(row)}\n× ${number(fitted(row))}, 95 %: ${number(low(row))} to ${number(high(row))}`;
-    },
+    text: (row) => `${name(row)}\n× ${number(fitted(row))}, 95 %: ${number(low(row))} to ${number(high(row))}`,
   });
 }
 
@@ -60,20 +46,22 @@ function trialsPlot(parent, table, rows, link) {
     node.append("No trial was timed.");
     return;
   }
-  const byIndex = new Map(done.map((row) => [row.i, row]));
   const times = done.flatMap((row) => [row.cells[measured], row.cells[predicted]]).filter((v) => v > 0).map((v) => v * 1e6);
-  let x, y, tree;
-  const place = (row, c) => ({x: x(row.i + 1), y: y(row.cells[c] * 1e6), r: 3.5, i: row.i});
-  new Figure(node, {
-    label: "trials", height: 320, link,
-    draw: (ctx, figure) => {
+  let x, y;
+  const place = (row, c) => [x(row.i + 1), y(row.cells[c] * 1e6)];
+  dots(node, done, {
+    label: "trials", height: 320, link, at: (row) => place(row, measured),
+    frame: (ctx, figure) => {
       const {left, right, top, bottom} = figure.inner;
       x = d3.scaleLinear([0.5, rows.length + 0.5], [left, right]);
       y = d3.scaleLog([d3.min(times) / 1.2, d3.max(times) * 1.2], [bottom, top]);
       figure.axes(x, y, "trial", "time, µs");
-      for (const row of done) if (row.cells[predicted] > 0) circle(ctx, place(row, predicted), kPalette[3]);
-      const marks = done.map((row) => place(row, measured));
-      tree = d3.quadtree(marks, (m) => m.x, (m) => m.y);
+    },
+    paint: (ctx, marks) => {
+      for (const {row, r} of marks) {
+        const [px, py] = place(row, predicted);
+        if (row.cells[predicted] > 0) circle(ctx, {x: px, y: py, r}, kPalette[3]);
+      }
       for (const m of marks) circle(ctx, m, kPalette[0]);
       ctx.strokeStyle = kPalette[0];
       ctx.lineWidth = 1.5;
@@ -85,18 +73,6 @@ function trialsPlot(parent, table, rows, link) {
         best = next;
       }
     },
-    pick: (px, py) => nearest(tree, px, py),
-    mark: (ctx, i) => {
-      const row = byIndex.get(i);
-      if (!row) return;
-      const at = place(row, measured);
-      ctx.beginPath();
-      ctx.arc(at.x, at.y, 7, 0, 2 * Math.PI);
-      ctx.stroke();
-    },
-    text: (i) => {
-      const {cells} = byIndex.get(i);
-      return [tile < 0 ? "" : cells[tile], `measured ${us(cells[measured])} µs`, cells[predicted] ? `predicted ${us(cells[predicted])} µs` : ""].filter(Boolean).join("\n");
-    },
+    text: ({cells}) => [tile < 0 ? "" : cells[tile], `measured ${us(cells[measured])} µs`, cells[predicted] ? `predicted ${us(cells[predicted])} µs` : ""].filter(Boolean).join("\n"),
   });
 }

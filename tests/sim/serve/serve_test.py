@@ -162,6 +162,15 @@ class Answers(unittest.TestCase):
         self.assertEqual(said["answers"][0]["body"], single)
         self.assertEqual(self.server.post("/v1/batch", {"requests": requests * 100})[0], 400)
 
+    def test_tiles_take_every_part_that_the_description_names(self):
+        _, text = self.server.ask("GET", "/openapi.json")
+        parts = json.loads(text)["components"]["schemas"]["Tile"]["properties"]
+        self.assertGreater(len(parts), 4)
+        for name, part in parts.items():
+            tile = {name: {"array": [1, 1], "integer": 2, "boolean": True}[part["type"]]}
+            self.assertEqual(self.server.post("/v1/tiles", asked(tiles=[tile]))[0], 200, name)
+            self.assertEqual(self.server.post("/v1/tiles", asked(tiles=[{name: "x"}]))[0], 400)
+
     def test_errors_have_places(self):
         text = "HloModule m\nENTRY e {\n  ROOT a = f32[2] no_such(b)\n}\n"
         status, said = self.server.post("/v1/simulate", asked(program={"text": text}))
