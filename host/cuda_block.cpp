@@ -7,9 +7,11 @@
 #include <set>
 
 #include "base/math.h"
+#include "host/c_elementwise.h"
 #include "host/c_function.h"
 #include "host/c_types.h"
 #include "schedule/box.h"
+#include "schedule/text.h"
 #include "schedule/walk.h"
 
 namespace tilecast::host {
@@ -208,6 +210,305 @@ void BlockWriter::open_threads(std::int64_t count) {
   } else {
     out_->open(fmt::format("for (int t = threadIdx.x; t < {}; t += {})", count, threads_.size()));
   }
+}
+
+// Nests of one assignment, distributed over the threads of a block.
+
+namespace loops = schedule;
+
+SharedNest shared_nest(const std::vector<const loops::Loop*>& loops_of, const loops::Assign& a) {
+  SharedNest made;
+  for (const loops::Loop* loop : loops_of) {
+    const bool kept = std::any_of(a.to.at.begin(), a.to.at.end(), [&](const loops::Index& index) {
+      return index.uses(loop->variable);
+    });
+    (kept ? made.shared : made.own).push_back(loop);
+    if (kept) made.count *= loop->extent;
+  }
+  const loops::Box written{a.to.at, ir::Dims(a.to.at.size(), 1)};
+  if (loops::overlaps_itself(written, loops::extents_of(made.shared))) {
+    throw Refused{fmt::format("two threads write one element of {}", a.to.buffer)};
+  }
+  return made;
+}
+
+// --- nests
+
+void BlockWriter::write_nest(const std::vector<const loops::Loop*>& of, const loops::Assign& a) {
+  const loops::Access* driver = registers_.holds(a.to.buffer) ? &a.to : registers_.read_in(a.value);
+  if (driver != nullptr) return write_held_nest(of, a, *driver);
+  const SharedNest nest = shared_nest(of, a);
+  open_threads(nest.count);
+  loops::Index rest = loops::Index::of("t");
+  std::vector<std::string> lines;
+  for (std::size_t l = nest.shared.size(); l-- > 0;) {
+    const loops::Index own = l == 0 ? rest : rest % nest.shared[l]->extent;
+    lines.push_back(
+        fmt::format("const int {} = {};", c_name(nest.shared[l]->variable), index_text(own)));
+    rest = rest / nest.shared[l]->extent;
+  }
+  for (std::size_t l = lines.size(); l-- > 0;) out_->line(lines[l]);
+  if (a.combine && !nest.own.empty()) {
+    write_sum(nest.own, a, 1);
+  } else {
+    const int opened = open_loops(nest.own);
+    write_assign(a);
+    for (int i = 0; i < opened; ++i) out_->close();
+  }
+  out_->close();
+}
+
+// Writes a nest whose loops are the indices of `driver`: each thread runs the iterations of the
+// elements it holds.
+void BlockWriter::write_held_nest(const std::vector<const loops::Loop*>& of, const loops::Assign& a,
+                                  const loops::Access& driver) {
+  const loops::Buffer& buffer = program_.buffer(driver.buffer);
+  const Held& held = registers_.held(driver.buffer);
+  loops::for_each_access({loops::Statement{a}}, [&](const loops::Access& access, loops::Use) {
+    if (access.buffer == driver.buffer && loops::to_text(access) != loops::to_text(driver)) {
+      throw Refused{fmt::format("{} is used at two places at once", buffer.name)};
+    }
+  });
+  std::vector<const loops::Loop*> own = of;
+  std::vector<std::string> positions;
+  for (std::size_t d = 0; d < driver.at.size(); ++d) {
+    const auto loop = std::find_if(own.begin(), own.end(), [&](const loops::Loop* l) {
+      return driver.at[d] == loops::Index::of(l->variable) && l->extent == buffer.dims[d];
+    });
+    const bool single = driver.at[d].is_constant() && buffer.dims[d] == 1;
+    if (loop == own.end() && !single) {
+      throw Refused{fmt::format("{} is used element by element, but not in order", buffer.name)};
+    }
+    positions.push_back(single ? fmt::format("zero{}", d) : c_name((*loop)->variable));
+    if (!single) own.erase(loop);
+  }
+  const bool constant =
+      a.value.kind == loops::Value::Kind::kNumber && !a.combine && a.where.empty();
+  if (held.spread == Spread::kFragments && driver.buffer == a.to.buffer) {
+    if (!constant) throw Refused{"an element of a matrix unit's sums is computed"};
+    return registers_.fill_fragments(*out_, buffer.name, value(a.value));
+  }
+  const bool stores = driver.buffer != a.to.buffer;
+  if (stores && !own.empty()) throw Refused{"a sum of what registers hold"};
+  if (constant) positions.assign(positions.size(), "");
+  const Registers::Element element = registers_.open(*out_, driver, positions, stores);
+  at_hand_ = {{driver.buffer, element.place}};
+  if (a.combine && !own.empty()) {
+    write_sum(own, a, held.lanes);
+  } else {
+    const int opened = open_loops(own);
+    write_assign(a);
+    for (int i = 0; i < opened; ++i) out_->close();
+  }
+  at_hand_.clear();
+  for (int i = 0; i < element.opened; ++i) out_->close();
+}
+
+void BlockWriter::write_assign(const loops::Assign& a) {
+  const ir::DType dtype = program_.buffer(a.to.buffer).dtype;
+  const std::string to = place(a.to);
+  std::string made = value(a.value);
+  if (a.combine) {
+    made = combination_text(*a.combine, dtype, loaded(dtype, to), "(" + made + ")");
+  }
+  const std::string runs = condition(a.where);
+  const std::string line = fmt::format("{} = {};", to, stored(dtype, made));
+  out_->line(runs.empty() ? line : fmt::format("if ({}) {}", runs, line));
+}
+
+// Each thread sums its share separately; then the lanes' sums are combined.
+void BlockWriter::write_sum(const std::vector<const loops::Loop*>& own, const loops::Assign& a,
+                            std::int64_t lanes) {
+  const ir::DType dtype = program_.buffer(a.to.buffer).dtype;
+  const auto neutral = neutral_text(*a.combine, dtype);
+  if (!neutral) throw Refused{fmt::format("a sum by {} is not generated", ir::name(*a.combine))};
+  const std::string type(value_type(dtype));
+  std::vector<loops::Bound> outside, inside;  // bounds without and with the thread's own loops
+  for (const loops::Bound& bound : a.where) {
+    const bool moves = std::any_of(own.begin(), own.end(), [&](const loops::Loop* loop) {
+      return bound.index.uses(loop->variable);
+    });
+    (moves ? inside : outside).push_back(bound);
+  }
+  const std::string runs = condition(outside);
+  if (!runs.empty()) out_->open(fmt::format("if ({})", runs));
+  out_->line(fmt::format("{} partial = {};", type == "_Bool" ? "bool" : type, *neutral));
+  const int opened = open_loops({own.begin(), own.end() - 1});
+  const std::string last = c_name(own.back()->variable);
+  const std::string first = lanes > 1 ? fmt::format("threadIdx.x % {}", lanes) : "0";
+  out_->open(fmt::format("for (int {0} = {1}; {0} < {2}; {0} += {3})", last, first,
+                         own.back()->extent, lanes));
+  const std::string adds = condition(inside);
+  out_->line(
+      fmt::format("{}partial = {};", adds.empty() ? "" : "if (" + adds + ") ",
+                  combination_text(*a.combine, dtype, "partial", "(" + value(a.value) + ")")));
+  for (int i = 0; i <= opened; ++i) out_->close();
+  const auto combine = [&](const std::string& x, const std::string& y) {
+    return combination_text(*a.combine, dtype, x, y);
+  };
+  if (lanes > 1) {
+    const std::string mask =
+        lanes == loops::kWarp
+            ? "0xffffffffu"
+            : fmt::format("0x{:x}u << threadIdx.x % 32 / {} * {}",
+                          (std::uint64_t{1} << static_cast<std::uint64_t>(lanes)) - 1, lanes,
+                          lanes);
+    out_->line("#pragma unroll");
+    out_->open(fmt::format("for (int apart = {}; apart > 0; apart /= 2)", lanes / 2));
+    out_->line(fmt::format("const {} other = __shfl_xor_sync({}, partial, apart);",
+                           type == "_Bool" ? "bool" : type, mask));
+    out_->line(fmt::format("partial = {};", combine("partial", "other")));
+    out_->close();
+  }
+  const std::string to = place(a.to);
+  out_->line(fmt::format("{} = {};", to, stored(dtype, combine(loaded(dtype, to), "partial"))));
+  if (!runs.empty()) out_->close();
+}
+
+// Copies, distributed over the threads of a block.
+
+namespace loops = schedule;
+
+namespace {
+
+constexpr std::int64_t kCopied = 16;  // bytes: the largest piece of an asynchronous copy
+
+}  // namespace
+
+void BlockWriter::write(const loops::Copy& copy) {
+  if (registers_.holds(copy.to.buffer) || registers_.holds(copy.from.buffer)) {
+    return write_held_copy(copy);
+  }
+  write_pieces(copy, piece_of(copy));
+}
+
+void BlockWriter::write_held_copy(const loops::Copy& copy) {
+  const bool loads = registers_.holds(copy.to.buffer);
+  const loops::Access &own = loads ? copy.to : copy.from, &other = loads ? copy.from : copy.to;
+  const loops::Buffer& buffer = program_.buffer(own.buffer);
+  if (registers_.holds(other.buffer)) throw Refused{"a copy from registers to registers"};
+  const bool whole = copy.extents == buffer.dims &&
+                     std::all_of(own.at.begin(), own.at.end(), [](const loops::Index& index) {
+                       return index.is_constant() && index.constant() == 0;
+                     });
+  if (!whole) throw Refused{fmt::format("a part of {}, which registers hold", own.buffer)};
+  const Held& held = registers_.held(own.buffer);
+  if (held.spread == Spread::kFragments && loads) {
+    const ir::Dims by = loops::strides(program_.buffer(other.buffer));
+    if (held.part == Part::kSums || copy.padded || by.back() != 1) {
+      throw Refused{"fragments are loaded from rows in shared memory only"};
+    }
+    return registers_.load_fragments(*out_, own, place(other), by[by.size() - 2]);
+  }
+  std::vector<std::string> positions;
+  std::vector<loops::Index> offset;
+  for (std::size_t d = 0; d < copy.extents.size(); ++d) {
+    positions.push_back(fmt::format("at{}", d));
+    extents_[positions.back()] = copy.extents[d];
+    offset.push_back(loops::Index::of(positions.back()));
+  }
+  const Registers::Element element = registers_.open(*out_, own, positions, !loads);
+  const std::string there = place(other, offset);
+  std::string inside;
+  if (copy.padded) {
+    inside = condition(inside_bounds(program_.buffer(other.buffer), other, offset));
+  }
+  if (loads) {
+    out_->line(fmt::format("{} = {};", element.place,
+                           inside.empty() ? there
+                                          : fmt::format("{} ? {} : {}(0.0f)", inside, there,
+                                                        cuda_type(buffer.dtype))));
+  } else {
+    const ir::DType from = buffer.dtype, to = program_.buffer(other.buffer).dtype;
+    if (from != to) throw Refused{"a copy between two types"};
+    out_->line(fmt::format("{}{} = {};", inside.empty() ? "" : "if (" + inside + ") ", there,
+                           element.place));
+  }
+  for (int i = 0; i < element.opened; ++i) out_->close();
+}
+
+// Number of elements that one thread can copy at once: contiguous in both arrays, aligned, and all
+// inside or all outside the bounds.
+std::int64_t BlockWriter::piece_of(const loops::Copy& copy) const {
+  const loops::Buffer &from = program_.buffer(copy.from.buffer),
+                      &to = program_.buffer(copy.to.buffer);
+  if (copy.extents.empty() || loops::strides(from).back() != 1 || loops::strides(to).back() != 1) {
+    return 1;
+  }
+  const std::int64_t bytes = bytes_of_element(to.dtype);
+  const auto aligned = [&](const loops::Buffer& buffer, const loops::Access& access,
+                           std::int64_t piece) {
+    const ir::Dims by = loops::strides(buffer);
+    const bool rows = std::all_of(by.begin(), by.end() - 1,
+                                  [&](std::int64_t stride) { return stride % piece == 0; });
+    return rows && address_of(buffer, access) % piece == loops::Index(0) &&
+           (buffer.stages == 1 || stage_elements(buffer) % piece == 0) &&
+           (!copy.padded ||
+            (buffer.dims.back() % piece == 0 && access.at.back() % piece == loops::Index(0)));
+  };
+  for (std::int64_t piece = kCopied / bytes; piece > 1; piece /= 2) {
+    if (copy.extents.back() % piece == 0 && aligned(from, copy.from, piece) &&
+        aligned(to, copy.to, piece)) {
+      return piece;
+    }
+  }
+  return 1;
+}
+
+void BlockWriter::write_pieces(const loops::Copy& copy, std::int64_t piece) {
+  const std::int64_t count = std::accumulate(copy.extents.begin(), copy.extents.end(),
+                                             std::int64_t{1}, std::multiplies<>()) /
+                             piece;
+  const std::int64_t bytes = piece * bytes_of_element(program_.buffer(copy.to.buffer).dtype);
+  open_threads(count);
+  loops::Index rest = loops::Index::of("t");
+  std::vector<loops::Index> offset(copy.extents.size());
+  for (std::size_t d = offset.size(); d-- > 0;) {
+    const std::int64_t extent = d + 1 == offset.size() ? copy.extents[d] / piece : copy.extents[d];
+    offset[d] = d == 0 ? rest : rest % extent;
+    if (d + 1 == offset.size()) offset[d] = offset[d] * piece;
+    rest = rest / extent;
+  }
+  for (std::size_t d = 0; d < offset.size(); ++d) {
+    out_->line(fmt::format("const int at{} = {};", d, index_text(offset[d])));
+    offset[d] = loops::Index::of(fmt::format("at{}", d));
+    extents_[fmt::format("at{}", d)] = copy.extents[d];
+  }
+  const std::string to = place(copy.to, offset), from = place(copy.from, offset);
+  std::string inside, kept;
+  if (copy.padded) {
+    inside = condition(inside_bounds(program_.buffer(copy.from.buffer), copy.from, offset));
+    kept = condition(inside_bounds(program_.buffer(copy.to.buffer), copy.to, offset));
+  }
+  const std::string only = kept.empty() ? "" : "if (" + kept + ") ";
+  const bool shared = program_.buffer(copy.to.buffer).scope == loops::Scope::kShared;
+  if (copy.async && shared && bytes >= 4) {
+    const std::string base = cuda_name(copy.from.buffer);
+    out_->line(inside.empty()
+                   ? fmt::format("{}__pipeline_memcpy_async(&{}, &{}, {});", only, to, from, bytes)
+                   : fmt::format("const bool inside = {};", inside));
+    if (!inside.empty()) {
+      out_->line(
+          fmt::format("{}__pipeline_memcpy_async(&{}, inside ? &{} : {}, {}, inside ? 0 : {});",
+                      only, to, from, base, bytes, bytes));
+    }
+  } else {
+    const std::string type = piece == 1    ? cuda_type(program_.buffer(copy.to.buffer).dtype)
+                             : bytes == 16 ? "uint4"
+                             : bytes == 8  ? "uint2"
+                             : bytes == 4  ? "unsigned"
+                                           : "uint16_t";
+    const auto whole = [&](const std::string& element, const char* constant) {
+      return piece == 1 ? element
+                        : fmt::format("*reinterpret_cast<{}{}*>(&{})", constant, type, element);
+    };
+    const std::string source = whole(from, "const ");
+    const std::string zero = type + (piece == 1 ? "(0.0f)" : "{}");
+    out_->line(
+        fmt::format("{}{} = {};", only, whole(to, ""),
+                    inside.empty() ? source : fmt::format("{} ? {} : {}", inside, source, zero)));
+  }
+  out_->close();
 }
 
 }  // namespace tilecast::host
