@@ -3,7 +3,7 @@
 // An asynchronous copy becomes a synchronous copy plus software prefetches of the box needed stages
 // - 1 iterations later. Pass the program before pipelined() (schedule/pipeline.h): a program that
 // waits for batches is refused. Parallel loops run sequentially; a Multiply calls the loops of
-// c_prelude_matrix.cpp.
+// c_prelude.cpp.
 //
 //   auto result = c_of_loops(schedule.program(), "k17");
 //   if (const auto* c = std::get_if<CKernel>(&result)) write(c_prelude() + c->source);

@@ -3,7 +3,7 @@
 //   tc_mm_f(m, n, k, a, lda, b, ldb, c, ldc)     c[i][j] += sum over p of a[i][p] * b[p][j]
 //   tc_mmt_f(...)                                c[i][j] += sum over p of a[i][p] * b[j][p]
 //
-// in c_prelude_matrix.cpp, on operands packed for them, with further loops around the call for the
+// in c_prelude.cpp, on operands packed for them, with further loops around the call for the
 // remaining dimensions.
 #pragma once
 
