@@ -48,12 +48,12 @@ struct TrainedModel {
 // What would be trained, on which rows, as text; the directory may be empty.
 [[nodiscard]] std::string training_plan(const TrainingRequest& request);
 
-// What the module of the component `train` offers: its verbs, and training for other languages.
+// What the module of the component `train` offers: its verb, and training for other languages.
 struct TrainModule : VerbModule {
   TrainedModel (*train)(const TrainingRequest& request, const TrainingHooks& hooks);
 };
 inline constexpr base::Plugin kTrainPlugin = {
-    "train", "the module that trains models and runs experiments",
+    "train", "the module that trains models",
     base::plugin_abi(kVerbModuleAbi,
                      {sizeof(TrainModule), sizeof(TrainingRequest), sizeof(TrainingHooks)}),
     "train"};

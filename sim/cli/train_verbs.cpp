@@ -1,13 +1,12 @@
-// The module of the component `train`: the verbs train and validate.
-#include "base/error.h"
+// The module of the component `train`: the verb train.
 #include "sim/cli/commands.h"
 #include "sim/training.h"
 
 namespace tilecast::sim::cli {
 namespace {
 
-void add(CLI::App& app, std::string_view verb) {
-  verb == "train" ? add_train(app) : add_validate(app);
+void add(CLI::App& app, std::string_view /*verb*/) {
+  add_train(app);
 }
 
 constexpr TrainModule kOffer = {{&add}, &train_model};

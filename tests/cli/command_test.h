@@ -26,14 +26,17 @@ class CommandTest : public ::testing::Test {
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
   // Runs `tilecast <verb> <arguments>` in the folder, with nothing to read.
-  Answer run(const std::string& arguments) const;
+  virtual Answer run(const std::string& arguments) const;
   // Runs `tilecast <arguments>`, whatever the verb of this test.
   Answer tilecast(const std::string& arguments) const;
+  // Runs `validate <arguments>`, the program beside it.
+  [[nodiscard]] Answer validate(const std::string& arguments) const;
   // Expects an error that holds `message`, and no output.
   void expect_failure(const std::string& arguments, int exit_code,
                       const std::string& message) const;
 
  private:
+  [[nodiscard]] Answer start(const std::string& program, const std::string& arguments) const;
   std::string verb_;
   std::filesystem::path folder_;
 };
