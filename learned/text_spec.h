@@ -32,7 +32,7 @@ struct TextSpec {
   int least_count = 2;    // of a token in the training texts, to be in the vocabulary
   int most_tokens = 512;  // of a text; what follows is cut off
   // Of each training text, beside it: other orders of independent ops, other names of values
-  // (learned/text_variants.h).
+  // (learned/training/text_variants.h).
   int variants = 0;
   friend bool operator==(const TextSpec&, const TextSpec&) = default;
 };

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "learned/graph_model.h"
+#include "learned/training/graph_model.h"
 #include "sim/cli/tell.h"
 
 namespace tilecast::sim::cli {

@@ -1,5 +1,5 @@
-// `evaluate` of graphs without kernels (learned/graph_set.h), and its table, which `train` of them
-// prints as well.
+// `evaluate` of graphs without kernels (learned/training/graph_set.h), and its table, which `train`
+// of them prints as well.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
-// The module of the component `train`: the verb train.
+// The module of the component `train`: its verb, and what it does for others.
 #include "sim/cli/commands.h"
+#include "sim/cli/graphs.h"
 #include "sim/training.h"
 
 namespace tilecast::sim::cli {
@@ -9,7 +10,7 @@ void add(CLI::App& app, std::string_view /*verb*/) {
   add_train(app);
 }
 
-constexpr TrainModule kOffer = {{&add}, &train_model};
+constexpr TrainModule kOffer = {{&add}, &train_model, &evaluate_graphs};
 
 }  // namespace
 }  // namespace tilecast::sim::cli
