@@ -5,8 +5,8 @@ include(CMakePackageConfigHelpers)
 set_target_properties(tilecast PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
 set(libraries base ir hwdesc analytical schedule measured host learned training hybrid search sim)
-if(with_train)
-  list(APPEND libraries validation)
+if(with_learners)
+  list(APPEND libraries learners)
 endif()
 list(TRANSFORM libraries PREPEND tilecast_)
 install(TARGETS ${libraries} EXPORT tilecastTargets

@@ -32,7 +32,7 @@ struct TextSpec {
   int least_count = 2;    // minimum count in the training texts for the vocabulary
   int most_tokens = 512;  // maximum per text; the rest is cut off
   // Additional variants per training text, with reordered independent ops and renamed values
-  // (learned/text_variants.h).
+  // (learned/training/text_variants.h).
   int variants = 0;
   friend bool operator==(const TextSpec&, const TextSpec&) = default;
 };

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "learned/training/learner.h"
+#include "measured/evaluation.h"
 #include "sim/verb_module.h"
 
 namespace tilecast::sim {
@@ -48,12 +49,20 @@ struct TrainedModel {
 // What would be trained, on which rows, as text; the directory may be empty.
 [[nodiscard]] std::string training_plan(const TrainingRequest& request);
 
-// What the module of the component `train` offers: its verbs, and training for other languages.
+namespace cli {
+struct OutputOptions;
+}
+
+// What the module of the component `train` offers: its verb, training for other languages, and
+// `evaluate` of graphs (sim/cli/graphs.h).
 struct TrainModule : VerbModule {
   TrainedModel (*train)(const TrainingRequest& request, const TrainingHooks& hooks);
+  void (*evaluate_graphs)(const std::vector<std::string>& sets,
+                          const std::vector<std::string>& models, const cli::OutputOptions& output,
+                          const measured::EvaluationOptions& options);
 };
 inline constexpr base::Plugin kTrainPlugin = {
-    "train", "the module that trains models and runs experiments",
+    "train", "the module that trains models",
     base::plugin_abi(kVerbModuleAbi,
                      {sizeof(TrainModule), sizeof(TrainingRequest), sizeof(TrainingHooks)}),
     "train"};

@@ -2,178 +2,206 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
-#include <span>
 
 #include "base/error.h"
 #include "base/source_text.h"
-#include "hwdesc/config_merge.h"
-#include "hwdesc/config_reader.h"
-#include "hwdesc/device_yaml.h"
 #include "measured/importers/import_manifest.h"
-#include "validation/experiment_nodes.h"
-#include "validation/experiment_scaling.h"
+#include "validation/experiment.h"
+#include "validation/experiment_scores.h"
 
 namespace tilecast::validation {
 namespace {
 
 using hwdesc::ConfigNode;
-using Kind = ConfigNode::Kind;
-using measured::Breakdown;
 using measured::Metric;
+using measured::ReferenceRow;
+using sim::training::kAnalyticalScaled;
+using sim::training::metric_of;
+using sim::training::SplitKind;
 
-constexpr std::string_view kFormat = "tilecast.experiment/1";
-constexpr std::string_view kImporters[] = {"operators", "tiles", "tokamax", "program", "set"};
-constexpr std::string_view kColumns[] = {"roofline", "bottleneck", "analytical", kAnalyticalScaled,
-                                         "calibrated"};
-
-template <class T, std::size_t n>
-T enumerator(const ConfigNode& node, const T (&values)[n]) {
-  std::vector<std::string_view> names;
-  for (const T value : values) names.push_back(measured::name(value));
-  return values[choice(node, names)];
+// The name of a column, of those whose `metric` is defined.
+std::string column_of(const ConfigNode& node, std::string_view key, Metric metric,
+                      const Experiment& experiment) {
+  const ConfigNode& entry = required(node, key);
+  const std::string& column = text_of(entry);
+  if (!experiment.has_column(column)) {
+    fail_at(entry, fmt::format("got {}, expected one of the columns: {}", hwdesc::show_text(column),
+                               fmt::join(experiment.columns, ", ")));
+  }
+  const learned::LearnerSpec* learner = experiment.learner(column);
+  if (learner != nullptr && learner->ranks_only() && !measured::ranks_tiles(metric)) {
+    fail_at(entry, fmt::format("{} only ranks the tiles of a kernel; it has no {}", column,
+                               measured::name(metric)));
+  }
+  return column;
 }
 
-// Paths are relative to the experiment's file; names of presets stay.
-std::string device_of(const ConfigNode& node, const std::string& device) {
-  try {
-    return measured::resolve_device(device,
-                                    std::filesystem::path(node.at.file).parent_path().string());
-  } catch (const Error& error) {
-    fail_at(node, error.what());
+// `not_above: COLUMN, by: 1 %`.
+bool read_margin(const ConfigNode& node, const Experiment& experiment, Bar& bar) {
+  const ConfigNode* by = node.find("by");
+  if (!node.find("not_above")) {
+    if (by) fail_at(*by, "is the margin of not_above, which is missing");
+    return false;
   }
+  if (more_is_better(bar.metric) || measured::is_ratio(bar.metric)) {
+    fail_at(*node.find("not_above"), fmt::format("is about errors; got {}", name(bar.metric)));
+  }
+  const bool of_mean = bar.stratum.starts_with("mean over ");
+  bar.limit_column = text(node, "not_above") == kBestOther && !of_mean
+                         ? std::string(kBestOther)
+                         : column_of(node, "not_above", bar.metric, experiment);
+  const std::string& margin = text_of(required(node, "by"));
+  const std::optional<double> value = hwdesc::fraction(margin);
+  if (!value || *value < 0) {
+    fail_at(*by,
+            fmt::format("got {}, expected a share in %, at least 0 %", hwdesc::show_text(margin)));
+  }
+  bar.margin = *value;
+  return true;
 }
 
-// "./" and "../" are seen from the experiment's file, other paths from the folder of data.
-std::string data_path(const ConfigNode& node, const std::string& from) {
-  if (!from.starts_with("./") && !from.starts_with("../")) return from;
-  const auto folder = std::filesystem::absolute(node.at.file).parent_path();
-  return (folder / from).lexically_normal().string();
-}
-
-std::string mapping_of(const ConfigNode& node) {
-  const std::string& mapping = text_of(node);
-  if (!hwdesc::is_path(mapping)) return mapping;
-  return (std::filesystem::path(node.at.file).parent_path() / mapping).lexically_normal().string();
-}
-
-void read_program(const ConfigNode& node, ExperimentSource& source) {
-  source.runtime_s = seconds_of(required(node, "runtime"));
-  source.source = text(node, "source");
-  source.licence = text(node, "licence");
-  source.how_timed = text(node, "how_timed");
-}
-
-ExperimentSource read_source(const ConfigNode& node) {
-  if (!node.is_mapping()) fail_at(node, "expected {name: ..., importer: ..., from: ...}");
-  ExperimentSource source;
-  source.name = text(node, "name");
-  const ConfigNode& importer = required(node, "importer");
-  source.importer = kImporters[choice(importer, kImporters)];
-  for (const std::string& from : texts(required(node, "from"))) {
-    source.from.push_back(data_path(node, from));
-  }
-  std::vector<std::string_view> keys{"name", "importer", "from", "devices", "sample"};
-  if (source.importer == "program") {
-    keys.insert(keys.end(), {"runtime", "source", "licence", "how_timed"});
-  } else if (source.importer != "set") {
-    keys.push_back("mapping");
-    source.mapping = mapping_of(required(node, "mapping"));
-  }
-  allow_only(node, keys);
-  if (source.importer == "program") read_program(node, source);
-  if (source.importer != "operators" && source.from.size() != 1) {
-    fail_at(*node.find("from"), fmt::format("expected one path for {}", source.importer));
-  }
-  for (const std::string& device : optional_texts(node, "devices")) {
-    source.devices.push_back(device_of(*node.find("devices"), device));
-  }
-  if (const ConfigNode* sample = node.find("sample")) {
-    allow_only(*sample, {"rows", "seed"});
-    source.sample_rows = whole_number(required(*sample, "rows"), 1, kMostRows);
-    read_number(*sample, "seed", 0, UINT64_MAX, source.sample_seed);
-  }
-  return source;
-}
-
-std::vector<ExperimentSource> read_sources(const ConfigNode& node) {
-  std::vector<ExperimentSource> sources;
-  std::set<std::string> names;
-  for (const ConfigNode& entry : list(node)) {
-    sources.push_back(read_source(entry));
-    if (!names.insert(sources.back().name).second) {
-      fail_at(entry, fmt::format("two sources are called '{}'", sources.back().name));
+void read_limit(const ConfigNode& node, const Experiment& experiment, Bar& bar) {
+  int limits = read_margin(node, experiment, bar) ? 1 : 0;
+  for (std::size_t i = 0; i < std::size(kLimits); ++i) {
+    const ConfigNode* limit = node.find(kLimits[i]);
+    if (!limit) continue;
+    ++limits;
+    bar.kind = static_cast<Bar::Kind>(i);
+    const std::string& got = text_of(*limit);
+    if (const std::optional<double> value = hwdesc::fraction(got)) {
+      bar.limit = *value;
+    } else if (got == kBestOther && bar.stratum.starts_with("mean over ")) {
+      fail_at(*limit, "the best other column of a mean is not defined; expected a column");
+    } else if (experiment.has_column(got) || got == kBestOther) {
+      bar.limit_column = got;
+    } else {
+      fail_at(*limit,
+              fmt::format("got {}, expected a number, a share in %, '{}' or a column ({})",
+                          hwdesc::show_text(got), kBestOther, fmt::join(experiment.columns, ", ")));
     }
   }
-  return sources;
+  if (limits != 1) fail_at(node, "expected one of at_most, at_least, below, not_above");
 }
 
-void read_table(const ConfigNode& root, Experiment& experiment) {
-  std::vector<std::string_view> columns(std::begin(kColumns), std::end(kColumns));
+Bar read_bar(const ConfigNode& node, const Experiment& experiment) {
+  allow_only(node, {"metric", "column", "stratum", "at_most", "at_least", "below", "not_above",
+                    "by", "over"});
+  Bar bar{.metric = metric_of(required(node, "metric"))};
+  bar.column = column_of(node, "column", bar.metric, experiment);
+  if (const ConfigNode* stratum = node.find("stratum")) bar.stratum = text_of(*stratum);
+  read_limit(node, experiment, bar);
+  if (const ConfigNode* over = node.find("over")) {
+    constexpr std::string_view kOver[] = {"mean", "worst"};
+    bar.over = static_cast<Statistic>(choice(*over, kOver));
+  }
+  return bar;
+}
+
+// References call the tau over all kernels by what it is over.
+std::string_view published_name(Metric metric) {
+  return metric == Metric::kRowTau ? "kernel_tau" : measured::name(metric);
+}
+
+// Keeps the rows whose `field` is what the node says; Error with the nearest when none is.
+void keep(const ConfigNode& node, std::string_view key, std::string ReferenceRow::*field,
+          std::vector<ReferenceRow>& rows) {
+  const ConfigNode& entry = required(node, key);
+  const std::string& wanted = text_of(entry);
+  std::vector<std::string> known;
+  for (const ReferenceRow& row : rows) {
+    if (std::ranges::find(known, row.*field) == known.end()) known.push_back(row.*field);
+  }
+  std::erase_if(rows, [&](const ReferenceRow& row) { return row.*field != wanted; });
+  if (!rows.empty()) return;
+  const std::string near = base::nearest(wanted, {known.begin(), known.end()});
+  fail_at(entry, fmt::format("no published figure has {}; {}", hwdesc::show_text(wanted),
+                             near.empty() ? fmt::format("there are: {}", fmt::join(known, ", "))
+                                          : fmt::format("did you mean '{}'?", near)));
+}
+
+Published read_published(const ConfigNode& node, std::vector<ReferenceRow> rows,
+                         const Experiment& experiment) {
+  allow_only(node, {"column", "metric", "source", "where", "subject", "in"});
+  Published published{.metric = metric_of(required(node, "metric"))};
+  published.column = column_of(node, "column", published.metric, experiment);
+  keep(node, "source", &ReferenceRow::file, rows);
+  keep(node, "where", &ReferenceRow::where, rows);
+  const std::string_view metric = published_name(published.metric);
+  std::erase_if(rows, [&](const ReferenceRow& row) { return row.metric != metric; });
+  if (rows.empty()) {
+    fail_at(*node.find("metric"), fmt::format("no published figure of {}", metric));
+  }
+  keep(node, "subject", &ReferenceRow::subject, rows);
+  keep(node, "in", &ReferenceRow::column, rows);
+  published.row = std::move(rows.front());
+  return published;
+}
+
+Direction read_direction(const ConfigNode& node, const Experiment& experiment) {
+  allow_only(node, {"better", "than", "metric", "stratum", "finding"});
+  Direction direction{.metric = metric_of(required(node, "metric"))};
+  if (measured::is_ratio(direction.metric)) {
+    fail_at(*node.find("metric"), "a ratio has no better side; expected an error or a ranking");
+  }
+  direction.better = column_of(node, "better", direction.metric, experiment);
+  direction.than = column_of(node, "than", direction.metric, experiment);
+  if (const ConfigNode* stratum = node.find("stratum")) direction.stratum = text_of(*stratum);
+  direction.finding = text(node, "finding");
+  return direction;
+}
+
+void read_claims(const ConfigNode& root, Experiment& experiment) {
+  const auto each = [&](std::string_view key, const auto& read) {
+    const ConfigNode* node = root.find(key);
+    if (!node) return;
+    for (const ConfigNode& entry : list(*node)) read(entry);
+  };
+  each("bars",
+       [&](const ConfigNode& entry) { experiment.bars.push_back(read_bar(entry, experiment)); });
+  std::vector<ReferenceRow> rows;
+  each("published", [&](const ConfigNode& entry) {
+    if (rows.empty()) rows = measured::read_references(measured::reference_folder());
+    experiment.published.push_back(read_published(entry, rows, experiment));
+  });
+  each("directions", [&](const ConfigNode& entry) {
+    experiment.directions.push_back(read_direction(entry, experiment));
+  });
+}
+
+void read_columns(const ConfigNode& root, Experiment& experiment) {
+  std::vector<std::string_view> columns(std::begin(sim::training::kOwnColumns),
+                                        std::end(sim::training::kOwnColumns));
   for (const learned::LearnerSpec& learner : experiment.learners) columns.push_back(learner.name);
   for (const hybrid::HybridSpec& hybrid : experiment.hybrids) columns.push_back(hybrid.name);
-  for (const ConfigNode& entry : list(required(root, "columns"))) {
+  const ConfigNode& node = required(root, "columns");
+  for (const ConfigNode& entry : list(node)) {
     experiment.columns.emplace_back(columns[choice(entry, columns)]);
   }
-  if (const ConfigNode* by = root.find("by")) {
-    constexpr Breakdown kBy[] = {Breakdown::kSet, Breakdown::kOpClass, Breakdown::kSize,
-                                 Breakdown::kFamily, Breakdown::kKernel};
-    for (const ConfigNode& entry : list(*by)) experiment.by.push_back(enumerator(entry, kBy));
+  if (std::set(experiment.columns.begin(), experiment.columns.end()).size() !=
+      experiment.columns.size()) {
+    fail_at(node, "got a column twice");
   }
   if (root.find("by_kernel")) {
+    using measured::Breakdown;
     experiment.kernels_shown = optional_texts(root, "by_kernel");
     if (std::ranges::find(experiment.by, Breakdown::kKernel) == experiment.by.end()) {
       experiment.by.push_back(Breakdown::kKernel);
-    }
-  }
-  for (const ConfigNode& entry : list(required(root, "metrics"))) {
-    experiment.metrics.push_back(metric_of(entry));
-  }
-}
-
-std::vector<learned::LearnerSpec> read_learners(const ConfigNode& root) {
-  std::vector<learned::LearnerSpec> learners;
-  const ConfigNode* node = root.find("learners");
-  if (!node) return learners;
-  for (const ConfigNode& entry : learner_entries(*node)) {
-    learners.push_back(learned::read_learner(entry));
-    const std::string& name = learners.back().name;
-    if (std::ranges::find(kColumns, name) != std::end(kColumns) ||
-        std::ranges::count(learners, name, &learned::LearnerSpec::name) > 1) {
-      fail_at(entry, fmt::format("the name {} is taken", hwdesc::show_text(name)));
-    }
-  }
-  return learners;
-}
-
-void read_hybrids(const ConfigNode& root, Experiment& experiment) {
-  const ConfigNode* node = root.find("hybrids");
-  if (!node) return;
-  for (const ConfigNode& entry : list(*node)) {
-    experiment.hybrids.push_back(hybrid::read_hybrid(entry));
-    const std::string& name = experiment.hybrids.back().name;
-    if (std::ranges::find(kColumns, name) != std::end(kColumns) || experiment.learner(name) ||
-        std::ranges::count(experiment.hybrids, name, &hybrid::HybridSpec::name) > 1) {
-      fail_at(entry, fmt::format("the name {} is taken", hwdesc::show_text(name)));
     }
   }
 }
 
 // Learners and hybrids must be columns.
 void require_columns(const ConfigNode& root, const Experiment& experiment) {
-  const auto is_column = [&](const std::string& name) {
-    return std::ranges::find(experiment.columns, name) != experiment.columns.end();
-  };
   const auto missing = [&](std::string_view what, const std::string& name) {
     fail_at(*root.find("columns"),
             fmt::format("the {} {} is missing", what, hwdesc::show_text(name)));
   };
   for (const hybrid::HybridSpec& hybrid : experiment.hybrids) {
-    if (!is_column(hybrid.name)) missing("hybrid", hybrid.name);
+    if (!experiment.has_column(hybrid.name)) missing("hybrid", hybrid.name);
   }
   for (const learned::LearnerSpec& learner : experiment.learners) {
-    if (!is_column(learner.name)) missing("learner", learner.name);
+    if (!experiment.has_column(learner.name)) missing("learner", learner.name);
   }
 }
 
@@ -191,130 +219,34 @@ void read_default_run(const ConfigNode& root, Experiment& experiment) {
       DefaultRun{.column = text(*node, "column"), .like = texts(required(*node, "like"))};
 }
 
-void check_fit(const ConfigNode& root, const Experiment& experiment) {
-  const bool fits = experiment.calibrates() || experiment.learns();
+void check_split(const ConfigNode& root, const Experiment& experiment) {
   const bool splits = experiment.split.kind != SplitKind::kNone;
-  if (fits && !splits) {
-    fail_at(*root.find("split"), experiment.calibrates()
-                                     ? "kind none, but a column is calibrated; expected a split"
-                                     : "kind none, but there are learners or hybrids; "
-                                       "expected a split");
+  if (experiment.calibrates() && !splits) {
+    fail_at(*root.find("split"), "kind none, but a column is calibrated; expected a split");
   }
-  if (splits && !fits && !experiment.default_run) {
+  if (splits && !experiment.calibrates() && !experiment.learns() && !experiment.default_run) {
     fail_at(
         *root.find("split"),
         "a split without a calibrated or scaled column, a learner or a hybrid; expected kind none");
   }
-  if (!splits && !experiment.fit.empty()) {
-    fail_at(*root.find("fit"), "nothing is fitted (kind none)");
-  }
-  if (experiment.split.kind == SplitKind::kFixed && experiment.fit.empty()) {
-    fail_at(root, "fit is missing; a fixed split says what is fitted");
-  }
-  const SplitKind kind = experiment.split.kind;
-  const bool same_rows =
-      kind == SplitKind::kFixed || kind == SplitKind::kLargest || kind == SplitKind::kFirstRows;
-  if (same_rows && experiment.split.seeds > 1 && !experiment.learns()) {
-    fail_at(*root.find("split"), "seeds of this kind repeat the training of learners; got none");
-  }
-}
-
-// What one key alone cannot be wrong about.
-void check(const ConfigNode& root, const Experiment& experiment) {
-  check_fit(root, experiment);
-  std::set<std::string> columns(experiment.columns.begin(), experiment.columns.end());
-  if (columns.size() != experiment.columns.size())
-    fail_at(*root.find("columns"), "got a column twice");
-  for (const ExperimentSource& source : experiment.data) {
-    if (source.devices.empty() && experiment.device.empty()) {
-      fail_at(root, fmt::format("device is missing, and source {} names no devices", source.name));
-    }
-  }
 }
 
 }  // namespace
 
-std::vector<ConfigNode> learner_entries(const ConfigNode& learners) {
-  std::vector<ConfigNode> entries;
-  for (const ConfigNode& entry : list(learners)) {
-    const ConfigNode* extends = entry.find("extends");
-    if (!extends) {
-      entries.push_back(entry);
-      continue;
-    }
-    const auto named = [&](const ConfigNode& other) {
-      return text_of(required(other, "name")) == text_of(*extends);
-    };
-    const auto found = std::ranges::find_if(entries, named);
-    if (found == entries.end()) {
-      fail_at(*extends, fmt::format("got {}, expected the name of a learner above this one",
-                                    hwdesc::show_text(extends->scalar)));
-    }
-    ConfigNode own = entry;
-    own.erase("extends");
-    entries.push_back(hwdesc::merge(*found, own));
-  }
-  return entries;
+std::size_t Experiment::column_index(std::string_view column) const {
+  return static_cast<std::size_t>(std::ranges::find(columns, column) - columns.begin());
 }
-
-bool Experiment::has_column(std::string_view column) const {
-  return std::ranges::find(columns, column) != columns.end();
-}
-
-bool Experiment::repeats() const {
-  return split.seeds > 1;
-}
-
-const learned::LearnerSpec* Experiment::learner(std::string_view column) const {
-  const auto found = std::ranges::find(learners, column, &learned::LearnerSpec::name);
-  return found == learners.end() ? nullptr : &*found;
-}
-
-namespace {
-
-// The experiment laid over the one that it extends.
-ConfigNode read_whole(const std::string& content, const std::string& file) {
-  ConfigNode root = hwdesc::read_config(content, file);
-  if (root.at.file.empty()) root.at = {file, 1, 1};
-  const ConfigNode* extends = root.find("extends");
-  if (!extends) return root;
-  const auto parent = std::filesystem::path(file).parent_path() / text_of(*extends);
-  const auto source = base::SourceText::read_file(parent.string(), hwdesc::kMaxConfigBytes);
-  ConfigNode inherited = hwdesc::read_config(std::string(source.text()), parent.string());
-  if (const ConfigNode* second = inherited.find("extends")) {
-    fail_at(*second, "an experiment that another extends extends none itself");
-  }
-  root.erase("extends");
-  return hwdesc::merge(std::move(inherited), root);
-}
-
-}  // namespace
 
 Experiment parse_experiment(const std::string& content, const std::string& file) {
-  const ConfigNode root = read_whole(content, file);
-  allow_only(root, {"format", "name", "claim", "notes", "device", "data", "split", "fit", "score",
-                    "default", "learners", "hybrids", "columns", "by", "by_kernel", "metrics",
-                    "bars", "published", "directions"});
-  const ConfigNode& format = required(root, "format");
-  if (text_of(format) != kFormat) {
-    fail_at(format, fmt::format("got {}, expected {}", hwdesc::show_text(format.scalar), kFormat));
-  }
-  Experiment experiment{.file = file, .name = text(root, "name"), .claim = text(root, "claim")};
+  const ConfigNode root = sim::training::read_whole(content, file);
+  Experiment experiment{sim::training::read_training(root, file)};
+  experiment.claim = text(root, "claim");
   experiment.notes = optional_texts(root, "notes");
-  if (const ConfigNode* device = root.find("device")) {
-    experiment.device = device_of(*device, text_of(*device));
-  }
-  experiment.data = read_sources(required(root, "data"));
-  experiment.split = read_split(required(root, "split"));
-  experiment.fit = read_selectors(root, "fit", experiment.data);
-  experiment.score = read_selectors(root, "score", experiment.data);
-  experiment.learners = read_learners(root);
-  read_hybrids(root, experiment);
-  read_table(root, experiment);
+  read_columns(root, experiment);
   read_default_run(root, experiment);
   require_columns(root, experiment);
   read_claims(root, experiment);
-  check(root, experiment);
+  check_split(root, experiment);
   return experiment;
 }
 

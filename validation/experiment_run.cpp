@@ -14,19 +14,23 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "hybrid/prepared_fit.h"
-#include "validation/experiment_hybrids.h"
-#include "validation/experiment_learners.h"
-#include "validation/experiment_scaling.h"
+#include "measured/importers/column_mapping.h"
+#include "sim/training/training.h"
 #include "validation/experiment_scores.h"
-#include "validation/experiment_splits.h"
 
 namespace tilecast::validation {
 namespace {
 
 using hwdesc::Device;
-using measured::Prediction;
 using measured::SampleSet;
 using measured::ScoreSheet;
+using sim::training::kAnalyticalScaled;
+using sim::training::LearnedRows;
+using sim::training::LoadedSets;
+using sim::training::NamedSplit;
+using sim::training::restricted;
+using sim::training::RowAnswers;
+using sim::training::SplitKind;
 
 std::size_t count_works(std::span<const SampleSet> sets) {
   std::set<std::string> prints;
@@ -54,11 +58,26 @@ void describe(const hybrid::PreparedFit& prepared, Round& round) {
   }
 }
 
+HybridRound describe(const hybrid::HybridSpec& spec, const hybrid::FittedHybrid& fitted) {
+  return {.hybrid = spec.name,
+          .report = fitted.report,
+          .trial_by = fitted.trial_by,
+          .rows = fitted.rows,
+          .kernels = fitted.kernels,
+          .correlation = fitted.parts.correlation,
+          .notes = fitted.notes};
+}
+
 // Fits round by round and collects the scored rows.
 class Runner {
  public:
-  Runner(const Experiment& experiment, const LoadedSets& loaded, int jobs)
-      : experiment_(experiment), loaded_(loaded), base_(base_sheet(experiment, loaded, jobs)) {
+  // `is_default`: by row, of the default runs.
+  Runner(const Experiment& experiment, const LoadedSets& loaded,
+         const std::vector<bool>& is_default, int jobs)
+      : experiment_(experiment),
+        loaded_(loaded),
+        is_default_(is_default),
+        base_(base_sheet(experiment, experiment.columns, loaded, jobs)) {
     if (!experiment.learners.empty()) learned_.emplace(model_, experiment, loaded, jobs);
     for (std::size_t i = 0; i < loaded.sets.size(); ++i) {
       const auto n = std::ranges::count(base_.rows, i, &measured::ScoredRow::set);
@@ -91,10 +110,10 @@ class Runner {
     if (experiment_.has_column(kAnalyticalScaled)) {
       std::vector<bool> is_default;
       for (const std::size_t row : named.split.score) {
-        is_default.push_back(loaded_.is_default[row]);
+        is_default.push_back(is_default_[row]);
       }
       answer.round.scaled = scale_by_class(
-          base_.works, is_default, column_index(experiment_, kAnalyticalScaled), answer.rows);
+          base_.works, is_default, experiment_.column_index(kAnalyticalScaled), answer.rows);
     }
     return answer;
   }
@@ -127,50 +146,48 @@ class Runner {
  private:
   void learn(std::size_t which, std::size_t round, const NamedSplit& named, Answer& answer) const {
     const learned::LearnerSpec& learner = experiment_.learners[which];
-    const std::size_t column = column_index(experiment_, learner.name);
-    LearnedAnswer predicted = learned_->run(learner, named.split, round);
-    for (std::size_t i = 0; i < answer.rows.size(); ++i) {
-      answer.rows[i].predicted_s[column] = predicted.predicted_s[i];
-    }
-    answer.round.learned[which] = std::move(predicted.round);
+    auto learned = learned_->run(learner, named.split, round);
+    answer.round.learned[which] = std::move(learned.round);
+    put({std::move(learned.predicted_s), {}}, learner.name, answer);
   }
 
   void correct(std::size_t which, std::size_t round, const NamedSplit& named, int jobs,
                Answer& answer) const {
-    const hybrid::HybridSpec& hybrid = experiment_.hybrids[which];
-    const std::size_t column = column_index(experiment_, hybrid.name);
-    HybridAnswer predicted = answer_hybrid(model_, hybrid, loaded_, named.split, round, jobs);
-    TC_CHECK(predicted.predicted_s.size() == answer.rows.size(), "one answer per scored row");
-    for (std::size_t i = 0; i < answer.rows.size(); ++i) {
-      answer.rows[i].predicted_s[column] = predicted.predicted_s[i];
-      answer.rows[i].interval_s[column] = predicted.interval_s[i];
-    }
+    const hybrid::HybridSpec& spec = experiment_.hybrids[which];
+    HybridAnswer predicted = answer_hybrid(model_, spec, loaded_, named.split, round, jobs);
     answer.round.hybrids[which] = std::move(predicted.round);
+    put(predicted, spec.name, answer);
   }
 
   void calibrate_and_predict(const NamedSplit& named, int jobs, Answer& answer) const {
-    const std::size_t column = column_index(experiment_, "calibrated");
     const hybrid::PreparedFit prepared =
         hybrid::prepare_fit(model_, restricted(loaded_.sets, named.split.fit), loaded_.devices,
                             {.constants = {.accept_suspicious = true, .jobs = jobs}});
     describe(prepared, answer.round);
-    std::size_t row = 0;
-    const std::vector<SampleSet> scored = restricted(loaded_.sets, named.split.score);
-    for (std::size_t i = 0; i < scored.size(); ++i) {
-      const Device device = hybrid::fitted_device(prepared, loaded_.devices[i]);
-      for (const Prediction& p : measured::predict(scored[i], model_, device, jobs)) {
-        const double time_s = p.comparable().value;
-        const bool usable = p.answered && std::isfinite(time_s) && time_s > 0;
-        answer.rows[row++].predicted_s[column] = usable ? std::optional(time_s) : std::nullopt;
-      }
+    std::vector<Device> devices;
+    for (const Device& device : loaded_.devices) {
+      devices.push_back(hybrid::fitted_device(prepared, device));
+    }
+    RowAnswers answers = predict_rows(model_, loaded_, devices, named.split.score, jobs);
+    answers.interval_s.clear();
+    put(answers, "calibrated", answer);
+  }
+
+  void put(const RowAnswers& answers, const std::string& name, Answer& answer) const {
+    const std::size_t column = experiment_.column_index(name);
+    TC_CHECK(answers.predicted_s.size() == answer.rows.size(), "one answer per scored row");
+    for (std::size_t i = 0; i < answer.rows.size(); ++i) {
+      answer.rows[i].predicted_s[column] = answers.predicted_s[i];
+      if (!answers.interval_s.empty()) answer.rows[i].interval_s[column] = answers.interval_s[i];
     }
   }
 
   const Experiment& experiment_;
   const LoadedSets& loaded_;
+  const std::vector<bool>& is_default_;
   analytical::AnalyticalModel model_;
   ScoreSheet base_;
-  std::optional<LearnedColumns> learned_;
+  std::optional<LearnedRows> learned_;
 };
 
 // All rounds, several fits at a time; sheets as score_strata takes them.
@@ -200,7 +217,7 @@ std::vector<ScoreSheet> run_rounds(const Runner& runner, std::span<const NamedSp
 // Rows that no round fitted or scored, by op class.
 void note_rows_apart(const LoadedSets& loaded, std::span<const NamedSplit> splits,
                      ExperimentResult& result) {
-  const std::vector<ExperimentRow> rows = rows_of(loaded.sets);
+  const std::vector<sim::training::RowPlace> rows = sim::training::rows_of(loaded.sets);
   std::vector<bool> used(rows.size());
   for (const NamedSplit& named : splits) {
     for (const std::size_t row : named.split.fit) used[row] = true;
@@ -272,7 +289,7 @@ void add_notes(const Experiment& experiment, ExperimentResult& result) {
         all.kernels_without_fastest, all.kernels_with_tiles));
   }
   std::size_t with_dispatch = 0;
-  for (const ResultSet& set : result.sets) with_dispatch += set.with_dispatch;
+  for (const sim::training::SetSummary& set : result.sets) with_dispatch += set.with_dispatch;
   if (with_dispatch == 0) return;
   result.notes.push_back(fmt::format(
       "{} rows hold the host's dispatch, unmeasured: predictions of them add the floor that the "
@@ -283,6 +300,23 @@ void add_notes(const Experiment& experiment, ExperimentResult& result) {
           : ""));
 }
 
+// By row: whether it is of the default run of its program.
+void add_default_rows(const Experiment& experiment, const measured::MeasurementSet& set,
+                      const SampleSet& samples, std::vector<bool>& is_default) {
+  std::set<int> lines;
+  for (const measured::MeasurementRow& row : set.rows) {
+    if (!experiment.default_run) break;
+    const auto& [column, like] = *experiment.default_run;
+    const std::string_view cell = set.table.cell(set.table.rows[row.table_row], column);
+    if (std::ranges::any_of(like, [&](const auto& p) { return measured::fits_pattern(p, cell); })) {
+      lines.insert(row.line);
+    }
+  }
+  for (const measured::Sample& sample : samples.samples) {
+    is_default.push_back(lines.contains(sample.line));
+  }
+}
+
 }  // namespace
 
 std::size_t ExperimentResult::refused() const {
@@ -290,7 +324,28 @@ std::size_t ExperimentResult::refused() const {
       rounds, [](const Round& round) { return round.calibrated && !round.accepted; }));
 }
 
-ExperimentResult run_experiment(const Experiment& experiment, ExperimentData& data,
+HybridAnswer answer_hybrid(const analytical::CostModel& prior, const hybrid::HybridSpec& given,
+                           const LoadedSets& loaded, const measured::Split& split,
+                           std::size_t round, int jobs) {
+  hybrid::HybridSpec spec = given;
+  spec.seed += round;
+  HybridRound made{.hybrid = spec.name};
+  std::optional<hybrid::HybridModel> fitted_model;
+  try {
+    hybrid::FittedHybrid fitted =
+        sim::training::fit_rows(prior, spec, loaded, split.fit, {.jobs = jobs});
+    made = describe(spec, fitted);
+    fitted_model.emplace(prior, std::move(fitted.parts), spec.belief);
+  } catch (const learned::TooFewRows& few) {
+    made.notes = {fmt::format("physics alone, without intervals: {}", few.what())};
+  } catch (const Error& error) {
+    throw Error(fmt::format("hybrid {}: {}", spec.name, error.what()));
+  }
+  const analytical::CostModel& model = fitted_model ? *fitted_model : prior;
+  return {predict_rows(model, loaded, loaded.devices, split.score, jobs), std::move(made)};
+}
+
+ExperimentResult run_experiment(const Experiment& experiment, sim::training::ImportedData& data,
                                 const RunOptions& options) {
   for (const learned::LearnerSpec& learner : experiment.learners) {
     if (learner.target.is_time()) continue;
@@ -302,11 +357,15 @@ ExperimentResult run_experiment(const Experiment& experiment, ExperimentData& da
   ExperimentResult result;
   result.experiment = experiment;
   result.notes = experiment.notes;
-  const LoadedSets loaded = load_sets(experiment, data, options.jobs);
+  std::vector<bool> is_default;
+  const auto seen = [&](const measured::MeasurementSet& set, const SampleSet& samples) {
+    add_default_rows(experiment, set, samples, is_default);
+  };
+  const LoadedSets loaded = load_sets(experiment, data, options.jobs, seen);
   result.sets = loaded.described;
   result.notes.insert(result.notes.end(), loaded.notes.begin(), loaded.notes.end());
-  const std::vector<NamedSplit> splits = experiment_splits(experiment, loaded.sets, loaded.names);
-  const Runner runner(experiment, loaded, options.jobs);
+  const std::vector<NamedSplit> splits = deal_rows(experiment, loaded.sets, loaded.names);
+  const Runner runner(experiment, loaded, is_default, options.jobs);
   const std::vector<ScoreSheet> sheets =
       run_rounds(runner, splits, experiment.repeats(), options, result.rounds);
   result.strata = score_strata(experiment, sheets, options.jobs);

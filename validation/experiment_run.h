@@ -1,6 +1,6 @@
 // Runs an experiment: what was fitted, what was scored, and how every column did.
 //
-//   ExperimentData data("../shared");
+//   sim::training::ImportedData data("../shared");
 //   ExperimentResult result = run_experiment(experiment, data, {});
 //
 // Fitted and scored rows are disjoint, by row and, unless rows of one kernel are sampled, by
@@ -12,23 +12,10 @@
 #include <functional>
 
 #include "hybrid/hybrid_fit.h"
-#include "measured/splits.h"
-#include "validation/experiment_data.h"
+#include "sim/training/learned_rows.h"
+#include "validation/experiment.h"
 
 namespace tilecast::validation {
-
-struct ResultSet {
-  std::string name, hash, device;
-  std::size_t rows = 0, left_out = 0, with_dispatch = 0;
-};
-
-// What one learner learned from in a round.
-struct LearnedRound {
-  std::string learner;
-  std::size_t train_rows = 0, validation_rows = 0;  // of the fitted rows
-  std::optional<double> fitted_log_l1 = {};  // measured::log_l1 of the training rows, of times
-  std::vector<std::string> chosen = {};      // by a search: "depth 6", of each parameter it drew
-};
 
 // What one hybrid was made of in a round.
 struct HybridRound {
@@ -40,18 +27,29 @@ struct HybridRound {
   std::vector<std::string> notes = {};  // hybrid::FittedHybrid::notes
 };
 
+// A hybrid fitted to the fitted rows of a round, asked for the scored ones, programs among them.
+struct HybridAnswer : sim::training::RowAnswers {
+  HybridRound round;
+};
+// The seed of round i is the spec's + i. What physics cannot answer a hybrid cannot either.
+// Thread-safe, deterministic whatever `jobs`. Throws Error that names the hybrid.
+[[nodiscard]] HybridAnswer answer_hybrid(const analytical::CostModel& prior,
+                                         const hybrid::HybridSpec& spec,
+                                         const sim::training::LoadedSets& loaded,
+                                         const measured::Split& split, std::size_t round, int jobs);
+
 // One fit.
 struct Round {
   std::string name;  // "fold 1 of 5", "seed 3", "without softmax"; or empty
   std::size_t fit_rows = 0, fit_works = 0, score_rows = 0;
-  bool fitted = false;                // the split asks for a fit
-  bool calibrated = false;            // of constants
-  bool accepted = false;              // of a device at least; else the descriptions were scored
-  std::vector<std::string> changed;   // "matrix 1.050": constants that moved
-  std::vector<std::string> scaled;    // "convolution x 1.20 (17 rows)": of analytical_scaled
-  std::vector<LearnedRound> learned;  // by learner
-  std::vector<HybridRound> hybrids;   // by hybrid
-  std::vector<std::string> notes;     // of the calibrated column: hybrid::PreparedFit::notes
+  bool fitted = false;               // the split asks for a fit
+  bool calibrated = false;           // of constants
+  bool accepted = false;             // of a device at least; else the descriptions were scored
+  std::vector<std::string> changed;  // "matrix 1.050": constants that moved
+  std::vector<std::string> scaled;   // "convolution x 1.20 (17 rows)": of analytical_scaled
+  std::vector<sim::training::LearnedRound> learned;  // by learner
+  std::vector<HybridRound> hybrids;                  // by hybrid
+  std::vector<std::string> notes;  // of the calibrated column: hybrid::PreparedFit::notes
 };
 
 struct Cell {
@@ -93,7 +91,7 @@ struct DirectionResult {
 
 struct ExperimentResult {
   Experiment experiment;
-  std::vector<ResultSet> sets;
+  std::vector<sim::training::SetSummary> sets;
   std::vector<Round> rounds;
   std::vector<ResultStratum> strata;
   std::vector<BarResult> bars;
@@ -109,7 +107,8 @@ struct RunOptions {
   std::function<void(std::size_t, std::size_t)> step = {};
 };
 
-[[nodiscard]] ExperimentResult run_experiment(const Experiment& experiment, ExperimentData& data,
+[[nodiscard]] ExperimentResult run_experiment(const Experiment& experiment,
+                                              sim::training::ImportedData& data,
                                               const RunOptions& options);
 
 }  // namespace tilecast::validation

@@ -7,11 +7,11 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "base/error.h"
 #include "measured/importers/column_mapping.h"
-#include "validation/experiment_load.h"
 
 namespace tilecast::validation {
 namespace {
@@ -130,7 +130,7 @@ BarResult check(const Experiment& experiment, const Bar& bar, const ResultStratu
   const auto value = [&](const std::string& column) {
     if (column.empty()) return std::optional<double>();
     return value_of(
-        bar, stratum.cells[column_index(experiment, column)][static_cast<std::size_t>(bar.metric)]);
+        bar, stratum.cells[experiment.column_index(column)][static_cast<std::size_t>(bar.metric)]);
   };
   BarResult result{.bar = bar,
                    .stratum = stratum.title(),
@@ -213,7 +213,7 @@ DirectionResult check(const Experiment& experiment, const Direction& direction,
                       const ResultStratum& stratum) {
   const auto cell = [&](const std::string& column) -> const Cell& {
     return stratum
-        .cells[column_index(experiment, column)][static_cast<std::size_t>(direction.metric)];
+        .cells[experiment.column_index(column)][static_cast<std::size_t>(direction.metric)];
   };
   const Cell& better = cell(direction.better);
   const Cell& than = cell(direction.than);
@@ -238,7 +238,45 @@ DirectionResult check(const Experiment& experiment, const Direction& direction,
   return result;
 }
 
+struct DefaultTimes {
+  double measured_s = 0, predicted_s = 0;
+  std::size_t rows = 0;
+
+  void add(double measured, double predicted) {
+    measured_s += measured;
+    predicted_s += predicted;
+    ++rows;
+  }
+  [[nodiscard]] double coefficient() const { return rows == 0 ? 1 : measured_s / predicted_s; }
+};
+
 }  // namespace
+
+std::vector<std::string> scale_by_class(const std::vector<measured::ScoredWorkload>& works,
+                                        const std::vector<bool>& is_default, std::size_t column,
+                                        std::vector<measured::ScoredRow>& rows) {
+  TC_CHECK(is_default.size() == rows.size(), "one flag per row");
+  std::map<std::string, DefaultTimes> classes;
+  DefaultTimes all;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::optional<double>& predicted_s = rows[i].predicted_s[column];
+    if (!is_default[i] || !predicted_s) continue;
+    classes[works[rows[i].work].op_class].add(rows[i].measured_s, *predicted_s);
+    all.add(rows[i].measured_s, *predicted_s);
+  }
+  for (measured::ScoredRow& row : rows) {
+    if (!row.predicted_s[column]) continue;
+    const auto found = classes.find(works[row.work].op_class);
+    *row.predicted_s[column] *= (found == classes.end() ? all : found->second).coefficient();
+  }
+  std::vector<std::string> scaled;
+  for (const auto& [op_class, times] : classes) {
+    scaled.push_back(
+        fmt::format("{} x {:.2f} ({} rows)", op_class, times.coefficient(), times.rows));
+  }
+  scaled.push_back(fmt::format("others x {:.2f}", all.coefficient()));
+  return scaled;
+}
 
 bool more_is_better(Metric metric) {
   return metric == Metric::kRowTau || metric == Metric::kCoverage || metric == Metric::kAnnounced ||

@@ -22,6 +22,16 @@ namespace tilecast::validation {
 [[nodiscard]] std::vector<DirectionResult> check_directions(const Experiment& experiment,
                                                             std::span<const ResultStratum> strata);
 
+// Scales `column` of the rows: what physics says, times one coefficient per op class, the baseline
+// of Kaufman et al., MLSys 2021, section 5.2: coefficients follow from the programs that are scored
+// themselves, run once in their default configuration. A class's coefficient is the sum of the
+// measured times of its default rows over the sum of the predicted ones; of a class without any,
+// that of all default rows together; without those, 1. Returns "convolution x 1.20 (17 rows)" by
+// class, and what holds for the others.
+[[nodiscard]] std::vector<std::string> scale_by_class(
+    const std::vector<measured::ScoredWorkload>& works, const std::vector<bool>& is_default,
+    std::size_t column, std::vector<measured::ScoredRow>& rows);
+
 // 95 % interval of the mean; nothing with fewer than three values.
 [[nodiscard]] std::optional<measured::Interval> t_interval(std::span<const double> values);
 

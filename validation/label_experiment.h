@@ -102,4 +102,8 @@ struct LabelErrors {
     const LabelExperiment& experiment, base::Jobs how, base::Ranks* ranks = nullptr,
     const std::function<void(std::size_t, std::size_t)>& step = {});
 
+// As text or as JSON, schema "tilecast.labels/1". Pure.
+[[nodiscard]] std::string label_experiment_text(const LabelResult& result);
+[[nodiscard]] std::string label_experiment_json(const LabelResult& result);
+
 }  // namespace tilecast::validation

@@ -8,7 +8,7 @@
 #include "hwdesc/config_values.h"
 #include "learned/model_card_yaml.h"
 #include "measured/importers/import_manifest.h"
-#include "validation/experiment_nodes.h"
+#include "sim/training/training_file.h"
 #include "validation/label_experiment.h"
 
 namespace tilecast::validation {
@@ -106,7 +106,7 @@ LabelExperiment parse_label_experiment(const std::string& text, const std::strin
   if (const ConfigNode* physics = root.find("physics")) {
     experiment.physics = learned::feature_groups(*physics);
   }
-  for (const ConfigNode& learner : learner_entries(required(root, "learners"))) {
+  for (const ConfigNode& learner : sim::training::learner_entries(required(root, "learners"))) {
     if (learner.find("target") != nullptr || learner.find("target_scale") != nullptr) {
       fail_at(learner, "target: that of the experiment; leave it out");
     }

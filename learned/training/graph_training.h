@@ -1,4 +1,4 @@
-// Training of a network on sets of graphs (learned/graph_set.h), described by a file:
+// Training of a network on sets of graphs (learned/training/graph_set.h), described by a file:
 //
 //   format: tilecast.graph_training/1
 //   name: alexnet
@@ -12,7 +12,7 @@
 // neither features nor a target, pretraining or a search.
 #pragma once
 
-#include "learned/graph_model.h"
+#include "learned/training/graph_model.h"
 #include "learned/training/learner.h"
 
 namespace tilecast::learned {

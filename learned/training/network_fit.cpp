@@ -5,9 +5,9 @@
 #include <random>
 
 #include "base/error.h"
-#include "learned/text_variants.h"
 #include "learned/training/fit.h"
 #include "learned/training/pretraining.h"
+#include "learned/training/text_variants.h"
 
 namespace tilecast::learned {
 namespace {

@@ -35,6 +35,5 @@ void add_tune_program(CLI::App& tune);  // a verb of tune
 // Verbs of modules (sim/verb_module.h).
 void add_serve(CLI::App& app);
 void add_train(CLI::App& app);
-void add_validate(CLI::App& app);
 
 }  // namespace tilecast::sim::cli

@@ -2,15 +2,19 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 
+#include "base/archive.h"
 #include "base/error.h"
-#include "learned/graph_set.h"
+#include "base/source_text.h"
+#include "hwdesc/config_reader.h"
+#include "measured/measurement_set.h"
 #include "sim/cli/commands.h"
-#include "sim/cli/graphs.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
 #include "sim/evaluation_request.h"
 #include "sim/quantity_evaluation.h"
+#include "sim/training.h"
 #include "sim/views/evaluation.h"
 #include "sim/views/quantities.h"
 
@@ -65,10 +69,20 @@ void run_quantities(const EvaluateArguments& arguments) {
                               : views::quantity_evaluation_text(result.report, result.notes));
 }
 
+// Of graphs without kernels: the component `train` knows them.
+bool holds_graphs(const std::string& set) {
+  const std::string file = (std::filesystem::path(set) / "manifest.yaml").string();
+  if (!base::is_file(file)) return false;
+  const auto text = base::SourceText::read_file(file, hwdesc::kMaxConfigBytes);
+  return measured::read_manifest(std::string(text.text()), file).subject ==
+         measured::Subject::kGraph;
+}
+
 void run(const EvaluateArguments& arguments) {
-  if (std::ranges::any_of(arguments.sets, learned::is_graph_set)) {
-    return evaluate_graphs(arguments.sets, arguments.models, arguments.output,
-                           {.by = {Breakdown::kKernel}, .bootstrap = arguments.bootstrap});
+  if (std::ranges::any_of(arguments.sets, holds_graphs)) {
+    return train_module().evaluate_graphs(
+        arguments.sets, arguments.models, arguments.output,
+        {.by = {Breakdown::kKernel}, .bootstrap = arguments.bootstrap});
   }
   if (std::ranges::any_of(arguments.models, predicts_quantity)) return run_quantities(arguments);
   const EvaluationReport report = make_report(arguments);

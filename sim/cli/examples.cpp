@@ -214,11 +214,6 @@ constexpr Example kExamples[] = {
      "configs/programs/small_mixer.hlo",
      "the first 20 tiles of each kernel on this machine, of a program with tuned fusions", false},
 
-    {"validate", "validate validation/experiments/preset_host_tiles.yaml",
-     "one experiment with its tables"},
-    {"validate", "validate --format summary", "every experiment whose data is here, a line each",
-     false},
-
     {"report", "report before.json after.json -o difference.html",
      "two results of simulate --format json, and their difference by kernel and resource", false},
     {"report", "report rows.csv -o errors.html --title 'Matrix products on a TPU v3'",

@@ -2,16 +2,21 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <filesystem>
 
+#include "base/error.h"
 #include "learned/training/graph_training.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/graphs.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
+#include "sim/cli/tell.h"
 #include "sim/training.h"
 
 namespace tilecast::sim::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct TrainArguments {
   TrainingRequest request;
@@ -47,16 +52,43 @@ TrainedModel train(const TrainingRequest& request) {
   return train_model(request, hooks);
 }
 
+void train_graphs(const TrainArguments& given) {
+  const TrainingRequest& arguments = given.request;
+  const learned::GraphTraining training = learned::read_graph_training(arguments.experiment);
+  if (given.dry_run) throw UsageError("--dry-run: not of graphs");
+  if (arguments.directory.empty()) throw UsageError("--out is required: the folder of the model");
+  if (fs::exists(arguments.directory) && !arguments.force) {
+    throw Error(arguments.directory + ": exists; --force replaces a model");
+  }
+  const std::string checkpoint = arguments.directory + ".checkpoint";
+  if (!arguments.resume) fs::remove(checkpoint);
+  constexpr std::size_t kWhole = 100;  // %
+  Progress progress("train " + training.learner.name + ":", kWhole);
+  const auto show = [&](const learned::LearnerProgress& at) {
+    progress.show(
+        static_cast<std::size_t>(at.done * kWhole),
+        fmt::format(" %, {}, loss {:.4g}, validation {:.4g}", at.what, at.loss, at.validation));
+  };
+  const learned::TrainedGraphs trained = learned::train_graphs(
+      training, {.step = show, .threads = arguments.jobs, .checkpoint = checkpoint});
+  learned::save_graph_model(trained.model, arguments.directory, arguments.force);
+  fs::remove(checkpoint);
+  tell(fmt::format("graphs: {}; trained on {} runs, stopped by {}, scored on {} held out",
+                   trained.graphs, trained.train_runs, trained.validation_runs, trained.test_runs));
+  measured::CsvTable table = graph_scores();
+  if (trained.test_runs > 0) {
+    const std::pair<std::string, const learned::GraphModel*> column(training.learner.name,
+                                                                    &trained.model);
+    add_graph_scores(learned::score_sheet(trained.test, std::span(&column, 1)),
+                     {.by = {measured::Breakdown::kKernel}}, table);
+  }
+  write_rows(given.output, table, kGraphSchema);
+}
+
 void run(const TrainArguments& arguments) {
   const TrainingRequest& request = arguments.request;
   if (learned::is_graph_training(request.experiment)) {
-    return train_graphs({.file = request.experiment,
-                         .directory = request.directory,
-                         .force = request.force,
-                         .resume = request.resume,
-                         .dry_run = arguments.dry_run,
-                         .jobs = request.jobs},
-                        arguments.output);
+    return train_graphs(arguments);
   }
   if (arguments.dry_run) return write(arguments.output, training_plan(request));
   const TrainedModel made = train(request);
@@ -69,8 +101,10 @@ void add_train(CLI::App& app) {
   auto arguments = std::make_shared<TrainArguments>();
   CLI::App& verb = *app.add_subcommand(
       "train", "train a model of kernel times, or fit a hybrid, on measurements");
-  verb.add_option("experiment", arguments->request.experiment,
-                  "experiment (YAML) with learners, data and a split; or a training on graphs")
+  verb.add_option(
+          "experiment", arguments->request.experiment,
+          "file (YAML) of data, a split and learners or hybrids, as every experiment is; or a "
+          "training on graphs")
       ->required()
       ->type_name("FILE");
   verb.add_option("--learner", arguments->request.learner,

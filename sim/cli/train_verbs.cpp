@@ -1,16 +1,16 @@
-// The module of the component `train`: the verbs train and validate.
-#include "base/error.h"
+// The module of the component `train`: its verb, and what it does for others.
 #include "sim/cli/commands.h"
+#include "sim/cli/graphs.h"
 #include "sim/training.h"
 
 namespace tilecast::sim::cli {
 namespace {
 
-void add(CLI::App& app, std::string_view verb) {
-  verb == "train" ? add_train(app) : add_validate(app);
+void add(CLI::App& app, std::string_view /*verb*/) {
+  add_train(app);
 }
 
-constexpr TrainModule kOffer = {{&add}, &train_model};
+constexpr TrainModule kOffer = {{&add}, &train_model, &evaluate_graphs};
 
 }  // namespace
 }  // namespace tilecast::sim::cli

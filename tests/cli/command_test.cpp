@@ -47,8 +47,16 @@ Answer CommandTest::run(const std::string& arguments) const {
 }
 
 Answer CommandTest::tilecast(const std::string& arguments) const {
-  const std::string command = "cd '" + folder_.string() + "' && '" TILECAST_BINARY "' " +
-                              arguments + " >stdout.txt 2>stderr.txt </dev/null";
+  return start(TILECAST_BINARY, arguments);
+}
+
+Answer CommandTest::validate(const std::string& arguments) const {
+  return start(fs::path(TILECAST_BINARY).replace_filename("validate").string(), arguments);
+}
+
+Answer CommandTest::start(const std::string& program, const std::string& arguments) const {
+  const std::string command = "cd '" + folder_.string() + "' && '" + program + "' " + arguments +
+                              " >stdout.txt 2>stderr.txt </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("stdout.txt"), read("stderr.txt")};
 }

@@ -26,14 +26,17 @@ class CommandTest : public ::testing::Test {
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
   // Runs `tilecast <verb> <arguments>` in the folder, with empty standard input.
-  Answer run(const std::string& arguments) const;
+  virtual Answer run(const std::string& arguments) const;
   // Runs `tilecast <arguments>`, ignoring the test's verb.
   Answer tilecast(const std::string& arguments) const;
+  // Runs `validate <arguments>`, the program beside it.
+  [[nodiscard]] Answer validate(const std::string& arguments) const;
   // Expects an error that contains `message`, and no output.
   void expect_failure(const std::string& arguments, int exit_code,
                       const std::string& message) const;
 
  private:
+  [[nodiscard]] Answer start(const std::string& program, const std::string& arguments) const;
   std::string verb_;
   std::filesystem::path folder_;
 };

@@ -10,7 +10,7 @@ namespace {
 
 class HostAccuracy : public CommandTest {
  protected:
-  HostAccuracy() : CommandTest("validate") {}
+  Answer run(const std::string& arguments) const override { return validate(arguments); }
 
   // Every bar of the shipped experiment is met, and it has some.
   void expect_bars_met(const std::string& experiment) const {

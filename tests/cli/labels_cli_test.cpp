@@ -80,7 +80,7 @@ TEST_F(LabelsCommand, WhatNeedsTimesRefusesASetWithoutThem) {
     EXPECT_THAT(answer.err, HasSubstr("holds no times (timing: none), only registers, use"))
         << command;
   }
-  const Answer validated = tilecast("validate e.yaml");
+  const Answer validated = validate("e.yaml");
   EXPECT_EQ(validated.exit_code, 1);
   EXPECT_THAT(validated.err, HasSubstr("columns are compared by times"));
 }

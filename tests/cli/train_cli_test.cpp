@@ -129,14 +129,14 @@ TEST_F(TrainCommand, OfGraphsSaysWhatIsMissingAndWhatCannotAnswerThem) {
 }
 
 TEST_F(TrainCommand, ValidateShowsLearnersOverSeedsTheSameForAnyNumberOfThreads) {
-  const Answer one = tilecast("validate e.yaml --data . -f json --jobs 1");
+  const Answer one = validate("e.yaml --data . -f json --jobs 1");
   ASSERT_EQ(one.exit_code, 0) << one.err;
   const auto json = nlohmann::json::parse(one.out)["experiments"].at(0);
   EXPECT_EQ(json["learners"].size(), 2U);
   EXPECT_EQ(json["rounds"].size(), 3U);
   EXPECT_EQ(json["scores"].at(1)["by_seed"].size(), 3U);
   EXPECT_TRUE(json["scores"].at(1).contains("interval_95"));
-  EXPECT_EQ(tilecast("validate e.yaml --data . -f json --jobs 3").out, one.out);
+  EXPECT_EQ(validate("e.yaml --data . -f json --jobs 3").out, one.out);
 }
 
 }  // namespace

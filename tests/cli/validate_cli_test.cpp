@@ -1,4 +1,4 @@
-// Drives `tilecast validate` on made-up measurements.
+// Drives `validate` on made-up measurements.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -14,7 +14,9 @@ using ::testing::Not;
 
 class ValidateCommand : public CommandTest {
  protected:
-  ValidateCommand() : CommandTest("validate") {
+  Answer run(const std::string& arguments) const override { return validate(arguments); }
+
+  ValidateCommand() {
     write("data/ops.csv",
           "m,n,k,us\n1024,1024,1024,60\n2048,2048,2048,400\n4096,4096,4096,3000\n"
           "1024,2048,2048,210\n2048,4096,2048,800\n8192,2048,2048,1600\n");
@@ -82,7 +84,7 @@ TEST_F(ValidateCommand, SkipsExperimentsWithoutTheirDataAndFailsOnlyWhenNothingR
   EXPECT_THAT(some.err, HasSubstr("skipped: other: data/not_there not found"));
   const Answer none = run("--data elsewhere");
   EXPECT_EQ(none.exit_code, 1);
-  EXPECT_THAT(none.err, HasSubstr("error: validate: nothing ran"));
+  EXPECT_THAT(none.err, HasSubstr("error: nothing ran"));
 }
 
 TEST_F(ValidateCommand, AFailingExperimentDoesNotHideTheOthers) {
@@ -97,7 +99,7 @@ TEST_F(ValidateCommand, AFailingExperimentDoesNotHideTheOthers) {
   EXPECT_THAT(answer.out, Not(HasSubstr("other:")));
   EXPECT_THAT(answer.err, HasSubstr("failed: other: "));
   EXPECT_THAT(answer.err, HasSubstr("fit: entry 1 selects no row of the data"));
-  EXPECT_THAT(answer.err, HasSubstr("error: validate: 1 of 2 experiments failed"));
+  EXPECT_THAT(answer.err, HasSubstr("error: 1 of 2 experiments failed"));
 }
 
 }  // namespace

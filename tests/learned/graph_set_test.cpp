@@ -1,5 +1,5 @@
 // Are sets of graphs read as they were written, and refused where they are none?
-#include "learned/graph_set.h"
+#include "learned/training/graph_set.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

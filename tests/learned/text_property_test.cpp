@@ -12,7 +12,7 @@
 #include "ir/stablehlo/stablehlo.h"
 #include "ir/text/hlo_printer.h"
 #include "ir/verify/verifier.h"
-#include "learned/text_variants.h"
+#include "learned/training/text_variants.h"
 #include "tests/host/random_kernels.h"
 
 namespace tilecast::learned {

@@ -1,5 +1,3 @@
-#include "validation/experiment_hybrids.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,9 +7,10 @@
 #include "analytical/analytical_model.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
+#include "sim/training/splits.h"
 #include "tests/hybrid/synthetic_set.h"
+#include "validation/experiment_run.h"
 #include "validation/experiment_scores.h"
-#include "validation/experiment_splits.h"
 
 namespace tilecast::validation {
 namespace {
@@ -19,6 +18,10 @@ namespace {
 const analytical::AnalyticalModel kPrior;
 
 using measured::Metric;
+using sim::training::Apart;
+using sim::training::LoadedSets;
+using sim::training::NamedSplit;
+using sim::training::RowPlace;
 using testing::HasSubstr;
 
 constexpr const char* kHead =
@@ -60,10 +63,10 @@ LoadedSets loaded(int kernels, int tiles, double factor,
 
 double mape(const LoadedSets& sets, const std::vector<std::size_t>& rows,
             const std::vector<std::optional<double>>& predicted_s) {
-  const std::vector<ExperimentRow> all = rows_of(sets.sets);
+  const std::vector<RowPlace> all = sim::training::rows_of(sets.sets);
   double sum = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const ExperimentRow& row = all[rows[i]];
+    const RowPlace& row = all[rows[i]];
     const double measured_s = sets.sets[row.set].samples[row.sample].measured.value;
     sum += std::abs(predicted_s[i].value() / measured_s - 1) / static_cast<double>(rows.size());
   }
@@ -72,7 +75,7 @@ double mape(const LoadedSets& sets, const std::vector<std::size_t>& rows,
 
 std::vector<std::optional<double>> analytical(const Experiment& e, const LoadedSets& sets,
                                               const std::vector<std::size_t>& rows) {
-  const measured::ScoreSheet sheet = base_sheet(e, sets, 1);
+  const measured::ScoreSheet sheet = base_sheet(e, e.columns, sets, 1);
   std::vector<std::optional<double>> predicted_s;
   for (const std::size_t row : rows) predicted_s.push_back(sheet.rows[row].predicted_s[0]);
   return predicted_s;
@@ -81,7 +84,7 @@ std::vector<std::optional<double>> analytical(const Experiment& e, const LoadedS
 TEST(HybridColumns, CorrectWhatPhysicsIsWrongAboutInTheSameWay) {
   const LoadedSets sets = loaded(15, 6, 1.5);
   const Experiment e = with("{kind: held_out_works, share: 25 %}");
-  const measured::Split split = experiment_splits(e, sets.sets, sets.names)[0].split;
+  const measured::Split split = deal_rows(e, sets.sets, sets.names)[0].split;
   const HybridAnswer answer = answer_hybrid(kPrior, e.hybrids[0], sets, split, 0, 1);
   ASSERT_EQ(answer.predicted_s.size(), split.score.size());
   const double before = mape(sets, split.score, analytical(e, sets, split.score));
@@ -96,7 +99,7 @@ TEST(HybridColumns, CorrectWhatPhysicsIsWrongAboutInTheSameWay) {
 TEST(HybridColumns, EveryAnswerHasAnIntervalAboutIt) {
   const LoadedSets sets = loaded(15, 6, 1.5);
   const Experiment e = with("{kind: held_out_works, share: 25 %}");
-  const measured::Split split = experiment_splits(e, sets.sets, sets.names)[0].split;
+  const measured::Split split = deal_rows(e, sets.sets, sets.names)[0].split;
   const HybridAnswer answer = answer_hybrid(kPrior, e.hybrids[0], sets, split, 0, 1);
   ASSERT_EQ(answer.interval_s.size(), split.score.size());
   for (std::size_t i = 0; i < answer.interval_s.size(); ++i) {
@@ -134,7 +137,7 @@ TEST(HybridColumns, AnswerProgramsAsSumsOfTheirKernels) {
 TEST(HybridColumns, AreTheSameEveryTimeWhateverTheJobs) {
   const LoadedSets sets = loaded(12, 4, 1.3);
   const Experiment e = with("{kind: held_out_works, share: 25 %}");
-  const measured::Split split = experiment_splits(e, sets.sets, sets.names)[0].split;
+  const measured::Split split = deal_rows(e, sets.sets, sets.names)[0].split;
   const HybridAnswer once = answer_hybrid(kPrior, e.hybrids[0], sets, split, 3, 1);
   const HybridAnswer again = answer_hybrid(kPrior, e.hybrids[0], sets, split, 3, 2);
   EXPECT_EQ(once.predicted_s, again.predicted_s);
@@ -143,7 +146,7 @@ TEST(HybridColumns, AreTheSameEveryTimeWhateverTheJobs) {
 TEST(HybridColumns, ArePhysicsWhereMeasurementsDoNotSayOtherwise) {
   const LoadedSets sets = loaded(15, 6, 1);
   const Experiment e = with("{kind: held_out_works, share: 25 %}");
-  const measured::Split split = experiment_splits(e, sets.sets, sets.names)[0].split;
+  const measured::Split split = deal_rows(e, sets.sets, sets.names)[0].split;
   const HybridAnswer answer = answer_hybrid(kPrior, e.hybrids[0], sets, split, 0, 1);
   EXPECT_EQ(answer.predicted_s, analytical(e, sets, split.score));
   EXPECT_EQ(answer.round.report.believed, 0U);
@@ -179,7 +182,7 @@ TEST(LeaveOneOut, DevicesAreScoredByTheOthersWhichMayHaveEqualWork) {
   const LoadedSets sets = loaded(4, 3, 1, {"tpu_v2", "tpu_v3"});
   const std::size_t rows = sets.sets[0].samples.size();
   const std::vector<NamedSplit> splits =
-      experiment_splits(with("{kind: leave_one_device_out}"), sets.sets, sets.names);
+      deal_rows(with("{kind: leave_one_device_out}"), sets.sets, sets.names);
   ASSERT_EQ(splits.size(), 2U);
   EXPECT_EQ(splits[0].name, "without tpu_v2");
   EXPECT_EQ(splits[1].name, "without tpu_v3");
@@ -193,8 +196,8 @@ TEST(LeaveOneOut, DevicesAreScoredByTheOthersWhichMayHaveEqualWork) {
 TEST(LeaveOneOut, SomeRowsOfTheDeviceItselfAreFittedAndTheirWorkIsNotScoredOnIt) {
   const LoadedSets sets = loaded(8, 3, 1, {"tpu_v2", "tpu_v3"});
   const std::size_t rows = sets.sets[0].samples.size();
-  const std::vector<NamedSplit> splits = experiment_splits(
-      with("{kind: leave_one_device_out, rows: 2, seeds: 3}"), sets.sets, sets.names);
+  const std::vector<NamedSplit> splits =
+      deal_rows(with("{kind: leave_one_device_out, rows: 2, seeds: 3}"), sets.sets, sets.names);
   ASSERT_EQ(splits.size(), 2U * 3U);
   EXPECT_EQ(splits[4].name, "without tpu_v3, seed 2");
   EXPECT_NE(splits[0].split.fit, splits[1].split.fit);
@@ -210,7 +213,7 @@ TEST(LeaveOneOut, ADeviceInSeveralSetsIsLeftOutOfAll) {
   LoadedSets sets = loaded(3, 2, 1, {"tpu_v2", "tpu_v3", "tpu_v3"});
   for (measured::Workload& work : sets.sets[2].works) work.fingerprint += " again";
   const std::vector<NamedSplit> splits =
-      experiment_splits(with("{kind: leave_one_device_out}"), sets.sets, sets.names);
+      deal_rows(with("{kind: leave_one_device_out}"), sets.sets, sets.names);
   ASSERT_EQ(splits.size(), 2U);
   EXPECT_EQ(splits[1].split.score.size(), 2U * sets.sets[1].samples.size());
 }
@@ -218,7 +221,7 @@ TEST(LeaveOneOut, ADeviceInSeveralSetsIsLeftOutOfAll) {
 TEST(LeaveOneOut, KernelsAreScoredOnceEachByAllOthers) {
   const LoadedSets sets = loaded(5, 3, 1);
   const std::vector<NamedSplit> splits =
-      experiment_splits(with("{kind: leave_one_kernel_out}"), sets.sets, sets.names);
+      deal_rows(with("{kind: leave_one_kernel_out}"), sets.sets, sets.names);
   ASSERT_EQ(splits.size(), 5U);
   for (std::size_t i = 0; i < splits.size(); ++i) {
     EXPECT_EQ(splits[i].name, fmt::format("without sum {}", i));

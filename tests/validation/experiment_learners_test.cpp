@@ -1,5 +1,3 @@
-#include "validation/experiment_learners.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,13 +7,19 @@
 #include "analytical/analytical_model.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
+#include "sim/training/learned_rows.h"
+#include "sim/training/splits.h"
 #include "tests/hybrid/synthetic_set.h"
 #include "validation/experiment_scores.h"
-#include "validation/experiment_splits.h"
 
 namespace tilecast::validation {
 namespace {
 
+using sim::training::LearnedAnswer;
+using sim::training::LearnedRound;
+using sim::training::LearnedRows;
+using sim::training::LoadedSets;
+using sim::training::NamedSplit;
 using testing::HasSubstr;
 
 constexpr const char* kHead =
@@ -49,11 +53,11 @@ LoadedSets loaded(int kernels, int tiles) {
   return sets;
 }
 
-TEST(LearnedColumns, AnswerEveryScoredRowTheSameEveryTime) {
+TEST(LearnedRows, AnswerEveryScoredRowTheSameEveryTime) {
   const LoadedSets sets = loaded(12, 6);
   const Experiment e = with("{kind: held_out_works, share: 25 %, seeds: 3}");
-  const LearnedColumns columns(physics, e, sets, 2);
-  const std::vector<NamedSplit> splits = experiment_splits(e, sets.sets, sets.names);
+  const LearnedRows columns(physics, e, sets, 2);
+  const std::vector<NamedSplit> splits = deal_rows(e, sets.sets, sets.names);
   ASSERT_EQ(splits.size(), 3U);
   for (const learned::LearnerSpec& learner : e.learners) {
     const LearnedAnswer once = columns.run(learner, splits[0].split, 0);
@@ -65,15 +69,15 @@ TEST(LearnedColumns, AnswerEveryScoredRowTheSameEveryTime) {
   }
 }
 
-TEST(LearnedColumns, TellWhatASearchChoseFromItsRanges) {
+TEST(LearnedRows, TellWhatASearchChoseFromItsRanges) {
   const LoadedSets sets = loaded(12, 6);
   Experiment e = with("{kind: held_out_works, share: 25 %}");
   e.learners[0].search = {.trials = 4,
                           .rounds = 1,
                           .ranges = {{.parameter = "depth", .values = {"2", "3"}, .range = true},
                                      {.parameter = "trees", .values = {"7", "9"}}}};
-  const LearnedColumns columns(physics, e, sets, 1);
-  const std::vector<NamedSplit> splits = experiment_splits(e, sets.sets, sets.names);
+  const LearnedRows columns(physics, e, sets, 1);
+  const std::vector<NamedSplit> splits = deal_rows(e, sets.sets, sets.names);
   const LearnedRound round = columns.run(e.learners[0], splits[0].split, 0).round;
   ASSERT_EQ(round.chosen.size(), 2U);
   EXPECT_THAT(round.chosen[0], testing::AnyOf("depth 2", "depth 3"));
@@ -81,12 +85,12 @@ TEST(LearnedColumns, TellWhatASearchChoseFromItsRanges) {
   EXPECT_TRUE(columns.run(e.learners[1], splits[0].split, 0).round.chosen.empty());
 }
 
-TEST(LearnedColumns, RowsOfProgramsAreNotAnsweredAndSaidSo) {
+TEST(LearnedRows, RowsOfProgramsAreNotAnsweredAndSaidSo) {
   LoadedSets sets = loaded(12, 4);
   measured::Workload& program = sets.sets[0].works[0];
   program.parts.push_back(program.parts.front());
   const Experiment e = with("{kind: held_out_works, share: 25 %}");
-  const LearnedColumns columns(physics, e, sets, 1);
+  const LearnedRows columns(physics, e, sets, 1);
   const measured::Split split{{8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19}, {0, 1, 4, 5}};
   const LearnedAnswer answer = columns.run(e.learners[0], split, 0);
   EXPECT_FALSE(answer.predicted_s[0] || answer.predicted_s[1]);
@@ -94,34 +98,29 @@ TEST(LearnedColumns, RowsOfProgramsAreNotAnsweredAndSaidSo) {
   EXPECT_THAT(columns.notes(), testing::ElementsAre(HasSubstr("4 rows are of programs")));
 }
 
-TEST(LearnedExperiments, HoldOutWholeFamiliesOrWorksAndDealFirstRows) {
+TEST(LearnedExperiments, HoldOutWholeFamiliesOrWorks) {
   LoadedSets sets = loaded(10, 4);
   for (std::size_t i = 0; i < 10; ++i) {
     sets.sets[0].works[i].family = "program " + std::to_string(i / 2);
   }
   const Experiment families = with("{kind: held_out_families, share: 20 %, seeds: 4}");
-  for (const NamedSplit& named : experiment_splits(families, sets.sets, sets.names)) {
+  for (const NamedSplit& named : deal_rows(families, sets.sets, sets.names)) {
     EXPECT_EQ(named.split.score.size(), 2U * 4U);
     EXPECT_EQ(named.split.fit.size(), 8U * 4U);
   }
   const Experiment works = with("{kind: held_out_works, share: 20 %, seeds: 4}");
-  for (const NamedSplit& named : experiment_splits(works, sets.sets, sets.names)) {
+  for (const NamedSplit& named : deal_rows(works, sets.sets, sets.names)) {
     EXPECT_EQ(named.split.score.size(), 2U * 4U);
   }
   const Experiment few = with("{kind: held_out_works, share: 20 %, rows: 7, seeds: 4}");
-  const auto few_rows = experiment_splits(few, sets.sets, sets.names);
-  const auto all_rows = experiment_splits(works, sets.sets, sets.names);
+  const auto few_rows = deal_rows(few, sets.sets, sets.names);
+  const auto all_rows = deal_rows(works, sets.sets, sets.names);
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(few_rows[i].split.fit.size(), 7U);
     EXPECT_EQ(few_rows[i].split.score, all_rows[i].split.score) << "the rows scored are the same";
     EXPECT_TRUE(std::ranges::includes(all_rows[i].split.fit, few_rows[i].split.fit));
   }
   EXPECT_NE(few_rows[0].split.fit, few_rows[1].split.fit);
-  const auto first =
-      experiment_splits(with("{kind: first_rows, share: 10 %, seeds: 2}"), sets.sets, sets.names);
-  ASSERT_EQ(first.size(), 2U);
-  EXPECT_EQ(first[0].split.fit, (std::vector<std::size_t>{0, 1, 2, 3}));
-  EXPECT_EQ(first[1].split.score.size(), 36U);
 }
 
 TEST(LearnedExperiments, SelectRowsByFamilyAndByTheFastestTimeOfTheirKernel) {
@@ -129,10 +128,10 @@ TEST(LearnedExperiments, SelectRowsByFamilyAndByTheFastestTimeOfTheirKernel) {
   for (std::size_t i = 0; i < 4; ++i) sets.sets[0].works[i].family = "f" + std::to_string(i);
   for (std::size_t i = 0; i < 8; ++i) sets.sets[0].samples[i].measured = Seconds{1e-3};
   sets.sets[0].samples[7].measured = Seconds{1e-6};  // of the last kernel
-  const auto splits = experiment_splits(with("{kind: fixed}",
-                                             "fit: [{family: [f0, f1]}]\n"
-                                             "score: [{at_least: 5 us, family: [f2, f3]}]\n"),
-                                        sets.sets, sets.names);
+  const auto splits = deal_rows(with("{kind: fixed}",
+                                     "fit: [{family: [f0, f1]}]\n"
+                                     "score: [{at_least: 5 us, family: [f2, f3]}]\n"),
+                                sets.sets, sets.names);
   EXPECT_EQ(splits[0].split.fit, (std::vector<std::size_t>{0, 1, 2, 3}));
   EXPECT_EQ(splits[0].split.score, (std::vector<std::size_t>{4, 5}));
 }

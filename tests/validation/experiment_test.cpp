@@ -12,17 +12,21 @@
 #include "analytical/analytical_model.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
+#include "sim/training/splits.h"
 #include "tests/hybrid/synthetic_set.h"
 #include "tests/support/folders.h"
 #include "validation/experiment_run.h"
 #include "validation/experiment_scores.h"
-#include "validation/experiment_splits.h"
 
 namespace tilecast::validation {
 namespace {
 
 namespace fs = std::filesystem;
 using measured::Metric;
+using sim::training::Apart;
+using sim::training::ImportedData;
+using sim::training::NamedSplit;
+using sim::training::SplitKind;
 using testing::HasSubstr;
 
 constexpr const char* kHead =
@@ -87,7 +91,7 @@ class ExperimentOnDisk : public testing::Test {
     }
   }
   [[nodiscard]] ExperimentResult run(const std::string& split, const std::string& more = "") const {
-    ExperimentData data(folder_.string());
+    ImportedData data(folder_.string());
     return run_experiment(with_split(split, more), data, {});
   }
   static hwdesc::Device samples_device() { return hwdesc::load_device("tpu_v3"); }
@@ -200,7 +204,7 @@ TEST(ExperimentSplits, ASelectionThatFitsAndScoresOneKernelIsAnError) {
       hybrid::synthetic_set(hwdesc::load_device("tpu_v3"), 4, 3)};
   const std::vector<std::string> names{"ops"};
   const auto splits = [&](const std::string& more) {
-    return experiment_splits(with_split("{kind: fixed}", more), sets, names);
+    return deal_rows(with_split("{kind: fixed}", more), sets, names);
   };
   const std::vector<NamedSplit> rest = splits("fit: [{kernel: [sum 0, sum 1]}]\n");
   ASSERT_EQ(rest.size(), 1U);
@@ -215,8 +219,8 @@ TEST(ExperimentSplits, SeedsAreDeterministicAndDiffer) {
       hybrid::synthetic_set(hwdesc::load_device("tpu_v3"), 8, 2)};
   const std::vector<std::string> names{"ops"};
   const Experiment e = with_split("{kind: sampled_works, works: 3, seeds: 6}");
-  const std::vector<NamedSplit> once = experiment_splits(e, sets, names);
-  const std::vector<NamedSplit> again = experiment_splits(e, sets, names);
+  const std::vector<NamedSplit> once = deal_rows(e, sets, names);
+  const std::vector<NamedSplit> again = deal_rows(e, sets, names);
   ASSERT_EQ(once.size(), 6U);
   std::set<std::vector<std::size_t>> different;
   for (std::size_t i = 0; i < once.size(); ++i) {
@@ -236,7 +240,7 @@ TEST(ExperimentSplits, AFamilyIsScoredByKernelsOfOthersEqualWorkLeftOut) {
   sets[0].works[8].fingerprint = sets[0].works[0].fingerprint;  // in two programs
   const std::vector<std::string> names{"ops"};
   const std::vector<NamedSplit> splits =
-      experiment_splits(with_split("{kind: leave_one_family_out, works: 4}"), sets, names);
+      deal_rows(with_split("{kind: leave_one_family_out, works: 4}"), sets, names);
   ASSERT_EQ(splits.size(), 3U);
   std::vector<int> scored(9 * 2, 0);
   for (std::size_t i = 0; i < splits.size(); ++i) {
@@ -259,10 +263,10 @@ TEST(ExperimentSplits, SampledRowsAreAboutOneKernel) {
   const std::vector<measured::SampleSet> sets{
       hybrid::synthetic_set(hwdesc::load_device("tpu_v3"), 2, 12)};
   const std::vector<std::string> names{"ops"};
-  EXPECT_THROW(experiment_splits(with_split("{kind: sampled_rows, rows: 4}"), sets, names), Error);
+  EXPECT_THROW(deal_rows(with_split("{kind: sampled_rows, rows: 4}"), sets, names), Error);
   const Experiment e = with_split("{kind: sampled_rows, rows: 4}",
                                   "fit: [{kernel: sum 1}]\nscore: [{kernel: sum 1}]\n");
-  const std::vector<NamedSplit> splits = experiment_splits(e, sets, names);
+  const std::vector<NamedSplit> splits = deal_rows(e, sets, names);
   EXPECT_EQ(splits.at(0).split.fit.size(), 4U);
   EXPECT_EQ(splits.at(0).split.score.size(), 8U);
 }
@@ -300,7 +304,7 @@ TEST_F(ExperimentOnDisk, PhysicsIsScaledByClassWithDefaultRowsOfTheScoredProgram
     ++i;
   }
   csv.close();
-  ExperimentData data(folder_.string());
+  ImportedData data(folder_.string());
   const std::string scored = std::string(kHead) +
                              "split: {kind: none}\ncolumns: [analytical, analytical_scaled]\n"
                              "metrics: [mape]\nby: [family]\n";
@@ -342,7 +346,7 @@ TEST_F(ExperimentOnDisk, EachOfSeveralDevicesIsCalibratedOnItsOwnRows) {
       "split: {kind: held_out_works, share: 25 %, seed: 1}\nby: [set]\n" +
           std::string(kTail),
       "e.yaml");
-  ExperimentData data(folder_.string());
+  ImportedData data(folder_.string());
   const ExperimentResult result = run_experiment(e, data, {});
   ASSERT_EQ(result.strata.size(), 3U);  // all, v2, v3
   const auto mape = [&](std::size_t stratum, std::size_t column) {
@@ -395,7 +399,7 @@ TEST_F(ExperimentOnDisk, AProgramAndItsTimeBecomeASetOfOneRow) {
   std::ofstream(folder_ / "step.hlo")
       << "HloModule step\n\nENTRY main {\n  a = f32[1024,1024] parameter(0)\n"
          "  b = f32[1024,1024] negate(a)\n  ROOT c = f32[1024,1024] tanh(b)\n}\n";
-  ExperimentData data(folder_.string());
+  ImportedData data(folder_.string());
   const Experiment e = parse_experiment(
       "format: tilecast.experiment/1\nname: e\nclaim: c\ndevice: tpu_v3\n"
       "data: [{name: step, importer: program, from: step.hlo, runtime: 2 ms, source: made here, "
@@ -459,7 +463,7 @@ TEST(ShippedExperiments, AllRead) {
 }
 
 TEST_F(ExperimentOnDisk, MissingDataIsNamed) {
-  const ExperimentData data((folder_ / "nowhere").string());
+  const ImportedData data((folder_ / "nowhere").string());
   const auto missing = data.missing(with_split("{kind: k_fold}"));
   ASSERT_TRUE(missing.has_value());
   EXPECT_THAT(*missing, HasSubstr("nowhere/set"));

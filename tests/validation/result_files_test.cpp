@@ -22,19 +22,14 @@ bool is_about(const Bar& bar, const std::string& stratum) {
   return stratum.starts_with(bar.stratum.substr(kEvery.size()) + " ");
 }
 
-Bar::Kind kind_of(const std::string& name) {
-  return name == "at_most"    ? Bar::Kind::kAtMost
-         : name == "at_least" ? Bar::Kind::kAtLeast
-                              : Bar::Kind::kBelow;
-}
-
 // The bars of the result that this one of the experiment explains: one per stratum it is about.
 std::size_t explained(const Bar& bar, const Json& result, std::vector<bool>& taken) {
   std::set<std::string> strata;
   for (std::size_t i = 0; i < taken.size(); ++i) {
     const Json& found = result["bars"][i];
     const bool same = found["metric"] == measured::name(bar.metric) &&
-                      found["column"] == bar.column && kind_of(found["kind"]) == bar.kind &&
+                      found["column"] == bar.column &&
+                      found["kind"] == kLimits[static_cast<std::size_t>(bar.kind)] &&
                       is_about(bar, found["stratum"]);
     if (!taken[i] && same) taken[i] = strata.insert(found["stratum"]).second;
   }

@@ -1,19 +1,17 @@
-#include "sim/views/label_experiment.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sim/views/rows.h"
 #include "sim/views/text_table.h"
+#include "validation/label_experiment.h"
 
-namespace tilecast::sim::views {
+namespace tilecast::validation {
 namespace {
 
-using validation::LabelBarResult;
-using validation::LabelMetric;
-using validation::LabelResult;
-using validation::LabelScore;
+using sim::views::json_number;
+using sim::views::percent;
 using LabelJson = nlohmann::ordered_json;
 
 std::string percent_cell(const std::optional<double>& share) {
@@ -21,21 +19,18 @@ std::string percent_cell(const std::optional<double>& share) {
 }
 
 std::string_view metric_name(LabelMetric metric) {
-  return validation::kLabelMetrics[static_cast<std::size_t>(metric)];
-}
-
-LabelJson number_or_null(const std::optional<double>& value) {
-  return value ? LabelJson(*value) : LabelJson(nullptr);
+  return kLabelMetrics[static_cast<std::size_t>(metric)];
 }
 
 std::string target_text(const LabelResult& result, const learned::Target& target) {
-  TextTable table({{"learner", Align::kLeft},
-                   {"physics", Align::kLeft},
-                   {"RMSE % of range", Align::kRight},
-                   {"exact %", Align::kRight},
-                   {"Spearman", Align::kRight},
-                   {"unknown %", Align::kRight},
-                   {"train s", Align::kRight}});
+  using sim::views::Align;
+  sim::views::TextTable table({{"learner", Align::kLeft},
+                               {"physics", Align::kLeft},
+                               {"RMSE % of range", Align::kRight},
+                               {"exact %", Align::kRight},
+                               {"Spearman", Align::kRight},
+                               {"unknown %", Align::kRight},
+                               {"train s", Align::kRight}});
   const LabelScore* first = nullptr;
   for (const LabelScore& score : result.scores) {
     if (score.target != target.quantity) continue;
@@ -54,7 +49,7 @@ std::string target_text(const LabelResult& result, const learned::Target& target
 }  // namespace
 
 std::string label_experiment_text(const LabelResult& result) {
-  const validation::LabelExperiment& experiment = result.experiment;
+  const LabelExperiment& experiment = result.experiment;
   std::string text = fmt::format(
       "{}: {}\nset     {} ({})\nsplit   by {}, {} % test, {} {}\n", experiment.name,
       experiment.claim, result.set_name, result.set_hash,
@@ -93,9 +88,9 @@ std::string label_experiment_json(const LabelResult& result) {
                               {"train_rows", score.train_rows},
                               {"test_rows", score.test_rows},
                               {"rmse", score.rmse},
-                              {"exact", number_or_null(score.exact)},
-                              {"spearman", number_or_null(score.spearman)},
-                              {"unknown_tokens", number_or_null(score.unknown_tokens)},
+                              {"exact", json_number(score.exact)},
+                              {"spearman", json_number(score.spearman)},
+                              {"unknown_tokens", json_number(score.unknown_tokens)},
                               {"train_s", score.train_s}});
   }
   for (const LabelBarResult& bar : result.bars) {
@@ -105,10 +100,10 @@ std::string label_experiment_json(const LabelResult& result) {
          {"physics", bar.bar.physics ? LabelJson(*bar.bar.physics) : LabelJson(nullptr)},
          {"metric", metric_name(bar.bar.metric)},
          {"limit", bar.bar.limit},
-         {"value", number_or_null(bar.value)},
+         {"value", json_number(bar.value)},
          {"met", bar.met}});
   }
   return root.dump(2) + "\n";
 }
 
-}  // namespace tilecast::sim::views
+}  // namespace tilecast::validation

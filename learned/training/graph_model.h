@@ -18,8 +18,8 @@
 
 #include "learned/feature_scaler.h"
 #include "learned/graph_network.h"
-#include "learned/graph_set.h"
 #include "learned/predictor.h"
+#include "learned/training/graph_set.h"
 #include "measured/evaluation.h"
 
 namespace tilecast::learned {

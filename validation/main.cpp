@@ -1,3 +1,5 @@
+// Runs experiments: what our claims rest on. A program of its own, which no user of the command
+// needs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,19 +13,21 @@
 #include "base/jobs.h"
 #include "base/source_text.h"
 #include "hwdesc/device_yaml.h"
-#include "sim/cli/commands.h"
 #include "sim/cli/interrupt.h"
 #include "sim/cli/journal_options.h"
 #include "sim/cli/options.h"
+#include "sim/cli/program.h"
 #include "sim/cli/progress.h"
 #include "sim/training.h"
-#include "sim/views/experiment.h"
-#include "sim/views/label_experiment.h"
+#include "sim/version.h"
+#include "validation/experiment_views.h"
+#include "validation/label_experiment.h"
 
-namespace tilecast::sim::cli {
+namespace tilecast::validation {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace sim::cli;  // NOLINT(google-build-using-namespace): the command line
 
 constexpr const char* kFolder = "validation/experiments";
 
@@ -61,12 +65,12 @@ std::vector<std::string> files_of(const ValidateArguments& arguments) {
 
 struct Run {
   std::vector<std::string> results;  // texts, or objects of JSON
-  std::vector<views::SkippedExperiment> skipped, failed;
+  std::vector<SkippedExperiment> skipped, failed;
 };
 
 void write_results(const ValidateArguments& arguments, const Run& run) {
   if (arguments.output.format == "json") {
-    return write(arguments.output, views::experiments_json(run.results, run.skipped));
+    return write(arguments.output, experiments_json(run.results, run.skipped));
   }
   write(arguments.output, fmt::format("{}", fmt::join(run.results, "\n")));
 }
@@ -74,22 +78,20 @@ void write_results(const ValidateArguments& arguments, const Run& run) {
 // An experiment's answer as a job's: what came of it, then its text, or why.
 constexpr std::string_view kRan = "ran ", kSkipped = "skipped ", kFailed = "failed ";
 
-std::string run_one(const validation::Experiment& experiment, validation::ExperimentData& data,
-                    const validation::RunOptions& options, bool json) {
+std::string run_one(const Experiment& experiment, sim::training::ImportedData& data,
+                    const RunOptions& options, bool json) {
   if (const auto missing = data.missing(experiment)) {
     return fmt::format("{}{} not found", kSkipped, *missing);
   }
   try {
-    const auto result = validation::run_experiment(experiment, data, options);
-    return fmt::format("{}{}", kRan,
-                       json ? views::experiment_json(result) : views::experiment_text(result));
+    const auto result = run_experiment(experiment, data, options);
+    return fmt::format("{}{}", kRan, json ? experiment_json(result) : experiment_text(result));
   } catch (const Error& error) {
     return fmt::format("{}{}", kFailed, error.what());
   }
 }
 
-Run sorted_out(std::span<const validation::Experiment> experiments,
-               std::span<const std::string> answers) {
+Run sorted_out(std::span<const Experiment> experiments, std::span<const std::string> answers) {
   Run run;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const std::string& answer = answers[i];
@@ -117,9 +119,9 @@ std::string identity_of(const ValidateArguments& arguments, const std::vector<st
 // and after Ctrl-C.
 std::optional<Run> run_all(const ValidateArguments& arguments, const CLI::App& verb,
                            const std::vector<std::string>& files, const std::string& journal) {
-  std::vector<validation::Experiment> experiments;
-  for (const std::string& file : files) experiments.push_back(validation::read_experiment(file));
-  validation::ExperimentData data(data_folder(arguments.data, experiments.front().file));
+  std::vector<Experiment> experiments;
+  for (const std::string& file : files) experiments.push_back(read_experiment(file));
+  sim::training::ImportedData data(sim::data_folder(arguments.data, experiments.front().file));
   const std::unique_ptr<base::Ranks> ranks = base::launched_ranks();
   const bool leads = !ranks || ranks->rank() == 0;
   Progress progress("validate: experiments", leads ? experiments.size() : 0);
@@ -127,7 +129,7 @@ std::optional<Run> run_all(const ValidateArguments& arguments, const CLI::App& v
   const auto step = [&](std::size_t fits, std::size_t of) {
     if (of > 1) progress.show(finished, fmt::format(", fit {} of {}", fits, of));
   };
-  const validation::RunOptions options{.jobs = threads_of(verb, arguments.jobs), .step = step};
+  const RunOptions options{.jobs = threads_of(verb, arguments.jobs), .step = step};
   const base::Jobs jobs{.count = experiments.size(),
                         .run =
                             [&](std::size_t i) {
@@ -145,43 +147,42 @@ std::optional<Run> run_all(const ValidateArguments& arguments, const CLI::App& v
   return sorted_out(experiments, done.results);
 }
 
-std::optional<validation::LabelResult> run_labels(const ValidateArguments& arguments,
-                                                  const CLI::App& verb, const std::string& file,
-                                                  const std::string& journal) {
-  const auto experiment = validation::read_label_experiment(file);
+std::optional<LabelResult> run_labels(const ValidateArguments& arguments, const CLI::App& verb,
+                                      const std::string& file, const std::string& journal) {
+  const auto experiment = read_label_experiment(file);
   const std::unique_ptr<base::Ranks> ranks = base::launched_ranks();
   std::optional<Progress> progress;
   const auto step = [&](std::size_t done, std::size_t of) {
     if (!progress) progress.emplace("validate: trainings", of);
     progress->show(done, "");
   };
-  return validation::run_label_experiment(experiment,
-                                          {.threads = threads_of(verb, arguments.jobs),
-                                           .journal = journal,
-                                           .identity = identity_of(arguments, {file}),
-                                           .resume = arguments.journal.resume,
-                                           .stop = [] { return Interrupt::asked(); }},
-                                          ranks.get(), step);
+  return run_label_experiment(experiment,
+                              {.threads = threads_of(verb, arguments.jobs),
+                               .journal = journal,
+                               .identity = identity_of(arguments, {file}),
+                               .resume = arguments.journal.resume,
+                               .stop = [] { return Interrupt::asked(); }},
+                              ranks.get(), step);
 }
 
 void report(const ValidateArguments& arguments, const Run& done) {
-  for (const views::SkippedExperiment& one : done.skipped) {
+  for (const SkippedExperiment& one : done.skipped) {
     tell(fmt::format("skipped: {}: {}", one.name, one.why));
   }
   if (!done.results.empty()) write_results(arguments, done);
-  for (const views::SkippedExperiment& one : done.failed) {
+  for (const SkippedExperiment& one : done.failed) {
     tell(fmt::format("failed: {}: {}", one.name, one.why));
   }
 }
 
 void fail_where_incomplete(const Run& done) {
   if (!done.failed.empty()) {
-    throw Error(fmt::format("validate: {} of {} experiments failed", done.failed.size(),
+    throw Error(fmt::format("{} of {} experiments failed", done.failed.size(),
                             done.results.size() + done.skipped.size() + done.failed.size()));
   }
   if (done.results.empty()) {
     throw Error(
-        "validate: nothing ran; name the folder of third-party data with --data or "
+        "nothing ran; name the folder of third-party data with --data or "
         "$TILECAST_SHARED");
   }
 }
@@ -200,13 +201,12 @@ auto interruptible(const std::string& journal, const Work& work) {
 void run(const ValidateArguments& arguments, const CLI::App& verb) {
   const std::string journal = journal_file(arguments.journal, arguments.output);
   const std::vector<std::string> files = files_of(arguments);
-  if (files.size() == 1 && validation::is_label_experiment(files.front())) {
+  if (files.size() == 1 && is_label_experiment(files.front())) {
     const auto labels =
         interruptible(journal, [&] { return run_labels(arguments, verb, files.front(), journal); });
     if (!labels) return;
-    write(arguments.output, arguments.output.format == "json"
-                                ? views::label_experiment_json(*labels)
-                                : views::label_experiment_text(*labels));
+    write(arguments.output, arguments.output.format == "json" ? label_experiment_json(*labels)
+                                                              : label_experiment_text(*labels));
     return end_journal(arguments.journal, journal);
   }
   const auto done =
@@ -217,29 +217,33 @@ void run(const ValidateArguments& arguments, const CLI::App& verb) {
   fail_where_incomplete(*done);
 }
 
-}  // namespace
-
-void add_validate(CLI::App& app) {
-  auto arguments = std::make_shared<ValidateArguments>();
-  CLI::App& verb = *app.add_subcommand("validate", "run experiments: what our claims rest on");
-  verb.add_option("experiments", arguments->files,
-                  "experiment files (YAML); without: all in validation/experiments")
+int validate(int argc, char** argv) {
+  CLI::App app("Runs experiments: what our claims rest on.", "validate");
+  app.set_version_flag("--version", fmt::format("tilecast {}", sim::version()));
+  ValidateArguments arguments;
+  app.add_option("experiments", arguments.files,
+                 "experiment files (YAML); without: all in validation/experiments")
       ->type_name("FILE");
-  verb.add_option("--data", arguments->data,
-                  "folder of third-party data; default: $TILECAST_SHARED, else ../shared beside "
-                  "the repository")
+  app.add_option("--data", arguments.data,
+                 "folder of third-party data; default: $TILECAST_SHARED, else ../shared beside "
+                 "the repository")
       ->type_name("FOLDER");
-  add_output_options(verb, arguments->output, {"table", "json"});
-  add_journal_options(verb, arguments->journal);
-  add_jobs_option(verb, arguments->jobs);
-  verb.footer(
-      "A component: scripts/build train adds it.\n"
+  add_output_options(app, arguments.output, {"table", "json"});
+  add_journal_options(app, arguments.journal);
+  add_jobs_option(app, arguments.jobs);
+  app.footer(
       "Every experiment names its data, what is fitted and what is scored, and its bars; both\n"
       "sides are disjoint and all columns answer the same rows. Experiments whose data is not\n"
       "found are skipped. A bar that is not met is part of the answer, not a failure. A file of\n"
       "format tilecast.label_experiment/1 is run alone: learners of registers, spills and the "
       "like.");
-  verb.callback([arguments, &verb] { run(*arguments, verb); });
+  app.callback([&] { run(arguments, app); });
+  return parse_and_run(app, argc, argv);
 }
 
-}  // namespace tilecast::sim::cli
+}  // namespace
+}  // namespace tilecast::validation
+
+int main(int argc, char** argv) {
+  return tilecast::sim::cli::program(argc, argv, &tilecast::validation::validate);
+}

@@ -1,21 +1,21 @@
 #include <nlohmann/json.hpp>
 
-#include "sim/views/experiment.h"
 #include "sim/views/rows.h"
 #include "sim/views/trials.h"
+#include "validation/experiment_views.h"
 
-namespace tilecast::sim::views {
+namespace tilecast::validation {
 namespace {
 
-using validation::ExperimentResult;
+using sim::views::json_number;
 using Json = nlohmann::ordered_json;
 
 Json scores(const ExperimentResult& result) {
   Json all = Json::array();
-  for (const validation::ResultStratum& stratum : result.strata) {
+  for (const ResultStratum& stratum : result.strata) {
     for (std::size_t i = 0; i < result.experiment.columns.size(); ++i) {
       for (const measured::Metric metric : result.experiment.metrics) {
-        const validation::Cell& cell = stratum.cells[i][static_cast<std::size_t>(metric)];
+        const Cell& cell = stratum.cells[i][static_cast<std::size_t>(metric)];
         Json score = {{"by", measured::name(stratum.breakdown)},
                       {"stratum", stratum.name},
                       {"rows", stratum.rows},
@@ -38,27 +38,26 @@ Json scores(const ExperimentResult& result) {
 }
 
 // What a hybrid was made of in one round; errors are MAPE of trials.
-Json made_of(const validation::HybridRound& one) {
+Json made_of(const HybridRound& one) {
   return {{"hybrid", one.hybrid},
           {"trial_by", learned::kValidateBy[static_cast<std::size_t>(one.trial_by)]},
           {"rows", one.rows},
           {"kernels", one.kernels},
-          {"trials", trials_json(one.report)},
+          {"trials", sim::views::trials_json(one.report)},
           {"correlation", one.correlation}};
 }
 
 Json bars(const ExperimentResult& result) {
-  constexpr std::string_view kKinds[] = {"at_most", "at_least", "below"};
   Json all = Json::array();
-  for (const validation::BarResult& bar : result.bars) {
+  for (const BarResult& bar : result.bars) {
     all.push_back({{"metric", measured::name(bar.bar.metric)},
                    {"column", bar.bar.column},
                    {"stratum", bar.stratum},
-                   {"over", bar.bar.over == validation::Statistic::kWorst ? "worst" : "mean"},
-                   {"kind", kKinds[static_cast<std::size_t>(bar.bar.kind)]},
+                   {"over", bar.bar.over == Statistic::kWorst ? "worst" : "mean"},
+                   {"kind", kLimits[static_cast<std::size_t>(bar.bar.kind)]},
                    {"limit", json_number(bar.limit)},
                    {"limit_column", bar.limit_column},
-                   {"best_other", bar.bar.limit_column == validation::kBestOther},
+                   {"best_other", bar.bar.limit_column == kBestOther},
                    {"value", json_number(bar.value)},
                    {"met", bar.met},
                    {"text", bar_text(bar)}});
@@ -67,7 +66,7 @@ Json bars(const ExperimentResult& result) {
   return all;
 }
 
-Json learners(const validation::Experiment& experiment) {
+Json learners(const Experiment& experiment) {
   Json all = Json::array();
   for (const learned::LearnerSpec& learner : experiment.learners) {
     all.push_back({{"name", learner.name},
@@ -77,7 +76,7 @@ Json learners(const validation::Experiment& experiment) {
   return all;
 }
 
-Json hybrids(const validation::Experiment& experiment) {
+Json hybrids(const Experiment& experiment) {
   Json all = Json::array();
   for (const hybrid::HybridSpec& spec : experiment.hybrids) {
     all.push_back({{"name", spec.name},
@@ -92,7 +91,7 @@ Json published(const ExperimentResult& result) {
   Json all = Json::array();
   const std::vector<std::vector<std::string>> shown = published_rows(result);
   for (std::size_t i = 0; i < shown.size(); ++i) {
-    const validation::Published& one = result.experiment.published[i];
+    const Published& one = result.experiment.published[i];
     all.push_back({{"column", one.column},
                    {"metric", measured::name(one.metric)},
                    {"value", one.row.value},
@@ -111,7 +110,7 @@ Json published(const ExperimentResult& result) {
 
 Json directions(const ExperimentResult& result) {
   Json all = Json::array();
-  for (const validation::DirectionResult& one : result.directions) {
+  for (const DirectionResult& one : result.directions) {
     Json json = {{"finding", one.direction.finding},
                  {"text", direction_text(one)},
                  {"better", one.direction.better},
@@ -132,7 +131,7 @@ Json directions(const ExperimentResult& result) {
 
 Json experiment(const ExperimentResult& result) {
   Json sets = Json::array();
-  for (const validation::ResultSet& set : result.sets) {
+  for (const sim::training::SetSummary& set : result.sets) {
     sets.push_back({{"name", set.name},
                     {"device", set.device},
                     {"rows", set.rows},
@@ -141,7 +140,7 @@ Json experiment(const ExperimentResult& result) {
                     {"hash", set.hash}});
   }
   Json rounds = Json::array();
-  for (const validation::Round& round : result.rounds) {
+  for (const Round& round : result.rounds) {
     rounds.push_back({{"name", round.name},
                       {"fit_rows", round.fit_rows},
                       {"fit_works", round.fit_works},
@@ -150,14 +149,14 @@ Json experiment(const ExperimentResult& result) {
                       {"accepted", round.accepted},
                       {"changed", round.changed}});
     if (!round.scaled.empty()) rounds.back()["scaled"] = round.scaled;
-    for (const validation::LearnedRound& one : round.learned) {
+    for (const sim::training::LearnedRound& one : round.learned) {
       rounds.back()["learned"].push_back({{"learner", one.learner},
                                           {"train_rows", one.train_rows},
                                           {"validation_rows", one.validation_rows}});
       if (one.fitted_log_l1) rounds.back()["learned"].back()["fitted_log_l1"] = *one.fitted_log_l1;
       if (!one.chosen.empty()) rounds.back()["learned"].back()["chosen"] = one.chosen;
     }
-    for (const validation::HybridRound& one : round.hybrids) {
+    for (const HybridRound& one : round.hybrids) {
       rounds.back()["hybrids"].push_back(made_of(one));
     }
   }
@@ -202,4 +201,4 @@ std::string experiments_json(std::span<const std::string> experiments,
   return json.dump(2) + "\n";
 }
 
-}  // namespace tilecast::sim::views
+}  // namespace tilecast::validation

@@ -1,4 +1,4 @@
-#include "learned/graph_set.h"
+#include "learned/training/graph_set.h"
 
 #include <fmt/format.h>
 

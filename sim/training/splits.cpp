@@ -1,4 +1,4 @@
-#include "validation/experiment_splits.h"
+#include "sim/training/splits.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "measured/importers/column_mapping.h"
 
-namespace tilecast::validation {
+namespace tilecast::sim::training {
 namespace {
 
 using measured::GroupBy;
@@ -24,21 +24,21 @@ using Indices = std::vector<std::size_t>;
 
 class Dealer {
  public:
-  Dealer(const Experiment& experiment, std::span<const SampleSet> sets,
+  Dealer(const TrainingFile& file, std::span<const SampleSet> sets,
          std::span<const std::string> names)
-      : experiment_(experiment), sets_(sets), names_(names), rows_(rows_of(sets)) {
+      : file_(file), sets_(sets), names_(names), rows_(rows_of(sets)) {
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       const double measured_s = sets[rows_[row].set].samples[rows_[row].sample].measured.value;
       const double time_s = std::isnan(measured_s) ? 0 : measured_s;  // not timed
       double& fastest = fastest_.try_emplace(work(row).fingerprint, time_s).first->second;
       fastest = std::min(fastest, time_s);
     }
-    fit_ = pool(experiment.fit, "fit");
-    score_ = pool(experiment.score, "score");
+    fit_ = pool(file.fit, "fit");
+    score_ = pool(file.score, "score");
   }
 
   [[nodiscard]] std::vector<NamedSplit> deal() const {
-    const SplitSpec& spec = experiment_.split;
+    const SplitSpec& spec = file_.split;
     switch (spec.kind) {
       case SplitKind::kNone:
         return {{"", {{}, score_}}};
@@ -64,8 +64,6 @@ class Dealer {
         return held_out(keys(GroupBy::kFamily));
       case SplitKind::kHeldOutWorks:
         return held_out(keys(GroupBy::kKernel));
-      case SplitKind::kFirstRows:
-        return repeated(first_rows());
     }
     return {};
   }
@@ -104,7 +102,7 @@ class Dealer {
       if (taken) rows.push_back(row);
     }
     if (const auto unused = std::ranges::find(used, false); unused != used.end()) {
-      throw Error(fmt::format("{}: {}: entry {} selects no row of the data", experiment_.file, key,
+      throw Error(fmt::format("{}: {}: entry {} selects no row of the data", file_.file, key,
                               unused - used.begin() + 1));
     }
     return rows;
@@ -124,9 +122,9 @@ class Dealer {
 
   // Families share kernels: of fits by family, work equal to scored work is left out.
   [[nodiscard]] Split fixed() const {
-    Split split{fit_, experiment_.score.empty() ? without(score_, fit_) : score_};
+    Split split{fit_, file_.score.empty() ? without(score_, fit_) : score_};
     const auto by_family = [](const Selector& selector) { return !selector.families.empty(); };
-    if (std::ranges::any_of(experiment_.fit, by_family)) {
+    if (std::ranges::any_of(file_.fit, by_family)) {
       split.fit = without(fit_, equal_work(split.score));
     }
     return split;
@@ -138,9 +136,9 @@ class Dealer {
   }
   // Each seed draws its share of the fitted rows, rounded up.
   [[nodiscard]] std::vector<NamedSplit> with_shares(std::vector<NamedSplit> rounds) const {
-    std::uint64_t seed = experiment_.split.seed;
+    std::uint64_t seed = file_.split.seed;
     for (auto& [name, split] : rounds) {
-      const double rows = experiment_.split.share * static_cast<double>(split.fit.size());
+      const double rows = file_.split.share * static_cast<double>(split.fit.size());
       sample(split.fit, static_cast<std::size_t>(std::ceil(rows)), seed++);
     }
     return rounds;
@@ -148,19 +146,19 @@ class Dealer {
 
   // The same rows for every seed.
   [[nodiscard]] std::vector<NamedSplit> repeated(const Split& split) const {
-    const SplitSpec& spec = experiment_.split;
+    const SplitSpec& spec = file_.split;
     if (spec.seeds == 1) return {{"", split}};
     std::vector<NamedSplit> result;
     for (std::size_t i = 0; i < spec.seeds; ++i) result.push_back({seed_name(i), split});
     return result;
   }
   [[nodiscard]] std::string seed_name(std::size_t i) const {
-    return fmt::format("seed {}", experiment_.split.seed + i);
+    return fmt::format("seed {}", file_.split.seed + i);
   }
 
   // `share` is of the rows that may be scored.
   [[nodiscard]] std::vector<NamedSplit> held_out(const std::vector<std::string>& group) const {
-    const SplitSpec& spec = experiment_.split;
+    const SplitSpec& spec = file_.split;
     std::vector<std::string> group_of;
     for (const std::size_t row : score_) group_of.push_back(group[row]);
     std::vector<NamedSplit> result;
@@ -177,22 +175,6 @@ class Dealer {
     return result;
   }
 
-  // Of each set's rows; rounded up to a whole row.
-  [[nodiscard]] Split first_rows() const {
-    Split split;
-    for (std::size_t set = 0; set < sets_.size(); ++set) {
-      const auto of_set = [&](std::size_t row) { return rows_[row].set == set; };
-      const auto count = static_cast<double>(std::ranges::count_if(fit_, of_set));
-      const auto first = static_cast<std::size_t>(std::ceil(experiment_.split.share * count));
-      std::size_t taken = 0;
-      for (const std::size_t row : fit_) {
-        if (of_set(row) && taken++ < first) split.fit.push_back(row);
-      }
-    }
-    split.score = without(score_, split.fit);
-    return split;
-  }
-
   [[nodiscard]] std::vector<std::string> keys(GroupBy by) const {
     std::vector<std::string> all;
     for (const SampleSet& set : sets_) {
@@ -203,7 +185,7 @@ class Dealer {
   }
   [[nodiscard]] std::vector<std::string> devices() const {
     std::vector<std::string> all;
-    for (const ExperimentRow& row : rows_) all.push_back(sets_[row.set].device);
+    for (const RowPlace& row : rows_) all.push_back(sets_[row.set].device);
     return all;
   }
   [[nodiscard]] std::vector<std::string> work_names() const {
@@ -242,7 +224,7 @@ class Dealer {
 
   // With `rows`: as many random rows of the device are fitted beside all of the others.
   [[nodiscard]] std::vector<NamedSplit> devices_left_out() const {
-    const SplitSpec& spec = experiment_.split;
+    const SplitSpec& spec = file_.split;
     const std::vector<std::string> device = devices(), kernel = keys(GroupBy::kKernel);
     std::vector<NamedSplit> left = left_out(device, device);
     if (spec.rows == 0) return left;
@@ -284,7 +266,7 @@ class Dealer {
   }
 
   [[nodiscard]] std::vector<NamedSplit> families() const {
-    const SplitSpec& spec = experiment_.split;
+    const SplitSpec& spec = file_.split;
     const std::vector<std::string> family = keys(GroupBy::kFamily);
     std::vector<NamedSplit> result;
     for (const Split& split : measured::leave_one_out(family)) {
@@ -299,12 +281,12 @@ class Dealer {
 
   // One split per seed of the rows that may be fitted and scored: rows, or whole works.
   [[nodiscard]] std::vector<NamedSplit> seeds() const {
-    const SplitSpec& spec = experiment_.split;
+    const SplitSpec& spec = file_.split;
     const std::vector<Indices> works = works_of(fit_);
     const bool by_row = spec.kind == SplitKind::kSampledRows;
     if (by_row && works.size() != 1) {
       throw Error(fmt::format("{}: split: sampled_rows is about rows of one kernel; fit selects {}",
-                              experiment_.file, works.size()));
+                              file_.file, works.size()));
     }
     std::vector<NamedSplit> result;
     for (std::size_t i = 0; i < spec.seeds; ++i) {
@@ -334,27 +316,24 @@ class Dealer {
     return all;
   }
 
-  const Experiment& experiment_;
+  const TrainingFile& file_;
   std::span<const SampleSet> sets_;
   std::span<const std::string> names_;
-  std::vector<ExperimentRow> rows_;
+  std::vector<RowPlace> rows_;
   std::unordered_map<std::string, double> fastest_;  // seconds, by work
   Indices fit_, score_;                              // rows that may be
 };
 
 }  // namespace
 
-std::vector<ExperimentRow> rows_of(std::span<const SampleSet> sets) {
-  std::vector<ExperimentRow> rows;
-  for (std::size_t set = 0; set < sets.size(); ++set) {
-    for (std::size_t i = 0; i < sets[set].samples.size(); ++i) rows.push_back({set, i});
-  }
-  return rows;
+Apart apart(SplitKind kind) {
+  if (kind == SplitKind::kSampledRows) return Apart::kRows;
+  return kind == SplitKind::kLeaveOneDeviceOut ? Apart::kWorksOnDevice : Apart::kWorks;
 }
 
 void require_disjoint(const Split& split, std::span<const SampleSet> sets, Apart apart,
                       const std::string& where) {
-  const std::vector<ExperimentRow> rows = rows_of(sets);
+  const std::vector<RowPlace> rows = rows_of(sets);
   const auto describe = [&](std::size_t row) {
     const SampleSet& set = sets[rows[row].set];
     const measured::Sample& sample = set.samples[rows[row].sample];
@@ -381,19 +360,18 @@ void require_disjoint(const Split& split, std::span<const SampleSet> sets, Apart
   }
 }
 
-std::vector<NamedSplit> experiment_splits(const Experiment& experiment,
-                                          std::span<const SampleSet> sets,
-                                          std::span<const std::string> names) {
-  std::vector<NamedSplit> splits = Dealer(experiment, sets, names).deal();
-  const bool fits = experiment.split.kind != SplitKind::kNone;
+std::vector<NamedSplit> deal_rows(const TrainingFile& file, std::span<const SampleSet> sets,
+                                  std::span<const std::string> names) {
+  std::vector<NamedSplit> splits = Dealer(file, sets, names).deal();
+  const bool fits = file.split.kind != SplitKind::kNone;
   for (const NamedSplit& named : splits) {
     const std::string where =
-        named.name.empty() ? experiment.file : fmt::format("{}: {}", experiment.file, named.name);
+        named.name.empty() ? file.file : fmt::format("{}: {}", file.file, named.name);
     if (named.split.score.empty()) throw Error(where + ": no row is left to score");
     if (fits && named.split.fit.empty()) throw Error(where + ": no row is left to fit");
-    require_disjoint(named.split, sets, apart(experiment.split.kind), where);
+    require_disjoint(named.split, sets, apart(file.split.kind), where);
   }
   return splits;
 }
 
-}  // namespace tilecast::validation
+}  // namespace tilecast::sim::training

@@ -1,28 +1,57 @@
-#include "sim/views/experiment.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <map>
 #include <span>
 
 #include "sim/views/evaluation.h"
 #include "sim/views/text_table.h"
+#include "validation/experiment_views.h"
 
-namespace tilecast::sim::views {
+namespace tilecast::validation {
 namespace {
 
 using measured::Metric;
-using validation::BarResult;
-using validation::DirectionResult;
-using validation::ExperimentResult;
-using validation::HybridRound;
-using validation::ResultSet;
-using validation::ResultStratum;
-using validation::Round;
-using validation::SplitKind;
+using sim::training::SetSummary;
+using sim::views::metric_cell;
+using sim::views::metric_title;
+using sim::views::percent;
+
+// "8.1 [7.2, 9.0]"; with seeds "8.1 (worst 9.3)", and the interval where there is one.
+std::string experiment_cell(Metric metric, const Cell& cell) {
+  if (!cell.worst) return metric_cell(metric, {.value = cell.value, .interval = cell.interval});
+  return fmt::format("{} (worst {})",
+                     metric_cell(metric, {.value = cell.value, .interval = cell.interval}),
+                     sim::views::metric_value(metric, *cell.worst));
+}
+
+std::string exact(Metric metric, double value) {
+  if (std::isnan(value)) return "-";
+  return sim::views::is_share(metric) ? fmt::format("{:.2f} %", 100 * value)
+                                      : fmt::format("{:.3f}", value);
+}
+
+std::string exact(Metric metric, const std::optional<double>& value) {
+  return value ? exact(metric, *value) : "undefined";
+}
+
+std::string difference_text(const DirectionResult& result) {
+  if (!result.difference) {
+    return fmt::format("{} {}, a 95 % interval needs 3", result.seeds,
+                       result.seeds == 1 ? "seed" : "seeds");
+  }
+  const Metric metric = result.direction.metric;
+  return fmt::format("difference [{}, {}] over {} seeds, 95 %",
+                     exact(metric, result.difference->low), exact(metric, result.difference->high),
+                     result.seeds);
+}
+
+// Kernels with several tiles for rankings of tiles, else rows.
+std::size_t count_of(const ResultStratum& stratum, Metric metric) {
+  return measured::ranks_tiles(metric) ? stratum.kernels_with_tiles : stratum.rows;
+}
 
 // Those that every column answered, of those there are.
 std::string row_count(const ResultStratum& stratum) {
@@ -54,9 +83,9 @@ std::vector<std::string> titles(const ExperimentResult& result) {
   return all;
 }
 
-std::string set_text(const ResultSet& set) {
+std::string set_text(const SetSummary& set) {
   return fmt::format("{}: {} rows, {} left out, measured on {}, hash {}", set.name, set.rows,
-                     set.left_out, set.device, set.hash.substr(0, kShortHash));
+                     set.left_out, set.device, set.hash.substr(0, sim::views::kShortHash));
 }
 
 // Smallest and largest, "12" or "10 to 12".
@@ -125,16 +154,6 @@ std::vector<std::string> hybrid_lines(const ExperimentResult& result) {
   return lines;
 }
 
-std::string seeds_text(const validation::SplitSpec& split) {
-  return split.seeds == 1 ? fmt::format("seed {}", split.seed)
-                          : fmt::format("{} seeds", split.seeds);
-}
-
-// Only of kinds that deal the same rows whatever the seed.
-std::string trainings(const validation::SplitSpec& split) {
-  return split.seeds > 1 ? fmt::format("; {} seeds of training", split.seeds) : "";
-}
-
 std::string published_text(const ExperimentResult& result) {
   std::string out = "Others' published numbers, on others' data and machines, beside ours:\n";
   for (const std::vector<std::string>& row : published_rows(result)) {
@@ -175,63 +194,69 @@ std::vector<std::string> fit_lines(const ExperimentResult& result) {
   return lines;
 }
 
-std::string split_text(const validation::SplitSpec& split) {
-  switch (split.kind) {
-    case SplitKind::kNone:
-      return "nothing fitted";
-    case SplitKind::kFixed:
-      return "fixed: the named rows fitted, others scored" + trainings(split);
-    case SplitKind::kKFold:
-      return fmt::format("{} folds by kernel (seed {}), pooled", split.folds, split.seed);
-    case SplitKind::kLargest:
-      return fmt::format("the largest {} % of sizes of each op class scored",
-                         percent(split.share)) +
-             trainings(split);
-    case SplitKind::kLeaveOneClassOut:
-      return "leave one op class out, pooled";
-    case SplitKind::kLeaveOneKernelOut:
-      return "leave one kernel out, pooled";
-    case SplitKind::kLeaveOneDeviceOut:
-      return split.rows == 0
-                 ? "leave one device out, pooled; equal work on others may be fitted"
-                 : fmt::format(
-                       "leave all but {} random rows of one device out, pooled; equal work "
-                       "on others may be fitted; {}",
-                       split.rows, seeds_text(split));
-    case SplitKind::kLeaveOneFamilyOut:
-      return fmt::format("leave one family out, {} random works of the others fitted, pooled",
-                         split.works);
-    case SplitKind::kSampledRows:
-      return fmt::format("{} random rows of one kernel fitted, the others scored; {} seeds",
-                         split.rows, split.seeds);
-    case SplitKind::kSampledWorks:
-      return fmt::format("{} random works fitted, the others scored; {} seeds", split.works,
-                         split.seeds);
-    case SplitKind::kHeldOutFamilies:
-      return fmt::format("random families until {} % of the rows scored, the others fitted; {}",
-                         percent(split.share), seeds_text(split));
-    case SplitKind::kHeldOutWorks:
-      return fmt::format("random kernels until {} % of the rows scored, the others fitted; {}",
-                         percent(split.share), seeds_text(split));
-    case SplitKind::kFirstRows:
-      return fmt::format("the first {} % of each set's rows fitted, the others scored",
-                         percent(split.share)) +
-             trainings(split);
+std::string bar_text(const BarResult& result) {
+  constexpr std::string_view kSigns[] = {"<=", ">=", "<"};
+  const Bar& bar = result.bar;
+  std::string limit = exact(bar.metric, result.limit);
+  if (!bar.limit_column.empty()) {
+    const std::string margin =
+        bar.margin > 0 ? fmt::format(" + {}", exact(bar.metric, bar.margin)) : "";
+    const bool best = bar.limit_column == kBestOther;
+    limit = fmt::format("{} ({}{}{})", limit, result.limit_column, best ? ", the best other" : "",
+                        margin);
   }
-  return "";
+  return fmt::format("{}{} of {}, {}: {}, bar {} {}", bar.over == Statistic::kWorst ? "worst " : "",
+                     measured::name(bar.metric), bar.column, result.stratum,
+                     result.value ? exact(bar.metric, *result.value) : "undefined",
+                     kSigns[static_cast<std::size_t>(bar.kind)], limit);
+}
+
+std::string_view name(DirectionResult::Verdict verdict) {
+  constexpr std::string_view kNames[] = {"agrees", "disagrees", "undecided"};
+  return kNames[static_cast<std::size_t>(verdict)];
+}
+
+std::string direction_text(const DirectionResult& result) {
+  const Direction& direction = result.direction;
+  return fmt::format(
+      "{} ({} of {} {}, of {} {}, {}; {})", direction.finding, measured::name(direction.metric),
+      direction.better, exact(direction.metric, result.better), direction.than,
+      exact(direction.metric, result.than), direction.stratum, difference_text(result));
+}
+
+std::vector<std::vector<std::string>> published_rows(const ExperimentResult& result) {
+  const ResultStratum& all = result.strata.front();
+  std::vector<std::vector<std::string>> rows;
+  for (const Published& published : result.experiment.published) {
+    const auto column = std::ranges::find(result.experiment.columns, published.column) -
+                        result.experiment.columns.begin();
+    const Cell& cell =
+        all.cells[static_cast<std::size_t>(column)][static_cast<std::size_t>(published.metric)];
+    const measured::ReferenceRow& row = published.row;
+    const auto with_value = std::ranges::count_if(
+        cell.by_seed, [](const std::optional<double>& value) { return value.has_value(); });
+    const std::size_t seeds = std::max<std::size_t>(1, static_cast<std::size_t>(with_value));
+    rows.push_back({published.column, metric_title(published.metric),
+                    experiment_cell(published.metric, cell),
+                    std::to_string(count_of(all, published.metric)), std::to_string(seeds),
+                    fmt::format("{}{}", row.value, row.unit == "%" ? " %" : ""),
+                    fmt::format("{}, {}: {}, {}; {}, {}", row.file, row.where, row.subject,
+                                row.column, row.hardware, row.data)});
+  }
+  return rows;
 }
 
 std::string experiment_text(const ExperimentResult& result) {
   std::string out = fmt::format("{}: {}\n", result.experiment.name, result.experiment.claim);
-  for (const ResultSet& set : result.sets) out += fmt::format("set     {}\n", set_text(set));
+  for (const SetSummary& set : result.sets) out += fmt::format("set     {}\n", set_text(set));
   out += fmt::format("split   {}\n", split_text(result.experiment.split));
   for (const std::string& line : fit_lines(result)) out += fmt::format("fit     {}\n", line);
-  std::vector<Column> columns;
+  std::vector<sim::views::Column> columns;
   for (const std::string& title : titles(result)) {
     const bool text = title == "rows" || title == "model";
-    columns.push_back({title, text ? Align::kLeft : Align::kRight});
+    columns.push_back({title, text ? sim::views::Align::kLeft : sim::views::Align::kRight});
   }
-  TextTable table(columns);
+  sim::views::TextTable table(columns);
   for (const std::vector<std::string>& row : table_rows(result)) table.add(row);
   out += table.render();
   for (const BarResult& bar : result.bars) {
@@ -245,4 +270,4 @@ std::string experiment_text(const ExperimentResult& result) {
   return out;
 }
 
-}  // namespace tilecast::sim::views
+}  // namespace tilecast::validation

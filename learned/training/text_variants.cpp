@@ -1,4 +1,4 @@
-#include "learned/text_variants.h"
+#include "learned/training/text_variants.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "learned/graph_model.h"
+#include "learned/training/graph_model.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,263 @@
+#include "sim/training/training.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/statistics.h"
+#include "hybrid/hybrid_dir.h"
+
+namespace tilecast::sim::training {
+namespace {
+
+using measured::Metric;
+
+// The file with the learner or the hybrid that is asked for alone; hybrids always have the metrics
+// of intervals.
+TrainingFile with_one(TrainingFile file, const std::string& asked_for) {
+  std::vector<std::string> names;
+  for (const learned::LearnerSpec& spec : file.learners) names.push_back(spec.name);
+  for (const hybrid::HybridSpec& spec : file.hybrids) names.push_back(spec.name);
+  const bool has_hybrids = !file.hybrids.empty();
+  if (names.empty()) {
+    throw Error(fmt::format("{}: learners: there are none; nothing to train", file.file));
+  }
+  if (asked_for.empty() && names.size() > 1) {
+    throw Error(fmt::format("{}: {} learners{}, expected one; choose it with --learner: {}",
+                            file.file, names.size(), has_hybrids ? " and hybrids" : "",
+                            fmt::join(names, ", ")));
+  }
+  const std::string name = asked_for.empty() ? names.front() : asked_for;
+  if (std::ranges::find(names, name) == names.end()) {
+    throw Error(fmt::format("{}: no learner{} is called '{}'; there are: {}", file.file,
+                            has_hybrids ? " or hybrid" : "", name, fmt::join(names, ", ")));
+  }
+  std::erase_if(file.learners, [&](const auto& spec) { return spec.name != name; });
+  std::erase_if(file.hybrids, [&](const auto& spec) { return spec.name != name; });
+  for (const Metric metric : {Metric::kCoverage, Metric::kIntervalWidth}) {
+    if (file.hybrids.empty() || std::ranges::find(file.metrics, metric) != file.metrics.end())
+      continue;
+    file.metrics.push_back(metric);
+  }
+  return file;
+}
+
+// Scores of the held-out rows, last column beside analytical, into the card; what was not answered
+// into the notes.
+measured::Stratum score_held_out(const TrainingFile& file, const measured::ScoreSheet& sheet,
+                                 int jobs, learned::ModelCard& card,
+                                 std::vector<std::string>& notes) {
+  const measured::Evaluation evaluation = measured::evaluate(sheet, {.by = file.by, .jobs = jobs});
+  measured::Stratum all = evaluation.strata.front();
+  if (all.rows < all.rows_measured) {
+    notes.push_back(fmt::format("{} of {} held-out rows were not answered and are not scored",
+                                all.rows_measured - all.rows, all.rows_measured));
+  }
+  const auto add = [&](const measured::Stratum& part, Metric metric, std::size_t n,
+                       const std::string& of) {
+    const measured::Score& score = part.columns.back()[metric];
+    if (!score.value) return;
+    const measured::Score& analytical = part.columns[part.columns.size() - 2][metric];
+    card.metrics.push_back({.metric = std::string(measured::name(metric)),
+                            .n = n,
+                            .value = *score.value,
+                            .baseline = analytical.value,
+                            .of = of});
+  };
+  for (const Metric metric : file.metrics) {
+    add(all, metric, measured::ranks_tiles(metric) ? all.kernels_with_tiles : all.rows, "");
+  }
+  for (const measured::Stratum& part : evaluation.strata) {
+    if (part.breakdown == measured::Breakdown::kAll) continue;
+    add(part, Metric::kMape, part.rows, fmt::format("{} {}", name(part.breakdown), part.name));
+  }
+  return all;
+}
+
+std::vector<learned::ModelData> model_data(const LoadedSets& loaded) {
+  std::vector<learned::ModelData> data;
+  for (std::size_t i = 0; i < loaded.sets.size(); ++i) {
+    data.push_back({.name = loaded.described[i].name,
+                    .hash = loaded.sets[i].hash,
+                    .device = loaded.devices[i].name,
+                    .licence = loaded.sets[i].manifest.licence});
+  }
+  return data;
+}
+
+std::map<std::string, std::string> settings_of(const hybrid::HybridSpec& spec,
+                                               const hybrid::FittedHybrid& fitted) {
+  std::map<std::string, std::string> settings = fitted.card.settings;
+  settings["hybrid_trial_by"] = learned::kValidateBy[static_cast<std::size_t>(fitted.trial_by)];
+  settings["hybrid_guard"] = spec.belief == hybrid::Belief::kEverything ? "no" : "yes";
+  if (!fitted.notes.empty()) {
+    settings["hybrid_notes"] = fmt::format("{}", fmt::join(fitted.notes, "; "));
+  }
+  return settings;
+}
+
+}  // namespace
+
+hybrid::FittedHybrid fit_rows(const analytical::CostModel& prior, const hybrid::HybridSpec& spec,
+                              const LoadedSets& loaded, std::span<const std::size_t> rows,
+                              const hybrid::HybridOptions& options) {
+  std::vector<measured::SampleSet> sets;
+  std::vector<hwdesc::Device> devices;
+  std::vector<measured::SampleSet> all = restricted(loaded.sets, rows);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].samples.empty()) continue;
+    sets.push_back(std::move(all[i]));
+    devices.push_back(loaded.devices[i]);
+  }
+  return hybrid::fit_hybrid(prior, spec, sets, devices, options);
+}
+
+void TrainingResult::save(const std::string& directory, bool force) const {
+  if (learner) return learner->save(card, directory, force);
+  hybrid::save_hybrid(card, hybrid->parts(), directory, force);
+}
+
+Training::Training(const analytical::CostModel& prior, const TrainingFile& file, ImportedData& data,
+                   const std::string& name, int jobs)
+    : prior_(prior),
+      file_(with_one(file, name)),
+      loaded_(load_sets(file_, data, jobs)),
+      rounds_(deal_rows(file_, loaded_.sets, loaded_.names)),
+      jobs_(jobs) {
+  if (learner() != nullptr) learned_.emplace(prior, file_, loaded_, jobs);
+}
+
+std::vector<std::string> Training::columns() const {
+  return {"roofline", "analytical", name()};
+}
+
+std::vector<learned::ModelData> Training::rows(const learned::Examples& examples,
+                                               const learned::TrainValidation& sides) const {
+  std::vector<learned::ModelData> rows = model_data(loaded_);
+  for (const std::size_t row : sides.train) ++rows[examples.rows[row].set].train;
+  for (const std::size_t row : sides.validation) ++rows[examples.rows[row].set].validation;
+  for (const learned::Example& row : learned_->examples(split().score).rows) ++rows[row.set].test;
+  return rows;
+}
+
+std::vector<learned::ModelData> Training::rows() const {
+  if (const learned::LearnerSpec* spec = learner()) {
+    const learned::Examples examples = learned_->examples(split().fit);
+    return rows(examples, learned::split_validation(examples, spec->validate_by, spec->validation,
+                                                    spec->seed));
+  }
+  std::vector<learned::ModelData> rows = model_data(loaded_);
+  const std::vector<RowPlace> all = rows_of(loaded_.sets);
+  for (const std::size_t row : split().fit) ++rows[all[row].set].train;
+  for (const std::size_t row : split().score) ++rows[all[row].set].test;
+  return rows;
+}
+
+void Training::score(const RowAnswers& answers, TrainingResult& result) const {
+  measured::ScoreSheet sheet = base_sheet(file_, columns(), loaded_, jobs_);
+  std::vector<measured::ScoredRow> rows;
+  for (std::size_t i = 0; i < split().score.size(); ++i) {
+    measured::ScoredRow& row = rows.emplace_back(sheet.rows[split().score[i]]);
+    row.predicted_s.back() = answers.predicted_s[i];
+    if (answers.interval_s.empty()) continue;
+    row.interval_s.assign(sheet.columns.size(), std::nullopt);
+    row.interval_s.back() = answers.interval_s[i];
+  }
+  sheet.rows = std::move(rows);
+  result.scores = score_held_out(file_, sheet, jobs_, result.card, result.notes);
+}
+
+void Training::score_quantity(const learned::Examples& fitted, TrainingResult& result) const {
+  const std::vector<double> known =
+      learned::quantity_values(fitted.subset(result.learner->split.train));
+  const learned::Examples held_out = learned_->examples(split().score);
+  const double mean = std::accumulate(known.begin(), known.end(), 0.0) / double(known.size());
+  const auto constant = [&](double value) {
+    return std::vector<double>(held_out.rows.size(), value);
+  };
+  result.quantity = learned::quantity_report(
+      held_out, {{"mean of training rows", constant(mean)},
+                 {"median of training rows", constant(base::quantile(known, 0.5))},
+                 {name(), learned::quantity_answers(*result.learner->predictor, held_out)}});
+  for (const learned::QuantityStratum& stratum : result.quantity->strata) {
+    if (!stratum.scores.back()) continue;
+    const measured::QuantityScores &ours = *stratum.scores.back(), &theirs = *stratum.scores[0];
+    const auto add = [&](const char* metric, std::optional<double> value,
+                         std::optional<double> baseline) {
+      if (!value) return;
+      result.card.metrics.push_back({.metric = metric,
+                                     .n = stratum.rows,
+                                     .value = *value,
+                                     .baseline = baseline,
+                                     .of = stratum.name == "all" ? "" : "class " + stratum.name});
+    };
+    add("rmse", ours.rmse, theirs.rmse);
+    add("rmse_of_range", ours.rmse_of_range, theirs.rmse_of_range);
+    add("mean_absolute_error", ours.mean_absolute, theirs.mean_absolute);
+    add("exact", ours.exact, theirs.exact);
+  }
+}
+
+// Of a model of text: how much of the held-out kernels it cannot read.
+void Training::note_unknown_tokens(TrainingResult& result) const {
+  const learned::Vocabulary* vocabulary = learned::vocabulary_of(*result.learner->predictor);
+  if (vocabulary == nullptr) return;
+  const learned::Examples held_out = learned_->examples(split().score);
+  learned::UnknownTokens unknown;
+  for (std::size_t i = 0; i < held_out.rows.size(); ++i) {
+    unknown.add(vocabulary->encode(held_out.queries[i], *held_out.rows[i].device));
+  }
+  result.notes.push_back(
+      fmt::format("{:.2f} % of the tokens of held-out kernels are unknown; the vocabulary has {}",
+                  100 * unknown.share(), vocabulary->size()));
+}
+
+TrainingResult Training::train(const learned::LearnerHooks& hooks) const {
+  const learned::Examples examples = learned_->examples(split().fit);
+  TrainingResult result{.card = {}, .scores = {}};
+  result.learner = learned::train(*learner(), examples, hooks);
+  result.seconds = result.learner->seconds;
+  result.card.data = rows(examples, result.learner->split);
+  result.notes = learned_->notes();
+  note_unknown_tokens(result);
+  if (learner()->target.is_time()) {
+    score({learned_->predict(*result.learner->predictor, split().score), {}}, result);
+  } else {
+    score_quantity(examples, result);
+  }
+  return result;
+}
+
+TrainingResult Training::fit(const Steps& steps) const {
+  const auto start = std::chrono::steady_clock::now();
+  hybrid::FittedHybrid fitted =
+      fit_rows(prior_, hybrid(), loaded_, split().fit, {.jobs = jobs_, .step = steps.hybrid});
+  TrainingResult result{.card = fitted.card, .scores = {}};
+  result.trials = fitted.report;
+  result.notes = loaded_.notes;
+  result.notes.insert(result.notes.end(), fitted.notes.begin(), fitted.notes.end());
+  result.card.settings = settings_of(hybrid(), fitted);
+  result.card.data = rows();
+  result.hybrid =
+      std::make_unique<hybrid::HybridModel>(prior_, std::move(fitted.parts), hybrid().belief);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.card.training_seconds = result.seconds;
+  if (fitted.rows < split().fit.size()) {
+    result.notes.push_back(
+        fmt::format("{} of {} rows were not learned from: of programs, or "
+                    "without an analytical answer",
+                    split().fit.size() - fitted.rows, split().fit.size()));
+  }
+  score(predict_rows(*result.hybrid, loaded_, loaded_.devices, split().score, jobs_), result);
+  return result;
+}
+
+TrainingResult Training::run(const Steps& steps) const {
+  return learner() != nullptr ? train(steps.learner) : fit(steps);
+}
+
+}  // namespace tilecast::sim::training

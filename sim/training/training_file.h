@@ -1,0 +1,134 @@
+// What is learned from which rows, as a file: what `tilecast train` reads, and experiments are it
+// with claims about it (validation/experiment.h), whose keys `train` passes over:
+//
+//   format: tilecast.experiment/1
+//   name: matmul_folds
+//   device: DEVICE                            preset or path
+//   data:           relative to the folder of third-party data; ./ and ../ to this file
+//     - {name: ops, importer: operators, from: [data/ops.csv], mapping: ops_of_device}
+//     - {name: tiles, importer: tiles, from: data/runs.csv, mapping: tiles_of_device}
+//     - {name: step, importer: program, from: data/step.hlo, runtime: 9 ms, source: ...,
+//        licence: ..., how_timed: ...}         one HLO module and the device time it took
+//     - {name: mine, importer: set, from: data/set}       a measurement set as it is
+//   split: {kind: k_fold, folds: 5, seed: 1}  see SplitKind
+//   fit: [{set: ops, class: [matmul]}]        rows that may be fitted; without: all
+//   score: [{kernel: ["fusion.*"], family: ["net_*"], at_least: 5 us}]    that may be scored
+//   learners: [{name: trees, model: xgboost, features: [static, tile]}]   learned/training/
+//   hybrids: [{name: hybrid}]                 hybrid/hybrid_spec.h
+//   by: [class]                               strata besides all: set, class, size, family, kernel
+//   metrics: [mape, p90_ape]                  measured/evaluation.h
+//
+// `extends: other.yaml` takes what is not written anew from a file of the same folder, and
+// `extends: trees` of a learner from one above it; never name and published; lists as a whole.
+//
+// Devices and mappings are names of shipped ones, or paths relative to the file. A source may name
+// its own `devices` (a sample set each) and `sample: {rows: n, seed: s}` (of each). Reading is
+// strict: Error with file, line, column and key. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hwdesc/config_values.h"
+#include "hybrid/hybrid_spec.h"
+#include "learned/training/learner.h"
+#include "measured/evaluation.h"
+
+namespace tilecast::sim::training {
+
+// Rows are dealt as
+//   none          nothing fitted
+//   fixed         the rows of `fit`; scored are those of `score`, less the fitted when absent; with
+//                 families, the rows fitted are those whose work no scored row has; with a share,
+//                 that part of them, drawn anew for each seed
+//   k_fold        `folds` by kernel; pooled
+//   largest       the largest `share` of the sizes of each op class is scored
+//   leave_one_class_out   one op class after the other; pooled
+//   leave_one_family_out  one family (program, shape family) after the other is scored, `works`
+//                 random kernels of the others fitted; pooled
+//   leave_one_kernel_out  one kernel after the other; pooled
+//   leave_one_device_out  one device after the other; pooled. Equal work on others may be fitted,
+//                 and `rows` random rows of the device itself, `seeds` times
+//   sampled_rows  `rows` random rows of ONE kernel fitted, the others scored; `seeds` times
+//   sampled_works `works` random kernels or programs fitted, the others scored; `seeds` times
+//   held_out_families  random families until `share` of the rows, scored; the others fitted
+//   held_out_works     the same of kernels or programs; both `seeds` times
+// Rows of a kernel are on both sides only where rows are dealt: sampled_rows. Learners and hybrids
+// of round i have their seed + i; `seeds` repeats fixed and largest for them.
+enum class SplitKind {
+  kNone,
+  kFixed,
+  kKFold,
+  kLargest,
+  kLeaveOneClassOut,
+  kLeaveOneFamilyOut,
+  kLeaveOneKernelOut,
+  kLeaveOneDeviceOut,
+  kSampledRows,
+  kSampledWorks,
+  kHeldOutFamilies,
+  kHeldOutWorks
+};
+
+struct SplitSpec {
+  SplitKind kind = SplitKind::kNone;
+  std::size_t folds = 5;
+  double share = 0.2;                           // fixed: 1 where it is not given
+  std::size_t rows = 0, works = 10, seeds = 1;  // held out: rows fitted at most; 0: all
+  std::uint64_t seed = 1;                       // the first
+};
+// "5 folds by kernel (seed 1), pooled", "20 random works fitted, the others scored; 5 seeds".
+[[nodiscard]] std::string split_text(const SplitSpec& split);
+
+// Rows of a set (""; any) whose class, kernel and family are listed (empty: any; the latter two
+// with * and ?) and whose kernel takes `at_least_s` by its fastest row.
+struct Selector {
+  std::string set = {};
+  std::vector<std::string> classes = {}, kernels = {}, families = {};
+  double at_least_s = 0;
+};
+
+struct DataSource {
+  std::string name;      // of the set in this file; unique
+  std::string importer;  // operators, tiles, tokamax, program, set
+  std::vector<std::string> from;
+  std::string mapping;
+  std::vector<std::string> devices;  // empty: the file's
+  std::size_t sample_rows = 0;       // 0: all
+  std::uint64_t sample_seed = 1;
+  double runtime_s = 0;                    // program
+  std::string source, licence, how_timed;  // program
+};
+
+struct TrainingFile {
+  std::string file, name;
+  std::string device = {};
+  std::vector<DataSource> data = {};
+  SplitSpec split = {};
+  std::vector<Selector> fit = {}, score = {};
+  std::vector<learned::LearnerSpec> learners = {};
+  std::vector<hybrid::HybridSpec> hybrids = {};
+  std::vector<measured::Breakdown> by = {};
+  std::vector<measured::Metric> metrics = {};
+
+  [[nodiscard]] bool learns() const { return !learners.empty() || !hybrids.empty(); }
+  [[nodiscard]] const learned::LearnerSpec* learner(std::string_view name) const;  // or null
+};
+
+// What no learner may be called: columns of their own.
+inline constexpr std::string_view kAnalyticalScaled = "analytical_scaled";
+inline constexpr std::string_view kOwnColumns[] = {"roofline", "bottleneck", "analytical",
+                                                   kAnalyticalScaled, "calibrated"};
+
+[[nodiscard]] TrainingFile read_training_file(const std::string& file);
+
+// For readers of what else such a file says. The whole of it, with what it extends; throws Error
+// for keys that neither side knows.
+[[nodiscard]] hwdesc::ConfigNode read_whole(const std::string& text, const std::string& file);
+[[nodiscard]] TrainingFile read_training(const hwdesc::ConfigNode& whole, const std::string& file);
+[[nodiscard]] measured::Metric metric_of(const hwdesc::ConfigNode& node);
+// The learners of a list, each with the settings of the earlier one that it `extends`.
+[[nodiscard]] std::vector<hwdesc::ConfigNode> learner_entries(const hwdesc::ConfigNode& learners);
+
+}  // namespace tilecast::sim::training
