@@ -1,12 +1,8 @@
 // Zip archives by libzip: a module that is loaded when the first archive is opened, because OpenSSL
-// comes with it, 1 ms at every start. base/archive.h reads whole entries.
+// comes with it, 1 ms at every start. base/archive.h is what others use.
 //
-//   std::unique_ptr<ZipArchive> zip = open_zip("graph.npz");
-//   std::unique_ptr<ZipEntry> entry = zip->open("a.npy");   // null: there is none
-//   entry->read(buffer, 512);
-//
-// One archive and its entries in one thread at a time. Every failure throws Error with what libzip
-// says; whoever knows the place names it.
+// One archive in one thread at a time. Every failure throws Error with what libzip says; whoever
+// knows the place names it.
 #pragma once
 
 #include <cstddef>
@@ -16,27 +12,17 @@
 
 namespace tilecast::base {
 
-class ZipEntry {
- public:
-  virtual ~ZipEntry() = default;
-  [[nodiscard]] virtual std::uint64_t size() const = 0;         // as the archive says
-  [[nodiscard]] virtual std::uint64_t packed_size() const = 0;  // likewise
-  // At most `count` of the next bytes; 0: the end, where the sum of all was right.
-  [[nodiscard]] virtual std::size_t read(char* to, std::size_t count) = 0;
-};
-
 class ZipArchive {
  public:
   virtual ~ZipArchive() = default;
   [[nodiscard]] virtual bool has(const std::string& entry) const = 0;
-  [[nodiscard]] virtual std::unique_ptr<ZipEntry> open(const std::string& entry) = 0;
+  [[nodiscard]] virtual std::string read(const std::string& entry, std::size_t max_bytes) = 0;
 };
-
-[[nodiscard]] std::unique_ptr<ZipArchive> open_zip(const std::string& path);
 
 // What the program and the module agree on, exported as C symbols:
 //   std::uint64_t tilecast_zip_module_abi();   // kZipModuleAbi of its build
-//   void* tilecast_zip_module();               // open_zip()
-inline constexpr std::uint64_t kZipModuleAbi = 1;
+//   void* tilecast_zip_module();               // an OpenZip
+using OpenZip = std::unique_ptr<ZipArchive>(const std::string& path);
+inline constexpr std::uint64_t kZipModuleAbi = 2;
 
 }  // namespace tilecast::base

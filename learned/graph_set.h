@@ -1,5 +1,5 @@
-// Graphs of tensor programs with the times of their runs, and no kernels: what `tilecast import
-// tpugraphs` writes (measured/importers/importer.h, manifest `subject: graph`).
+// Graphs of tensor programs with the times of their runs, and no kernels: what
+// validation/sets/tpugraphs writes (manifest `subject: graph`).
 //
 //   GraphSet set = read_graph_set("sets/alexnet", {.runs = 1000, .seed = 1});
 //

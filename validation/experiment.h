@@ -109,7 +109,7 @@ struct DefaultRun {
 
 struct ExperimentSource {
   std::string name;      // of the set in this experiment; unique
-  std::string importer;  // operators, tiles, tokamax, program, set
+  std::string importer;  // operators, tiles, program, set
   std::vector<std::string> from;
   std::string mapping;
   std::vector<std::string> devices;  // empty: the experiment's

@@ -80,8 +80,6 @@ void ExperimentData::import(const ExperimentSource& source, const std::string& d
                                 .modules = fs::path(inputs.front()).parent_path().string(),
                                 .manifest = source.mapping},
                                options));
-  } else if (source.importer == "tokamax") {
-    static_cast<void>(measured::import_tokamax(inputs, source.mapping, options));
   } else {
     TC_CHECK(source.importer == "operators", "importers are checked where they are read");
     static_cast<void>(measured::import_operators(inputs, source.mapping, options));

@@ -24,7 +24,7 @@ using measured::Breakdown;
 using measured::Metric;
 
 constexpr std::string_view kFormat = "tilecast.experiment/1";
-constexpr std::string_view kImporters[] = {"operators", "tiles", "tokamax", "program", "set"};
+constexpr std::string_view kImporters[] = {"operators", "tiles", "program", "set"};
 constexpr std::string_view kColumns[] = {"roofline", "bottleneck", "analytical", kAnalyticalScaled,
                                          "calibrated"};
 

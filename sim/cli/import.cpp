@@ -142,16 +142,6 @@ measured::ImportReport tiles(const ImportArguments& arguments,
                                 options);
 }
 
-measured::ImportReport tokamax(const ImportArguments& arguments,
-                               const measured::ImportOptions& options) {
-  return measured::import_tokamax(arguments.inputs, arguments.mapping, options);
-}
-
-measured::ImportReport tpugraphs(const ImportArguments& arguments,
-                                 const measured::ImportOptions& options) {
-  return measured::import_tpugraphs(arguments.inputs, arguments.mapping, options);
-}
-
 measured::ImportReport trace(const ImportArguments& arguments,
                              const measured::ImportOptions& options) {
   return measured::import_trace(
@@ -165,6 +155,14 @@ measured::ImportReport xplane(const ImportArguments& arguments,
                                   .modules = arguments.module_files,
                                   .manifest = arguments.mapping},
                                  options);
+}
+
+// Sets that scripts make: hidden verbs that say so.
+void add_script(CLI::App& verb, const std::string& name) {
+  CLI::App& format = *verb.add_subcommand(name)->group("")->allow_extras();
+  format.callback([name] {
+    throw UsageError(fmt::format("this set is made by a script: validation/sets/{}", name));
+  });
 }
 
 }  // namespace
@@ -191,16 +189,6 @@ void add_import(CLI::App& app) {
           "Columns: file (HLO, beside the CSV or in --modules), compute_time_ns, output_bounds,\n"
           "kernel_bounds, input_bounds; error, config_index, is_default, iteration_bounds.\n"
           "Runs that failed or have no bounds are counted and left out.");
-  add_format(verb, "tokamax", "autotuning caches of Tokamax (CSV with keys as JSON)", tokamax)
-      .footer(
-          "Each key becomes a program of the kernels that XLA runs for it: gated_linear_unit, and "
-          "on\n"
-          "TPUs normalization. Of its configurations the fastest counts; other ops are listed and\n"
-          "left out. Columns: device, op, key_json, median_ms.");
-  add_format(verb, "tpugraphs", "graphs and times of TpuGraphs (npz, tile and layout)", tpugraphs)
-      .footer(
-          "The archives hold no programs: the set is for learned models, analytical ones cannot\n"
-          "answer it.");
   add_format(verb, "trace", "Chrome / Perfetto traces (JSON) of a JAX or XLA profile", trace)
       .footer(
           "Events of device lanes are joined to the module's kernels by instruction name and\n"
@@ -212,6 +200,7 @@ void add_import(CLI::App& app) {
           "modules\n"
           "come from the profile, or from --module. Rows are medians over all occurrences on all\n"
           "cores; device time that is joined to no kernel is listed by category.");
+  for (const char* name : {"tokamax", "tpugraphs"}) add_script(verb, name);
 }
 
 }  // namespace tilecast::sim::cli

@@ -23,8 +23,7 @@ void hlo_print(Bytes bytes);  // what is printed reads as what was printed; in S
 void device_yaml(Bytes bytes);
 void manifest_yaml(Bytes bytes);
 void csv(Bytes bytes);
-void npy_header(Bytes bytes);
-void archive(Bytes bytes);  // a file that is a zip: its entries, and as .npz
+void archive(Bytes bytes);  // a file that is a zip: its entries
 void trace_json(Bytes bytes);
 void xplane(Bytes bytes);
 void schedule_text(Bytes bytes);

@@ -1,4 +1,5 @@
-// Folders of graphs as `import tpugraphs` writes them, with times that follow from configurations.
+// Folders of graphs as validation/sets/tpugraphs writes them, with times that follow from
+// configurations.
 #pragma once
 
 #include <fmt/format.h>

@@ -119,13 +119,6 @@ TEST_F(PublicData, AWholeProgramComesWithItsDefaultRun) {
   EXPECT_NEAR(set.rows[0].runtime->value, 0.911, 0.001);
 }
 
-TEST_F(PublicData, LayoutRunsComeRunByRun) {
-  const ImportReport report =
-      import_tpugraphs({(data_folder() / "tpu_v3_alexnet_layout" / "alexnet.npz").string()},
-                       mapping("tpugraphs"), options("alexnet"));
-  EXPECT_EQ(report.rows, 47'712);
-}
-
 // {rows, columns} of the tile in the name of a kernel, "volta_sgemm_128x64_tn"; {0, 0} without one.
 std::pair<double, double> tile_in(std::string_view kernel) {
   const std::size_t at = kernel.find("sgemm_");
