@@ -23,6 +23,7 @@ struct ImportOptions {
   std::string output;       // folder to make
   std::string device;       // preset or path, for that of the mapping
   std::string name;         // of the set, for that of the mapping
+  std::string modules;      // folder of the HLO files that rows name; empty: beside their table
   bool force = false;       // replace a measurement set that is there
   bool keep_going = false;  // list and leave out rows that are a RowError
   std::function<void(double)> progress = [](double) {};  // 0 to 1, over all inputs
@@ -42,18 +43,11 @@ struct ImportReport {
 };
 
 // `inputs`: files, or folders of files the mapping knows. `mapping`:
-// measured/importers/column_mapping.h; without one, and with ImportOptions::device, the columns are
-// those of a set.
+// measured/importers/column_mapping.h; without one (and with ImportOptions::device), or without
+// tables in it, the columns are those of a set, or of runs of tiles.
 [[nodiscard]] ImportReport import_operators(const std::vector<std::string>& inputs,
                                             const std::string& mapping,
                                             const ImportOptions& options);
-
-struct TileSource {
-  std::string runs;      // CSV of runs
-  std::string modules;   // folder with the HLO files its column `file` names
-  std::string manifest;  // YAML with the fields of the manifest
-};
-[[nodiscard]] ImportReport import_tiles(const TileSource& source, const ImportOptions& options);
 
 struct TraceSource {
   std::vector<std::string> traces;  // trace_events.h

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 
 #include "measured/importers/column_mapping.h"
 #include "measured/importers/importer.h"
@@ -14,7 +13,7 @@ namespace {
 
 struct ImportArguments {
   std::vector<std::string> inputs;
-  std::string mapping, modules, module, format;
+  std::string mapping, module, format;
   std::vector<std::string> module_files;
   measured::ImportOptions options;
 };
@@ -106,7 +105,8 @@ CLI::App& add_format(CLI::App& verb, const char* name, const char* what, Import 
         ->type_name("FILE");
   } else if (std::string_view(name) == "tiles") {
     format
-        .add_option("--modules", arguments->modules, "folder of the HLO files (that of the runs)")
+        .add_option("--modules", arguments->options.modules,
+                    "folder of the HLO files (that of the runs)")
         ->type_name("FOLDER");
   }
   const bool names_device = std::string_view(name) == "xplane";
@@ -129,17 +129,6 @@ CLI::App& add_format(CLI::App& verb, const char* name, const char* what, Import 
 measured::ImportReport operators(const ImportArguments& arguments,
                                  const measured::ImportOptions& options) {
   return measured::import_operators(arguments.inputs, arguments.mapping, options);
-}
-
-measured::ImportReport tiles(const ImportArguments& arguments,
-                             const measured::ImportOptions& options) {
-  if (arguments.inputs.size() != 1) throw UsageError("expected one CSV of tile runs");
-  const std::string& runs = arguments.inputs.front();
-  const std::string folder = std::filesystem::path(runs).parent_path().string();
-  return measured::import_tiles({.runs = runs,
-                                 .modules = arguments.modules.empty() ? folder : arguments.modules,
-                                 .manifest = arguments.mapping},
-                                options);
 }
 
 measured::ImportReport trace(const ImportArguments& arguments,
@@ -184,7 +173,7 @@ void add_import(CLI::App& app) {
           "The mapping says which operator it is and which parameters make a tile. Configurations\n"
           "that do not run are counted and left out. Columns of a cache: its parameters,\n"
           "time_ms_mean, time_ms_min, time_ms_std, n_repeats.");
-  add_format(verb, "tiles", "HLO kernels and the tiles that were run (CSV)", tiles)
+  add_format(verb, "tiles", "HLO kernels and the tiles that were run (CSV)", operators)
       .footer(
           "Columns: file (HLO, beside the CSV or in --modules), compute_time_ns, output_bounds,\n"
           "kernel_bounds, input_bounds; error, config_index, is_default, iteration_bounds.\n"

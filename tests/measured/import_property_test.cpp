@@ -157,10 +157,8 @@ TEST(DamagedFiles, TileRunsGiveASetOrAnError) {
   EXPECT_GT(survivors(folder, "runs.csv",
                       "file,error,compute_time_ns,output_bounds\na.hlo,0,12,1\na.hlo,1,0,2\n",
                       [&](const ImportOptions& options) {
-                        static_cast<void>(import_tiles({.runs = folder.path() + "/runs.csv",
-                                                        .modules = folder.path(),
-                                                        .manifest = folder.path() + "/map.yaml"},
-                                                       options));
+                        static_cast<void>(import_operators({folder.path() + "/runs.csv"},
+                                                           folder.path() + "/map.yaml", options));
                       }),
             0);
 }

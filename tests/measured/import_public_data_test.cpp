@@ -104,10 +104,8 @@ TEST_F(PublicData, TimesAreThoseOfTheFiles) {
 
 TEST_F(PublicData, TileRunsOfEightKernelsKeepThoseWithATile) {
   const fs::path folder = data_folder() / "tpu_v3_tiles";
-  const ImportReport report = import_tiles({.runs = (folder / "tile_runs.csv").string(),
-                                            .modules = folder.string(),
-                                            .manifest = mapping("tpu_v3_tiles")},
-                                           options("tiles"));
+  const ImportReport report = import_operators({(folder / "tile_runs.csv").string()},
+                                               mapping("tpu_v3_tiles"), options("tiles"));
   EXPECT_EQ(report.rows, 681 - 2 - 5);  // all, failed, without bounds
   const MeasurementSet set = read_measurement_set(options("tiles").output);
   EXPECT_EQ(static_cast<std::int64_t>(set.rows.size() + set.faults.size()), report.rows);
