@@ -173,7 +173,7 @@ TEST_F(MeasureTest, WaysToUnrollAreMeasuredEachAndKeptApart) {
     EXPECT_EQ(set.rows[i].tile, items[i - i % 3].tile);
     EXPECT_EQ(set.rows[i].parameters[0], std::vector({1, 2, 4})[i % 3]);
   }
-  EXPECT_THAT(why_not(settings()), HasSubstr("expected kernel,program"));
+  EXPECT_THAT(why_not(settings()), HasSubstr("expected the columns kernel,program"));
 }
 
 TEST_F(MeasureTest, WritesAnOrdinaryMeasurementSet) {
