@@ -22,15 +22,12 @@ namespace fs = std::filesystem;
 
 constexpr Plugin kZip = {"zip", "the module of zip archives", kZipModuleAbi};
 
-// Deflate compresses at most 1,032 to 1, so an entry that claims more is damaged or malicious.
-constexpr std::uint64_t kMostPacked = 1032, kPackedSlack = 64;
-
 class Archive {
  public:
   explicit Archive(const std::string& path) : path_(path) {
     refuse_claimed(path);
     try {
-      zip_ = open_zip(path);
+      zip_ = reinterpret_cast<OpenZip*>(load_plugin(kZip))(path);
     } catch (const Error& error) {
       throw Error(fmt::format("{}: cannot open it as a zip archive: {}", path, error.what()));
     }
@@ -44,33 +41,13 @@ class Archive {
   [[nodiscard]] std::string read(const std::string& entry, std::size_t max_bytes) {
     const std::scoped_lock lock(mutex_);
     try {
-      const std::unique_ptr<ZipEntry> file = zip_->open(entry);
-      if (!file) throw Error("no such file in the archive");
-      return all_of(*file, max_bytes);
+      return zip_->read(entry, max_bytes);
     } catch (const Error& error) {
       throw Error(fmt::format("{}/{}: {}", path_, entry, error.what()));
     }
   }
 
  private:
-  static std::string all_of(ZipEntry& file, std::size_t max_bytes) {
-    if (file.size() / kMostPacked > file.packed_size() + kPackedSlack) {
-      throw Error("its size cannot be right");
-    }
-    if (file.size() > max_bytes) {
-      throw Error(fmt::format("larger than the limit of {} bytes", max_bytes));
-    }
-    std::string text(file.size(), '\0');
-    for (std::size_t done = 0; done < text.size();) {
-      const std::size_t got = file.read(text.data() + done, text.size() - done);
-      if (got == 0) throw Error("ends too early");
-      done += got;
-    }
-    char beyond = 0;  // at the end of the entry libzip checks the checksum
-    if (file.read(&beyond, 1) != 0) throw Error("damaged: goes on beyond its size");
-    return text;
-  }
-
   std::string path_;
   std::mutex mutex_;
   std::unique_ptr<ZipArchive> zip_;
@@ -109,10 +86,6 @@ Entry entry_of(const std::string& path) {
 }
 
 }  // namespace
-
-std::unique_ptr<ZipArchive> open_zip(const std::string& path) {
-  return reinterpret_cast<decltype(&open_zip)>(load_plugin(kZip))(path);
-}
 
 bool is_archive(const std::string& path) {
   std::error_code failed;

@@ -239,7 +239,13 @@ GrowingFile::GrowingFile(std::string path, Begin begin, std::string_view exists)
   fd_ = ::open(path_.c_str(), flags, 0666);
   if (fd_ < 0 && errno == EEXIST) throw Error(fmt::format("{}: {}", path_, exists));
   if (fd_ < 0) throw Error(fmt::format("{}: cannot open it: {}", path_, std::strerror(errno)));
-  if (is_locked(fd_)) return;
+  // Locked is the file that has this name now, which another may have written anew since.
+  struct stat opened {
+  }, named{};
+  if (is_locked(fd_) && ::fstat(fd_, &opened) == 0 && ::stat(path_.c_str(), &named) == 0 &&
+      opened.st_ino == named.st_ino) {
+    return;
+  }
   ::close(fd_);
   throw Error(fmt::format("{}: another process is writing it; wait for it", path_));
 }

@@ -1,18 +1,14 @@
 #include "host/measure_set.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <utility>
 
 #include "base/archive.h"
 #include "base/error.h"
 #include "base/output_file.h"
 #include "base/source_text.h"
-#include "host/durable_file.h"
 #include "measured/csv.h"
 #include "measured/samples.h"
 #include "measured/tile_cells.h"
@@ -23,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using measured::csv_line;
 using measured::CsvTable;
+using measured::GrowingCsv;
 
 std::vector<std::string> with_tile_columns(std::vector<std::string> before,
                                            std::initializer_list<const char*> after) {
@@ -51,25 +48,6 @@ std::string one_line(std::string_view text, std::size_t most = 300) {
     line += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
   }
   return line;
-}
-
-// Bytes of the complete lines of a table. Cells must not contain line breaks.
-std::size_t whole_bytes(std::string_view text, const std::vector<std::string>& columns) {
-  const std::string header = csv_line(columns);
-  std::size_t end = 0;
-  while (end < text.size()) {
-    const std::size_t newline = text.find('\n', end);
-    if (newline == std::string_view::npos) break;
-    const std::string line(text.substr(end, newline + 1 - end));
-    if (line.find('\0') != std::string::npos) break;
-    try {
-      static_cast<void>(measured::read_csv(base::SourceText("line", header + line)));
-    } catch (const Error&) {
-      break;
-    }
-    end = newline + 1;
-  }
-  return end;
 }
 
 std::string line_of(std::vector<std::string> before, const analytical::TileConfig& tile,
@@ -126,9 +104,12 @@ std::string skipped_line(const SkippedRow& row) {
 // The columns of an older form of the table: those it has, plus all that do not describe how a
 // kernel was written.
 std::vector<std::string> older_columns(const std::vector<std::string>& columns,
-                                       std::string_view header) {
+                                       const std::string& file) {
+  if (!base::is_file(file)) return columns;
+  const base::SourceText text = base::SourceText::read_file(file);
+  const std::string header(text.text().substr(0, text.text().find('\n') + 1));
   if (header.empty()) return columns;
-  const CsvTable table = measured::read_csv(base::SourceText("header", std::string(header)));
+  const CsvTable table = measured::read_csv(base::SourceText(file, header));
   std::vector<std::string> older;
   for (const std::string& column : columns) {
     const auto of_tiles = measured::tile_columns();
@@ -136,7 +117,7 @@ std::vector<std::string> older_columns(const std::vector<std::string>& columns,
     const bool is_kept = !is_newer && std::ranges::find(of_tiles, column) == of_tiles.end();
     if (is_kept || table.find(column)) older.push_back(column);
   }
-  return older;
+  return header == csv_line(older) ? older : columns;
 }
 
 // Converts an older table to the current columns; the new ones are empty.
@@ -219,25 +200,11 @@ GrowingSet::GrowingSet(const std::string& directory, const measured::Manifest& m
   std::error_code failed;
   fs::create_directories(path_in(directory_, "kernels"), failed);
   if (failed) throw Error(fmt::format("{}: cannot make it: {}", directory_, failed.message()));
-  try {
-    open_table("measurements.csv", columns_, rows_);
-    open_table("skipped.csv", kSkippedColumns, skipped_);
-    note_session();
-    if (!fs::exists(manifest_file))
-      base::replace_file(manifest_file, measured::manifest_text(manifest), /*durable=*/true);
-  } catch (...) {
-    close();
-    throw;
-  }
-}
-
-GrowingSet::~GrowingSet() {
-  close();
-}
-
-void GrowingSet::close() const {
-  if (rows_ >= 0) ::close(rows_);
-  if (skipped_ >= 0) ::close(skipped_);
+  open_table("measurements.csv", columns_, rows_);
+  open_table("skipped.csv", kSkippedColumns, skipped_);
+  note_session();
+  if (!fs::exists(manifest_file))
+    base::replace_file(manifest_file, measured::manifest_text(manifest), /*durable=*/true);
 }
 
 void GrowingSet::check_settings() const {
@@ -272,60 +239,30 @@ void GrowingSet::note_session() {
   base::replace_file(file, text, /*durable=*/true);
 }
 
-// Returns the text of complete lines and truncates the file after them.
-std::string GrowingSet::drop_torn_end(const std::string& path,
-                                      const std::vector<std::string>& columns, int fd) {
-  std::string text(base::SourceText::read_file(path).text());
-  const std::size_t whole = whole_bytes(text, columns);
-  if (whole == text.size()) return text;
-  const std::size_t newline = text.find('\n', whole);
-  if (newline != std::string::npos && newline + 1 < text.size()) {
-    throw Error(fmt::format(
-        "{}:{}: a broken row before the last line; expected {} cells; remove that line", path,
-        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(whole), '\n') + 1,
-        columns.size()));
-  }
-  if (::ftruncate(fd, static_cast<off_t>(whole)) != 0) cannot_write(path);
-  notes_.push_back(
-      fmt::format("{}: dropped a torn last line of {} bytes", path, text.size() - whole));
-  text.resize(whole);
-  return text;
-}
-
 // Locks the file, converts it to the current columns, and records the items it has.
 void GrowingSet::open_table(const std::string& file, const std::vector<std::string>& columns,
-                            int& fd) {
+                            std::optional<GrowingCsv>& table) {
   const std::string path = path_in(directory_, file);
-  fd = open_locked(path);
-  const std::string now(base::SourceText::read_file(path).text());
-  const std::string_view header = std::string_view(now).substr(0, now.find('\n') + 1);
-  const std::vector<std::string> older = older_columns(columns, header);
-  const bool is_older = older != columns && header == csv_line(older);
-  if (header.ends_with('\n') && header != csv_line(columns) && !is_older) {
-    throw Error(fmt::format("{}:1: got columns {}; expected {}; measure into another folder", path,
-                            header.substr(0, header.size() - 1), fmt::join(columns, ",")));
-  }
-  std::string text = drop_torn_end(path, is_older ? older : columns, fd);
-  if (is_older) {
-    text = in_todays_form(measured::read_csv(base::SourceText(path, text)), columns);
-    base::replace_file(path, text, /*durable=*/true);
-    const int newer = open_locked(path);
-    ::close(std::exchange(fd, newer));
+  const auto open = [&](const std::vector<std::string>& as) {
+    table.emplace(path, as);
+    if (table->dropped() == 0) return;
+    notes_.push_back(
+        fmt::format("{}: dropped a torn last line of {} bytes", path, table->dropped()));
+  };
+  const std::vector<std::string> older = older_columns(columns, path);
+  open(older);
+  if (older != columns) {
+    base::replace_file(path, in_todays_form(table->known(), columns), /*durable=*/true);
+    open(columns);
     notes_.push_back(fmt::format(
         "{}: is from before tiles said all they say today; written anew, those columns empty",
         path));
   }
-  if (text.empty()) {
-    write_through(fd, csv_line(columns), path);
-    sync_folder(directory_);
-    return;
-  }
-  const CsvTable table = measured::read_csv(base::SourceText(path, text));
-  const bool of_skipped = columns == kSkippedColumns;
-  const std::string_view hash = of_skipped ? "hash" : "x_hash";
-  for (const measured::CsvRow& row : table.rows) {
-    known_.insert(work_key(std::string(table.cell(row, hash)), measured::tile_cells(table, row),
-                           static_cast<int>(measured::integer_cell(table, row, "p_unroll", 1, 1))));
+  const CsvTable& known = table->known();
+  const std::string_view hash = columns == kSkippedColumns ? "hash" : "x_hash";
+  for (const measured::CsvRow& row : known.rows) {
+    known_.insert(work_key(std::string(known.cell(row, hash)), measured::tile_cells(known, row),
+                           static_cast<int>(measured::integer_cell(known, row, "p_unroll", 1, 1))));
   }
 }
 
@@ -358,10 +295,8 @@ void GrowingSet::write(const std::string& measured_text, std::span<const Skipped
     skipped_text += skipped_line(row);
     known_.insert(row.item->key());
   }
-  if (!measured_text.empty()) {
-    write_through(rows_, measured_text, path_in(directory_, "measurements.csv"));
-  }
-  if (!skipped.empty()) write_through(skipped_, skipped_text, path_in(directory_, "skipped.csv"));
+  if (!measured_text.empty()) rows_->add_durably(measured_text);
+  if (!skipped.empty()) skipped_->add_durably(skipped_text);
 }
 
 }  // namespace tilecast::host

@@ -25,6 +25,7 @@
 
 #include "host/measure_plan.h"
 #include "host/run_kernels.h"
+#include "measured/growing_csv.h"
 #include "measured/measurement_set.h"
 
 namespace tilecast::host {
@@ -67,9 +68,6 @@ class GrowingSet {
   // device and compiler, but not the same machine.
   GrowingSet(const std::string& directory, const measured::Manifest& manifest,
              const SessionSettings& settings);
-  ~GrowingSet();
-  GrowingSet(const GrowingSet&) = delete;
-  GrowingSet& operator=(const GrowingSet&) = delete;
 
   // Whether the item with this WorkItem::key() is already measured or skipped.
   [[nodiscard]] bool holds(const std::string& key) const { return known_.contains(key); }
@@ -83,16 +81,14 @@ class GrowingSet {
   void check_settings() const;
   void note_session();
   void write(const std::string& measured_text, std::span<const SkippedRow> skipped);
-  void open_table(const std::string& file, const std::vector<std::string>& columns, int& fd);
-  std::string drop_torn_end(const std::string& path, const std::vector<std::string>& columns,
-                            int fd);
-  void close() const;
+  void open_table(const std::string& file, const std::vector<std::string>& columns,
+                  std::optional<measured::GrowingCsv>& table);
 
   std::string directory_;
   SessionSettings settings_;
   std::vector<std::string> columns_;  // of measurements.csv
   bool labels_ = false;
-  int rows_ = -1, skipped_ = -1;  // file descriptors, open to append
+  std::optional<measured::GrowingCsv> rows_, skipped_;
   std::unordered_set<std::string> known_;
   std::vector<std::string> notes_;
 };

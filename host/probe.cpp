@@ -160,7 +160,7 @@ void set_level(const LevelTimes& times, int cores, ProbedLevel& level) {
   }
 }
 
-double lanes_of(std::string_view dtype, int vector_bytes) {
+double vector_lanes(std::string_view dtype, int vector_bytes) {
   return vector_bytes / (dtype == "f64" ? 8.0 : 4.0);
 }
 
@@ -257,7 +257,7 @@ struct Measured {
 void set_rates(const Measured& measured, Probed& found) {
   for (std::size_t i = 0; i < measured.rates.size(); ++i) {
     const std::string dtype = kDtypes[i];
-    const double flops = 2 * find_loop("peak_" + dtype).work * lanes_of(dtype, found.vector_bytes);
+    const double flops = 2 * find_loop("peak_" + dtype).work * vector_lanes(dtype, found.vector_bytes);
     const auto [one, all] = measured.rates[i];
     found.rates.push_back({.dtype = dtype,
                            .one_core = FlopsPerSecond{flops / one->best()},
@@ -269,7 +269,7 @@ void set_rates(const Measured& measured, Probed& found) {
 
 void set_ops(const Measured& measured, Probed& found) {
   const double hertz = found.clock.value;
-  const double lanes = lanes_of("f32", found.vector_bytes);
+  const double lanes = vector_lanes("f32", found.vector_bytes);
   found.op_cycles.emplace_back("add", measured.unit_s("add_f32") * hertz);
   for (std::size_t i = 0; i < measured.ops.size(); ++i) {
     const double vectors = static_cast<double>(kOpElements) / lanes;

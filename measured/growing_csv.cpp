@@ -13,6 +13,18 @@ namespace {
 
 constexpr double kNanosecondsPerSecond = 1e9;
 
+// Without what is behind the last line break, and without a last line that is no row: a power cut
+// leaves zeros.
+CsvTable read_whole_rows(const std::string& file, std::string& text) {
+  text.resize(text.rfind('\n') + 1);  // npos + 1 is 0
+  try {
+    return read_csv(base::SourceText(file, text));
+  } catch (const Error&) {
+    text.resize(text.rfind('\n', text.size() - 2) + 1);
+    return read_csv(base::SourceText(file, text));
+  }
+}
+
 }  // namespace
 
 GrowingCsv::GrowingCsv(std::string file, std::vector<std::string> columns)
@@ -22,21 +34,27 @@ GrowingCsv::GrowingCsv(std::string file, std::vector<std::string> columns)
   const std::string header = csv_line(known_.columns);
   out_.emplace(name, base::GrowingFile::Begin::kNewOrOn);
   std::string text = out_->contents();
-  if (!text.starts_with(header) && !header.starts_with(text)) {
+  const std::size_t before = text.size();
+  if (header.starts_with(text) && text != header) {  // new, or torn in its first line
+    out_->cut(0);
+    add_durably(header);
+    return;
+  }
+  if (!text.starts_with(header)) {
     throw Error(fmt::format("{}:1: expected the columns {}", name, base::trim(header, " \r\n")));
   }
-  const std::size_t whole = text.find_last_of('\n') + 1;  // npos + 1 = 0: not one whole line
-  if (whole < text.size()) out_->cut(whole);
-  text.resize(whole);
-  if (text.empty()) {
-    out_->append(header);
-  } else {
-    known_ = read_csv(base::SourceText(name, text));
-  }
+  known_ = read_whole_rows(name, text);
+  dropped_ = before - text.size();
+  if (dropped_ > 0) out_->cut(text.size());
 }
 
-void GrowingCsv::add(const std::vector<std::string>& cells) {
-  if (out_) out_->append(csv_line(cells));
+void GrowingCsv::write(std::string_view lines) {
+  if (out_) out_->append(lines);
+}
+
+void GrowingCsv::add_durably(std::string_view lines) {
+  write(lines);
+  if (out_) out_->flush();
 }
 
 std::optional<double> time_ns_cell(const CsvTable& table, const CsvRow& row,

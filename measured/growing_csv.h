@@ -2,7 +2,7 @@
 //
 //   GrowingCsv file("trials.csv", {"trial", "measured_ns"});
 //   for (const CsvRow& row : file.known().rows) ...    // of the job so far
-//   file.add({"17", "12.5"});                          // on disk when it returns
+//   file.add({"17", "12.5"});                          // kept if this process ends
 //
 // A torn last row is dropped. Not thread-safe; one process at a time (locked).
 #pragma once
@@ -19,14 +19,20 @@ namespace tilecast::measured {
 class GrowingCsv {
  public:
   // An empty name: nothing is kept. Throws Error for a file of other columns, which stays as it is,
-  // and where it cannot be written.
+  // for a broken row before the last one, and where it cannot be written.
   GrowingCsv(std::string file, std::vector<std::string> columns);
 
   [[nodiscard]] const CsvTable& known() const { return known_; }
-  void add(const std::vector<std::string>& cells);
+  [[nodiscard]] std::size_t dropped() const { return dropped_; }  // bytes of a torn last row
+  void add(const std::vector<std::string>& cells) { write(csv_line(cells)); }
+  // Whole lines, on the disk when this returns: kept if the power fails.
+  void add_durably(std::string_view lines);
 
  private:
+  void write(std::string_view lines);
+
   CsvTable known_;
+  std::size_t dropped_ = 0;
   std::optional<base::GrowingFile> out_;
 };
 

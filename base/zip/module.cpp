@@ -1,4 +1,5 @@
 // The module that base/archive.cpp loads: its C symbols, and zip archives by libzip.
+#include <fmt/format.h>
 #include <zip.h>
 
 #include "base/error.h"
@@ -8,38 +9,14 @@
 namespace tilecast::base {
 namespace {
 
+// Deflate packs at most 1,032 to 1; an entry that claims more holds something else.
+constexpr std::uint64_t kMostPacked = 1032, kPackedSlack = 64;
+
 struct CloseArchive {
   void operator()(zip* archive) const { zip_discard(archive); }
 };
 struct CloseEntry {
   void operator()(zip_file* file) const { zip_fclose(file); }
-};
-
-class LibzipEntry final : public ZipEntry {
- public:
-  LibzipEntry(zip* archive, zip_uint64_t index) {
-    zip_stat_t stat;
-    zip_stat_init(&stat);
-    constexpr auto kSizes = zip_uint64_t{ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE};
-    if (zip_stat_index(archive, index, 0, &stat) != 0 || (stat.valid & kSizes) != kSizes) {
-      throw Error("its size is missing");
-    }
-    size_ = stat.size;
-    packed_size_ = stat.comp_size;
-    file_.reset(zip_fopen_index(archive, index, 0));
-    if (!file_) throw Error(std::string("cannot read: ") + zip_strerror(archive));
-  }
-  [[nodiscard]] std::uint64_t size() const override { return size_; }
-  [[nodiscard]] std::uint64_t packed_size() const override { return packed_size_; }
-  [[nodiscard]] std::size_t read(char* to, std::size_t count) override {
-    const zip_int64_t got = zip_fread(file_.get(), to, count);
-    if (got < 0) throw Error(std::string("cannot read: ") + zip_file_strerror(file_.get()));
-    return static_cast<std::size_t>(got);
-  }
-
- private:
-  std::uint64_t size_ = 0, packed_size_ = 0;
-  std::unique_ptr<zip_file, CloseEntry> file_;
 };
 
 class LibzipArchive final : public ZipArchive {
@@ -55,15 +32,44 @@ class LibzipArchive final : public ZipArchive {
     throw Error(message);
   }
   [[nodiscard]] bool has(const std::string& entry) const override { return index(entry) >= 0; }
-  [[nodiscard]] std::unique_ptr<ZipEntry> open(const std::string& entry) override {
-    const zip_int64_t at = index(entry);
-    if (at < 0) return nullptr;
-    return std::make_unique<LibzipEntry>(zip_.get(), static_cast<zip_uint64_t>(at));
+
+  [[nodiscard]] std::string read(const std::string& entry, std::size_t max_bytes) override {
+    if (!has(entry)) throw Error("no such file in the archive");
+    const auto at = static_cast<zip_uint64_t>(index(entry));
+    zip_stat_t stat;
+    zip_stat_init(&stat);
+    constexpr auto kSizes = zip_uint64_t{ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE};
+    if (zip_stat_index(zip_.get(), at, 0, &stat) != 0 || (stat.valid & kSizes) != kSizes) {
+      throw Error("its size is missing");
+    }
+    if (stat.size / kMostPacked > stat.comp_size + kPackedSlack) {
+      throw Error("its size cannot be right");
+    }
+    if (stat.size > max_bytes) {
+      throw Error(fmt::format("larger than the limit of {} bytes", max_bytes));
+    }
+    const std::unique_ptr<zip_file, CloseEntry> file(zip_fopen_index(zip_.get(), at, 0));
+    if (!file) throw Error(std::string("cannot read: ") + zip_strerror(zip_.get()));
+    std::string text(stat.size, '\0');
+    for (std::size_t done = 0; done < text.size();) {
+      const std::size_t got = next(*file, text.data() + done, text.size() - done);
+      if (got == 0) throw Error("ends too early");
+      done += got;
+    }
+    char beyond = 0;  // libzip checks the sum of the bytes at the end of the entry
+    if (next(*file, &beyond, 1) != 0) throw Error("damaged: goes on beyond its size");
+    return text;
   }
 
  private:
   [[nodiscard]] zip_int64_t index(const std::string& entry) const {
     return zip_name_locate(zip_.get(), entry.c_str(), 0);
+  }
+  // At most `count` of the next bytes; 0: the end.
+  static std::size_t next(zip_file& file, char* to, std::size_t count) {
+    const zip_int64_t got = zip_fread(&file, to, count);
+    if (got < 0) throw Error(std::string("cannot read: ") + zip_file_strerror(&file));
+    return static_cast<std::size_t>(got);
   }
 
   std::unique_ptr<zip, CloseArchive> zip_;

@@ -171,7 +171,8 @@ bool is_graph_set(const std::string& directory) {
 
 GraphSet read_graph_set(const std::string& directory, const GraphSetOptions& options) {
   if (!is_graph_set(directory)) {
-    throw Error(directory + ": expected the folder of a set of graphs; import tpugraphs makes one");
+    throw Error(directory +
+                ": expected the folder of a set of graphs; validation/sets/tpugraphs makes one");
   }
   const measured::Manifest manifest = manifest_of(directory);
   GraphSet set{.name = manifest.name, .device = manifest.device, .licence = manifest.licence};

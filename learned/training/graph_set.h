@@ -1,5 +1,5 @@
-// Graphs of tensor programs with the times of their runs, without kernels, as written by `tilecast
-// import tpugraphs` (measured/importers/importer.h, manifest `subject: graph`).
+// Graphs of tensor programs with the times of their runs, without kernels, as
+// validation/sets/tpugraphs writes them (manifest `subject: graph`).
 //
 //   GraphSet set = read_graph_set("sets/alexnet", {.runs = 1000, .seed = 1});
 //

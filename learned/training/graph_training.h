@@ -2,7 +2,7 @@
 //
 //   format: tilecast.graph_training/1
 //   name: alexnet
-//   sets: [sets/alexnet]              folders of `import tpugraphs`, from this file or absolute
+//   sets: [sets/alexnet]              folders of graphs, from this file or absolute
 //   runs: 2000                        of each graph at most, drawn at random; without it: all
 //   split: {by: run, validation: 10 %, test: 20 %, seed: 1}     by: run, or graph (whole graphs)
 //   config: at_nodes                  of whole graphs: at_nodes | at_kernel (tile; default

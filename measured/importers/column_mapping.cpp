@@ -27,7 +27,7 @@ std::vector<std::string> texts_of(const ConfigNode& node) {
 
 RowFilter read_filter(const ConfigNode& node) {
   allow_only(node, {"column", "in", "not_in", "not_empty"});
-  RowFilter filter{.where = node.at.describe() + ": where", .column = {}, .values = {}};
+  RowFilter filter{.where = node.at.describe() + ": where"};
   const ConfigNode *column = node.find("column"), *in = node.find("in"),
                    *not_in = node.find("not_in"), *not_empty = node.find("not_empty");
   const bool lists = column != nullptr && (in != nullptr) != (not_in != nullptr);
@@ -36,9 +36,11 @@ RowFilter read_filter(const ConfigNode& node) {
             "expected {column: NAME, in: [...]}, {column: NAME, not_in: [...]} or "
             "{not_empty: NAME}");
   }
-  filter.column = text_of(lists ? *column : *not_empty);
+  filter.columns = {text_of(lists ? *column : *not_empty)};
   if (lists) filter.values = texts_of(in != nullptr ? *in : *not_in);
   filter.keep_listed = not_in == nullptr;
+  filter.reason =
+      fmt::format(lists ? "`where` on column '{}'" : "column '{}' is empty", filter.columns[0]);
   return filter;
 }
 
@@ -149,6 +151,37 @@ void join_devices(const ConfigNode& root, ColumnMapping& mapping) {
   }
 }
 
+// Runs of tiles, as autotuners list them. Of those that failed or have no tile none is a
+// measurement.
+TableMapping tile_runs(const std::vector<std::string>& columns, const ConfigNode& at) {
+  constexpr std::string_view kRunBounds[] = {"output_bounds", "kernel_bounds", "input_bounds"};
+  constexpr std::string_view kKept[] = {"config_index", "is_default", "iteration_bounds"};
+  const auto is_there = [&](std::string_view column) {
+    return std::ranges::find(columns, column) != columns.end();
+  };
+  TableMapping table;
+  RowFilter tile{.where = at.at.describe(), .reason = "no bounds: the run has no tile"};
+  table.rules = {ColumnRule::as_named("kernel", at, "file"),
+                 ColumnRule::as_named("runtime_ns", at, "compute_time_ns")};
+  for (const std::string_view bounds : kRunBounds) {
+    if (!is_there(bounds)) continue;
+    table.rules.push_back(ColumnRule::as_named(std::string(bounds), at));
+    tile.columns.emplace_back(bounds);
+  }
+  for (const std::string_view kept : kKept) {
+    if (is_there(kept))
+      table.rules.push_back(ColumnRule::as_named(fmt::format("x_{}", kept), at, std::string(kept)));
+  }
+  if (is_there("error")) {
+    table.filters.push_back({.where = at.at.describe(),
+                             .columns = {"error"},
+                             .values = {"", "0", "false"},
+                             .reason = "the run failed (column 'error')"});
+  }
+  table.filters.push_back(std::move(tile));
+  return table;
+}
+
 }  // namespace
 
 bool fits_pattern(std::string_view pattern, std::string_view name) {
@@ -171,8 +204,10 @@ bool fits_pattern(std::string_view pattern, std::string_view name) {
 }
 
 bool RowFilter::passes(const std::vector<std::string_view>& cells) const {
-  if (values.empty()) return !cells[index].empty();
-  return (std::find(values.begin(), values.end(), cells[index]) != values.end()) == keep_listed;
+  return std::ranges::any_of(index, [&](std::size_t at) {
+    if (values.empty()) return !cells[at].empty();
+    return (std::ranges::find(values, cells[at]) != values.end()) == keep_listed;
+  });
 }
 
 bool TableMapping::knows(const std::string& path) const {
@@ -184,7 +219,10 @@ bool TableMapping::knows(const std::string& path) const {
 
 void TableMapping::bind(const std::vector<std::string>& columns, const std::string& file) {
   for (RowFilter& filter : filters) {
-    filter.index = column_index(columns, filter.column, filter.where);
+    filter.index.clear();
+    for (const std::string& column : filter.columns) {
+      filter.index.push_back(column_index(columns, column, filter.where));
+    }
   }
   for (ColumnRule& rule : rules) rule.bind(columns, file);
 }
@@ -220,6 +258,7 @@ TableMapping mapping_as_named(const std::vector<std::string>& columns, const std
   TableMapping table;
   ConfigNode at;
   at.at = {file, 1, 1};
+  if (std::ranges::find(columns, "compute_time_ns") != columns.end()) return tile_runs(columns, at);
   for (const std::string& column : columns) {
     table.rules.push_back(ColumnRule::as_named(column, at));
   }

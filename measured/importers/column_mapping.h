@@ -39,10 +39,12 @@
 namespace tilecast::measured {
 
 struct RowFilter {
-  std::string where, column;
-  std::vector<std::string> values;  // empty: any text but the empty one
-  bool keep_listed = true;          // false: the rows whose value is listed are left out
-  std::size_t index = 0;            // once bound
+  std::string where;
+  std::vector<std::string> columns;  // one passes
+  std::vector<std::string> values;   // empty: any text but the empty one
+  bool keep_listed = true;           // false: the rows whose value is listed are left out
+  std::string reason;                // why a row is left out
+  std::vector<std::size_t> index{};  // of columns, once bound
 
   [[nodiscard]] bool passes(const std::vector<std::string_view>& cells) const;
 };
@@ -75,7 +77,8 @@ struct ColumnMapping {
                                                 const ImportOptions& options,
                                                 const std::string& input);
 // For a table whose columns are those of a set already (op, m ..., runtime_ns; measurement_set.h),
-// where an operator's cells for the others are empty.
+// where an operator's cells for the others are empty; or of runs of tiles: `file` (HLO) and
+// `compute_time_ns`, bounds, `error`.
 [[nodiscard]] TableMapping mapping_as_named(const std::vector<std::string>& columns,
                                             const std::string& file);
 

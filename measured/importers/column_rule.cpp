@@ -21,13 +21,13 @@ namespace {
 using hwdesc::ConfigNode;
 using hwdesc::show_text;
 
-constexpr std::array<std::string_view, 22> kWholeTargets{
-    "batch", "m",      "n",      "k",       "h",        "w",       "ci",     "co",
-    "kh",    "kw",     "rows",   "columns", "elements", "devices", "layers", "nodes",
-    "input", "output", "stride", "repeats", "cores",    "groups"};
-constexpr std::array<std::string_view, 15> kTextTargets{
-    "op",     "kernel", "program", "optimizer", "dtype", "out_dtype",  "device",   "class",
-    "family", "split",  "padding", "execution", "shape", "transposed", "precision"};
+constexpr std::array<std::string_view, 20> kWholeTargets{
+    "batch",  "m",     "n",     "k",      "h",       "w",        "ci",
+    "co",     "kh",    "kw",    "rows",   "columns", "elements", "devices",
+    "layers", "nodes", "input", "output", "stride",  "repeats"};
+constexpr std::array<std::string_view, 14> kTextTargets{
+    "op",     "kernel", "program", "dtype",     "out_dtype", "device",     "class",
+    "family", "split",  "padding", "execution", "shape",     "transposed", "precision"};
 constexpr std::array<std::string_view, 3> kScheduleTargets{"stages", "warps", "direct"};
 constexpr std::array<std::string_view, 3> kTimeTargets{"runtime", "dispatch", "spread"};
 constexpr std::array<std::string_view, 5> kTileTargets{"output_bounds", "kernel_bounds",
@@ -70,6 +70,17 @@ bool finite_number(std::string_view text) {
   return error == std::errc{} && end == text.data() + text.size() && std::isfinite(value);
 }
 
+bool are_bounds(std::string_view text) {
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error != std::errc{} || end != word.data() + word.size() || value < 1) return false;
+    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+  }
+  return true;
+}
+
 std::string kept_name(std::string_view prefix, const std::string& column) {
   std::string name(prefix);
   for (const char c : column) {
@@ -102,11 +113,12 @@ class RuleReader {
     if (is_in(kTextTargets, target) || (target.starts_with("x_") && target.size() > 2)) {
       return text();
     }
-    std::vector<std::string_view> known(kWholeTargets.begin(), kWholeTargets.end());
-    known.insert(known.end(), kTextTargets.begin(), kTextTargets.end());
-    known.insert(known.end(), kTimeTargets.begin(), kTimeTargets.end());
-    known.insert(known.end(), kTileTargets.begin(), kTileTargets.end());
-    known.insert(known.end(), kScheduleTargets.begin(), kScheduleTargets.end());
+    std::vector<std::string_view> known;
+    for (const std::span<const std::string_view> names :
+         std::initializer_list<std::span<const std::string_view>>{
+             kWholeTargets, kTextTargets, kTimeTargets, kTileTargets, kScheduleTargets}) {
+      known.insert(known.end(), names.begin(), names.end());
+    }
     const std::string near = base::nearest(target, known);
     fail(fmt::format("a measurement set has no such column; expected one of {}, or x_*{}",
                      fmt::join(known, ", "),
@@ -255,26 +267,26 @@ ColumnRule ColumnRule::parameter(const ConfigNode& node) {
   return rule;
 }
 
-ColumnRule ColumnRule::as_named(const std::string& column, const ConfigNode& at) {
+ColumnRule ColumnRule::as_named(const std::string& target, const ConfigNode& at,
+                                const std::string& column) {
   ConfigNode node = at;
   node.kind = ConfigNode::Kind::kScalar;
-  node.key = node.scalar = column;
-  if (is_parameter_column(column) || is_in(kTileTargets, column)) {
-    ColumnRule rule = copied(node, column, "");
-    rule.is_number_ = is_parameter_column(column);
+  node.key = target;
+  node.scalar = column.empty() ? target : column;
+  if (is_parameter_column(target) || is_in(kTileTargets, target)) {
+    ColumnRule rule = copied(node, target, "");
+    rule.is_number_ = is_parameter_column(target);
+    rule.is_bounds_ = !rule.is_number_;
     return rule;
   }
-  if (const std::string time = column.substr(0, column.rfind("_ns"));
-      column.ends_with("_ns") && is_in(kTimeTargets, time)) {
-    node.kind = ConfigNode::Kind::kMapping;
-    node.key = time;
-    for (const auto& [key, text] : {std::pair{"column", column}, {"unit", "ns"}}) {
-      ConfigNode entry = at;
-      entry.kind = ConfigNode::Kind::kScalar;
-      entry.key = key;
-      entry.scalar = text;
-      node.children.push_back(std::move(entry));
-    }
+  if (target.ends_with("_ns") && is_in(kTimeTargets, target.substr(0, target.size() - 3))) {
+    ColumnRule rule = copied(node, target, "");
+    rule.kind_ = Kind::kTime;
+    rule.target_ = target;
+    rule.values_.push_back(Expression::parse(node.scalar, rule.where_));
+    rule.unit_ = "ns";
+    rule.may_be_empty_ = target != "runtime_ns";
+    return rule;
   }
   ColumnRule rule = read(node);
   rule.may_be_empty_ |= rule.kind_ == Kind::kWhole;
@@ -322,7 +334,7 @@ void ColumnRule::apply(const std::vector<std::string_view>& cells, std::string& 
       return apply_time(cells, out);
     case Kind::kWhole:
     case Kind::kTile:
-      if (may_be_empty_ && cells[values_.front().factors().front().index].empty()) return;
+      if (may_be_empty_ && values_.front().is_empty(cells)) return;
       for (const Expression& expression : values_) {
         if (!out.empty()) out += ' ';
         append_whole(expression, cells, out);
@@ -338,6 +350,10 @@ void ColumnRule::apply_text(std::string_view cell, std::string& out) const {
   if (is_number_ && !cell.empty() && !finite_number(cell)) {
     throw Error(fmt::format("column '{}': got {}, expected a number or an empty cell", column_,
                             show_text(cell)));
+  }
+  if (is_bounds_ && !are_bounds(cell)) {
+    throw Error(fmt::format("column '{}': got {}, expected whole numbers of at least 1, as 8 128",
+                            column_, show_text(cell)));
   }
   if (map_.empty() || cell.empty()) {
     out = cell;
@@ -355,20 +371,16 @@ void ColumnRule::apply_text(std::string_view cell, std::string& out) const {
 
 void ColumnRule::apply_time(const std::vector<std::string_view>& cells, std::string& out) const {
   const Expression& value = values_.front();
-  if (may_be_empty_ && value.is_column() && cells[value.factors().front().index].empty()) return;
+  if (may_be_empty_ && value.is_empty(cells)) return;
   const double amount = value.evaluate(cells, unit_);
   const double exact_ns =
       per_.empty() ? amount * scale_ : 1e9 * amount / (per_.front().evaluate(cells) * scale_);
   const double time_ns = std::round(exact_ns * 1e3) / 1e3;  // 1 ps is far below any clock
   const bool zero_is_fine = target_ != "runtime_ns";
   if (!std::isfinite(time_ns) || time_ns < 0 || (time_ns == 0 && !zero_is_fine)) {
-    const Expression& named = per_.empty() ? value : per_.front();
-    std::string_view column = target_;
-    for (const Expression::Factor& factor : named.factors()) {
-      if (!factor.column.empty()) column = factor.column;
-    }
-    throw Error(fmt::format("column '{}': {} would be {} ns, expected a time above zero", column,
-                            target_, exact_ns));
+    const std::string_view column = (per_.empty() ? value : per_.front()).column();
+    throw Error(fmt::format("column '{}': {} would be {} ns, expected a time above zero",
+                            column.empty() ? target_ : column, target_, exact_ns));
   }
   fmt::format_to(std::back_inserter(out), "{}", time_ns);
 }
@@ -378,8 +390,8 @@ void ColumnRule::append_whole(const Expression& expression,
   const double value = expression.evaluate(cells);
   if (!(value >= 1) || value > kMaxWhole || value != std::floor(value)) {
     throw Error(fmt::format("column '{}': {} would be {}, expected a whole number of at least 1",
-                            expression.is_column() ? expression.factors().front().column : target_,
-                            target_, value));
+                            expression.is_column() ? expression.column() : target_, target_,
+                            value));
   }
   fmt::format_to(std::back_inserter(out), "{}", static_cast<std::int64_t>(value));
 }

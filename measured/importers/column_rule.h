@@ -33,9 +33,10 @@ class ColumnRule {
   // A column of numbers (or empty cells), as p_<name in lower case>.
   static ColumnRule parameter(const hwdesc::ConfigNode& node);
 
-  // A column that is called as the set calls it; its cells may be empty, but for the time. `at`:
-  // the file, for messages.
-  static ColumnRule as_named(const std::string& column, const hwdesc::ConfigNode& at);
+  // A column that is written as the set writes it, under the set's name `target` unless told; its
+  // cells may be empty, but for the time. `at`: the file, for messages.
+  static ColumnRule as_named(const std::string& target, const hwdesc::ConfigNode& at,
+                             const std::string& column = {});
 
   // As measurements.csv names it: "runtime_ns" for runtime.
   [[nodiscard]] const std::string& target() const { return target_; }
@@ -72,6 +73,7 @@ class ColumnRule {
   double scale_ = 1;                                      // ns per unit, or units per second
   bool may_be_empty_ = false;                             // an empty cell stays empty
   bool is_number_ = false;                                // text that must be a finite number
+  bool is_bounds_ = false;                                // text that must be whole numbers
 };
 
 }  // namespace tilecast::measured

@@ -3,32 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
+#include <optional>
 
 #include "base/error.h"
 #include "base/source_text.h"
+#include "base/text.h"
 #include "hwdesc/config_reader.h"
 
 namespace tilecast::measured {
 namespace {
-
-bool in_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '.';
-}
-
-bool starts_number(char c) {
-  return (c >= '0' && c <= '9') || c == '.';
-}
-
-// The number a text is, wholly; NaN when it is none or not finite.
-double parse_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc{} && end == text.data() + text.size();
-  return whole && std::isfinite(value) ? value : std::nan("");
-}
 
 std::string_view without_unit(std::string_view cell, std::string_view unit) {
   if (unit.empty() || !cell.ends_with(unit)) return cell;
@@ -52,73 +35,63 @@ std::string_view field_of(std::string_view cell, std::string_view name) {
   return {};
 }
 
-Expression::Factor factor(std::string_view word) {
-  if (!starts_number(word.front())) return {.column = std::string(word)};
-  return {.number = parse_number(word), .column = {}};
-}
-
 }  // namespace
 
 Expression Expression::parse(std::string_view text, const std::string& where) {
-  const auto fail = [&] {
-    throw Error(fmt::format(
-        "{}: got {}, expected columns and numbers joined by * and /, such as m*n or 4096/block",
-        where, hwdesc::show_text(text)));
-  };
   Expression result;
-  std::string_view rest = skip_blanks(text);
-  for (bool divides = false;;) {
-    const auto stop = std::find_if_not(rest.begin(), rest.end(), in_name);
-    const std::string_view word = rest.substr(0, static_cast<std::size_t>(stop - rest.begin()));
-    if (word.empty()) fail();
-    Factor next = factor(word);
-    if (std::isnan(next.number) || (divides && next.number == 0)) fail();
-    next.divides = divides;
-    result.factors_.push_back(std::move(next));
-    rest = skip_blanks(rest.substr(word.size()));
-    if (rest.empty()) return result;
-    if (rest.front() != '*' && rest.front() != '/') fail();
-    divides = rest.front() == '/';
-    rest = skip_blanks(rest.substr(1));
+  try {
+    result.formula_ = base::Formula::parse(text);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: got {}, expected a formula of columns, such as m*n: {}", where,
+                            hwdesc::show_text(text), error.what()));
   }
+  for (const std::string& name : result.formula_.names()) {
+    result.cells_.push_back({.column = name, .field = {}});
+  }
+  return result;
 }
 
 bool Expression::is_column() const {
-  return factors_.size() == 1 && !factors_.front().column.empty();
+  return cells_.size() == 1 && base::trim(formula_.text()) == formula_.names().front();
+}
+
+std::string_view Expression::column() const {
+  return cells_.empty() ? std::string_view{} : cells_.back().column;
+}
+
+bool Expression::is_empty(const std::vector<std::string_view>& cells) const {
+  return is_column() && cells[cells_.front().index].empty();
 }
 
 void Expression::bind(const std::vector<std::string>& columns, const std::string& where) {
-  for (Factor& factor : factors_) {
-    if (factor.column.empty()) continue;
-    const std::size_t dot = factor.column.find('.');
-    const bool is_field = std::ranges::find(columns, factor.column) == columns.end() &&
-                          std::ranges::find(columns, factor.column.substr(0, dot)) != columns.end();
+  for (Cell& cell : cells_) {
+    const std::size_t dot = cell.column.find('.');
+    const bool is_field = std::ranges::find(columns, cell.column) == columns.end() &&
+                          std::ranges::find(columns, cell.column.substr(0, dot)) != columns.end();
     if (is_field) {
-      factor.field = factor.column.substr(dot + 1);
-      factor.column.resize(dot);
+      cell.field = cell.column.substr(dot + 1);
+      cell.column.resize(dot);
     }
-    factor.index = column_index(columns, factor.column, where);
+    cell.index = column_index(columns, cell.column, where);
   }
+}
+
+double Expression::Cell::number(const std::vector<std::string_view>& cells,
+                                std::string_view unit) const {
+  const std::string_view cell = field.empty() ? cells[index] : field_of(cells[index], field);
+  const std::optional<double> number = base::parse_number(without_unit(cell, unit));
+  if (number) return *number;
+  throw Error(fmt::format("column '{}': got {}, expected a number", column,
+                          cell.empty() ? "an empty cell" : hwdesc::show_text(cell)));
 }
 
 double Expression::evaluate(const std::vector<std::string_view>& cells,
                             std::string_view unit) const {
-  double value = 1;
-  for (const Factor& factor : factors_) {
-    double number = factor.number;
-    if (!factor.column.empty()) {
-      const std::string_view whole = cells[factor.index];
-      const std::string_view cell = factor.field.empty() ? whole : field_of(whole, factor.field);
-      number = parse_number(without_unit(cell, unit));
-      if (std::isnan(number) || (factor.divides && number == 0)) {
-        throw Error(fmt::format("column '{}': got {}, expected a {}number", factor.column,
-                                cell.empty() ? "an empty cell" : hwdesc::show_text(cell),
-                                factor.divides ? "non-zero " : ""));
-      }
-    }
-    value = factor.divides ? value / number : value * number;
-  }
-  return value;
+  if (is_column()) return cells_.front().number(cells, unit);
+  return formula_.value([&](std::string_view name) {
+    const auto place = std::ranges::find(formula_.names(), name) - formula_.names().begin();
+    return cells_[static_cast<std::size_t>(place)].number(cells, unit);
+  });
 }
 
 std::size_t column_index(const std::vector<std::string>& columns, const std::string& name,

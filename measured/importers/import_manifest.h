@@ -1,5 +1,5 @@
 // The fields of a manifest in the YAML that describes an import, and that YAML's place. Formats
-// without columns to map (tile runs, traces, npz) need nothing else.
+// without columns to map (tile runs, traces) need nothing else.
 #pragma once
 
 #include <string>

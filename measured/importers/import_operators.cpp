@@ -120,7 +120,7 @@ ImportReport import_operators(const std::vector<std::string>& inputs, const std:
   SetWriter writer(options);
   ImportReport report;
   if (columns.tables.front().rules.empty()) columns.tables = tables_as_named(files);
-  MappedSet set{writer, report, columns.targets(), ModuleCopies(writer), {}};
+  MappedSet set{writer, report, columns.targets(), ModuleCopies(writer), options.modules, {}};
   writer.begin_rows(set.targets);
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto progress = [&](double done) {

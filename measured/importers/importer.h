@@ -23,6 +23,7 @@ struct ImportOptions {
   std::string output;       // folder to make
   std::string device;       // preset or path, for that of the mapping
   std::string name;         // of the set, for that of the mapping
+  std::string modules;      // folder of the HLO files that rows name; empty: beside their table
   bool force = false;       // replace a measurement set that is there
   bool keep_going = false;  // list and leave out rows that are a RowError
   std::function<void(double)> progress = [](double) {};  // 0 to 1, over all inputs
@@ -42,18 +43,11 @@ struct ImportReport {
 };
 
 // `inputs`: files, or folders of files the mapping knows. `mapping`:
-// measured/importers/column_mapping.h; without one, and with ImportOptions::device, the columns are
-// those of a set.
+// measured/importers/column_mapping.h; without one (and with ImportOptions::device), or without
+// tables in it, the columns are those of a set, or of runs of tiles.
 [[nodiscard]] ImportReport import_operators(const std::vector<std::string>& inputs,
                                             const std::string& mapping,
                                             const ImportOptions& options);
-
-struct TileSource {
-  std::string runs;      // CSV of runs
-  std::string modules;   // folder with the HLO files its column `file` names
-  std::string manifest;  // YAML with the fields of the manifest
-};
-[[nodiscard]] ImportReport import_tiles(const TileSource& source, const ImportOptions& options);
 
 struct TraceSource {
   std::vector<std::string> traces;  // trace_events.h
@@ -64,11 +58,6 @@ struct TraceSource {
 // trace says how long the module ran. Time and kernels that do not match become notes.
 [[nodiscard]] ImportReport import_trace(const TraceSource& source, const ImportOptions& options);
 
-// Autotuning caches of Tokamax (CSV: device, op, key_json, median_ms), whose keys become small
-// programs (tokamax_modules.h). One row per key and device: the fastest of its configurations.
-[[nodiscard]] ImportReport import_tokamax(const std::vector<std::string>& files,
-                                          const std::string& mapping, const ImportOptions& options);
-
 struct XplaneSource {
   std::vector<std::string> profiles;  // xplane.h: files or log folders
   std::vector<std::string> modules;   // programs that ran, for those of the profile
@@ -78,17 +67,5 @@ struct XplaneSource {
 // its whole run. The modules are written as HLO text. x_* columns: the fastest occurrence, and the
 // profile's own category and counts. Steps and coverage go into the manifest's description.
 [[nodiscard]] ImportReport import_xplane(const XplaneSource& source, const ImportOptions& options);
-
-// Archives of TpuGraphs (.npz; collections tile and layout). They hold graphs by opcode number and
-// features, not programs, so the set is one for learned models (manifest `subject: graph`):
-//   graphs/NAME.nodes.csv   node, opcode, config_node (its place in x_config), feature_0 ...
-//   graphs/NAME.edges.csv   edge_index_0, edge_index_1
-//   measurements.csv        graph (NAME: the file's), runtime_ns, x_normalizer_ns (tile: the time
-//   of
-//                           the default tile on that machine), x_config (the numbers of
-//                           config_feat, or of node_config_feat node by node)
-[[nodiscard]] ImportReport import_tpugraphs(const std::vector<std::string>& files,
-                                            const std::string& manifest,
-                                            const ImportOptions& options);
 
 }  // namespace tilecast::measured

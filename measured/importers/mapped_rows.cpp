@@ -18,11 +18,6 @@ const RowFilter* stopped_by(const TableMapping& table, const std::vector<std::st
   return nullptr;
 }
 
-std::string reason(const RowFilter& filter) {
-  if (filter.values.empty()) return fmt::format("column '{}' is empty", filter.column);
-  return fmt::format("`where` on column '{}'", filter.column);
-}
-
 bool tells_apart(const std::string& target) {
   return !target.starts_with("x_") && target != "runtime_ns" && target != "dispatch_ns" &&
          target != "spread_ns" && target != "repeats" && target != "split" && target != "threads" &&
@@ -39,7 +34,8 @@ MappedRows::MappedRows(TableMapping table, const std::vector<std::string>& sourc
                        const std::string& source_file, MappedSet& set)
     : table_(std::move(table)),
       set_(set),
-      folder_(std::filesystem::path(source_file).parent_path().string()),
+      folder_(set.module_folder.empty() ? std::filesystem::path(source_file).parent_path().string()
+                                        : set.module_folder),
       cells_(set.targets.size()) {
   table_.bind(source_columns, source_file);
   const auto place = [&](const std::string& target) {
@@ -62,7 +58,7 @@ bool MappedRows::takes(const std::vector<std::string_view>& row) const {
 void MappedRows::add(const std::vector<std::string_view>& row,
                      const std::function<std::string()>& where) {
   if (const RowFilter* filter = stopped_by(table_, row)) {
-    ++set_.report.left_out[reason(*filter)];
+    ++set_.report.left_out[filter->reason];
     return;
   }
   try {

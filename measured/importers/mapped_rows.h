@@ -20,6 +20,7 @@ struct MappedSet {
   ImportReport& report;
   std::vector<std::string> targets;  // the columns `writer` began with
   ModuleCopies modules;              // files that rows name
+  std::string module_folder;         // where they are; empty: beside their table
   std::set<std::string> devices;     // cells of column `device` that were written
 };
 
@@ -48,7 +49,7 @@ class MappedRows {
 
   TableMapping table_;
   MappedSet& set_;
-  std::string folder_;  // of the source
+  std::string folder_;  // of the files that rows name
   std::vector<Place> places_;
   std::vector<std::string> cells_;
   std::size_t device_ = 0;                              // place of device in cells_, or beyond them

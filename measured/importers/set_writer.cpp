@@ -50,10 +50,7 @@ void require_ours(const fs::path& target) {
     words.merge(words_of(target / table, "\",#\n"));
   }
   const auto is_ours = [&](const fs::path& file) {
-    if (std::ranges::count(kTables, file.string()) > 0 || words.contains(file.string()))
-      return true;
-    const bool is_graph = file.parent_path() == "graphs" && file.extension() == ".csv";
-    return is_graph && words.contains(file.stem().stem().string());
+    return std::ranges::count(kTables, file.string()) > 0 || words.contains(file.string());
   };
   for (const auto& entry : fs::recursive_directory_iterator(target)) {
     const fs::path file = entry.path().lexically_relative(target);

@@ -16,8 +16,12 @@ using Json = nlohmann::ordered_json;
 
 const char* const kHeading = "Examples, from the root of the repository:\n";
 
+bool is_shown(const CLI::App* verb) {
+  return !verb->get_group().empty();
+}
+
 std::vector<CLI::App*> verbs_below(CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
+  return app.get_subcommands(is_shown);
 }
 
 // "hw list": the names from below the command itself down to `verb`.
@@ -65,7 +69,7 @@ Json verb_json(const CLI::App& verb) {
 }
 
 void append_verbs(const CLI::App& app, Json& verbs) {
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+  for (const CLI::App* verb : app.get_subcommands(is_shown)) {
     verbs.push_back(verb_json(*verb));
     append_verbs(*verb, verbs);
   }

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 
 #include "measured/importers/column_mapping.h"
 #include "measured/importers/importer.h"
@@ -14,7 +13,7 @@ namespace {
 
 struct ImportArguments {
   std::vector<std::string> inputs;
-  std::string mapping, modules, module, format;
+  std::string mapping, module, format;
   std::vector<std::string> module_files;
   measured::ImportOptions options;
 };
@@ -103,7 +102,8 @@ CLI::App& add_format(CLI::App& verb, const char* name, const char* what, Import 
         ->type_name("FILE");
   } else if (std::string_view(name) == "tiles") {
     format
-        .add_option("--modules", arguments->modules, "folder of the HLO files (that of the runs)")
+        .add_option("--modules", arguments->options.modules,
+                    "folder of the HLO files (that of the runs)")
         ->type_name("FOLDER");
   }
   const bool names_device = std::string_view(name) == "xplane";
@@ -128,27 +128,6 @@ measured::ImportReport operators(const ImportArguments& arguments,
   return measured::import_operators(arguments.inputs, arguments.mapping, options);
 }
 
-measured::ImportReport tiles(const ImportArguments& arguments,
-                             const measured::ImportOptions& options) {
-  if (arguments.inputs.size() != 1) throw UsageError("expected one CSV of tile runs");
-  const std::string& runs = arguments.inputs.front();
-  const std::string folder = std::filesystem::path(runs).parent_path().string();
-  return measured::import_tiles({.runs = runs,
-                                 .modules = arguments.modules.empty() ? folder : arguments.modules,
-                                 .manifest = arguments.mapping},
-                                options);
-}
-
-measured::ImportReport tokamax(const ImportArguments& arguments,
-                               const measured::ImportOptions& options) {
-  return measured::import_tokamax(arguments.inputs, arguments.mapping, options);
-}
-
-measured::ImportReport tpugraphs(const ImportArguments& arguments,
-                                 const measured::ImportOptions& options) {
-  return measured::import_tpugraphs(arguments.inputs, arguments.mapping, options);
-}
-
 measured::ImportReport trace(const ImportArguments& arguments,
                              const measured::ImportOptions& options) {
   return measured::import_trace(
@@ -162,6 +141,14 @@ measured::ImportReport xplane(const ImportArguments& arguments,
                                   .modules = arguments.module_files,
                                   .manifest = arguments.mapping},
                                  options);
+}
+
+// Sets that scripts make: hidden verbs that say so.
+void add_script(CLI::App& verb, const std::string& name) {
+  CLI::App& format = *verb.add_subcommand(name)->group("")->allow_extras();
+  format.callback([name] {
+    throw UsageError(fmt::format("this set is made by a script: validation/sets/{}", name));
+  });
 }
 
 }  // namespace
@@ -183,21 +170,11 @@ void add_import(CLI::App& app) {
           "The mapping says which operator it is and which parameters make a tile. Configurations\n"
           "that do not run are counted and left out. Columns of a cache: its parameters,\n"
           "time_ms_mean, time_ms_min, time_ms_std, n_repeats.");
-  add_format(verb, "tiles", "HLO kernels and the tiles that were run (CSV)", tiles)
+  add_format(verb, "tiles", "HLO kernels and the tiles that were run (CSV)", operators)
       .footer(
           "Columns: file (HLO, beside the CSV or in --modules), compute_time_ns, output_bounds,\n"
           "kernel_bounds, input_bounds; error, config_index, is_default, iteration_bounds.\n"
           "Runs that failed or have no bounds are counted and left out.");
-  add_format(verb, "tokamax", "autotuning caches of Tokamax (CSV with keys as JSON)", tokamax)
-      .footer(
-          "Each key becomes a program of the kernels that XLA runs for it: gated_linear_unit, and "
-          "on\n"
-          "TPUs normalization. Of its configurations the fastest counts; other ops are listed and\n"
-          "left out. Columns: device, op, key_json, median_ms.");
-  add_format(verb, "tpugraphs", "graphs and times of TpuGraphs (npz, tile and layout)", tpugraphs)
-      .footer(
-          "The archives hold no programs: the set is for learned models, analytical ones cannot\n"
-          "answer it.");
   add_format(verb, "trace", "Chrome / Perfetto traces (JSON) of a JAX or XLA profile", trace)
       .footer(
           "Events of device lanes are joined to the module's kernels by instruction name and\n"
@@ -209,6 +186,7 @@ void add_import(CLI::App& app) {
           "modules\n"
           "come from the profile, or from --module. Rows are medians over all occurrences on all\n"
           "cores; device time that is joined to no kernel is listed by category.");
+  for (const char* name : {"tokamax", "tpugraphs"}) add_script(verb, name);
 }
 
 }  // namespace tilecast::sim::cli

@@ -130,7 +130,7 @@ void add_train(CLI::App& app) {
       "folder holds the model, its card (model.yaml) and its log (training.csv). A hybrid of the\n"
       "experiment is fitted: a bag of trees on what physics leaves, then, by trials, how far to\n"
       "believe it; its folder is a --model of simulate, explain, tiles, compare and evaluate.\n"
-      "A file of format tilecast.graph_training/1 trains on graphs of `import tpugraphs`.");
+      "A file of format tilecast.graph_training/1 trains on graphs of validation/sets/tpugraphs.");
   verb.callback([arguments] { run(*arguments); });
 }
 

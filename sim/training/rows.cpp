@@ -143,16 +143,7 @@ void ImportedData::import(const DataSource& source, const std::string& device,
   for (const std::string& from : source.from) inputs.push_back(path(from));
   if (source.importer == "program") {
     import_program(source, inputs.front(), device, options);
-  } else if (source.importer == "tiles") {
-    static_cast<void>(
-        measured::import_tiles({.runs = inputs.front(),
-                                .modules = fs::path(inputs.front()).parent_path().string(),
-                                .manifest = source.mapping},
-                               options));
-  } else if (source.importer == "tokamax") {
-    static_cast<void>(measured::import_tokamax(inputs, source.mapping, options));
   } else {
-    TC_CHECK(source.importer == "operators", "importers are checked where they are read");
     static_cast<void>(measured::import_operators(inputs, source.mapping, options));
   }
 }

@@ -22,7 +22,7 @@ using hwdesc::ConfigNode;
 namespace fs = std::filesystem;
 
 constexpr std::string_view kFormat = "tilecast.experiment/1";
-constexpr std::string_view kImporters[] = {"operators", "tiles", "tokamax", "program", "set"};
+constexpr std::string_view kImporters[] = {"operators", "tiles", "program", "set"};
 constexpr std::uint64_t kMostSeeds = 1000;
 constexpr std::uint64_t kMostRows = 1'000'000'000;
 

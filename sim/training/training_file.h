@@ -91,7 +91,7 @@ struct Selector {
 
 struct DataSource {
   std::string name;      // of the set in this file; unique
-  std::string importer;  // operators, tiles, tokamax, program, set
+  std::string importer;  // operators, tiles, program, set
   std::vector<std::string> from;
   std::string mapping;
   std::vector<std::string> devices;  // empty: the file's

@@ -288,7 +288,7 @@ class TwoProcesses(Faults):
                 break
             time.sleep(0.01)
         self.assertIsNone(first.poll(), "the first one ended before the second began")
-        self.expect_error(self.run_it(*command), "another session")
+        self.expect_error(self.run_it(*command), "another process")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
-// A file that may be a zip archive: entries by the names our folders have, and as .npz.
+// A file that may be a zip archive: entries by the names our folders have.
 #include "base/archive.h"
 
-#include "measured/importers/npz_reader.h"
 #include "tests/fuzz/targets.h"
 
 void tilecast::fuzz::archive(Bytes bytes) {
@@ -16,12 +15,4 @@ void tilecast::fuzz::archive(Bytes bytes) {
       if (text && text->size() > kMost) broken("an entry is larger than the limit");
     });
   }
-  answer_or_error([&] {
-    const measured::NpzFile arrays(path);
-    for (const char* name : {"config_runtime", "node_feat", "x"}) {
-      if (!arrays.has(name)) continue;
-      measured::NpyArray array = arrays.open(name);
-      if (array.header().shape.size() <= 2) static_cast<void>(array.read_matrix());
-    }
-  });
 }

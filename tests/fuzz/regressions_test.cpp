@@ -26,7 +26,6 @@ const std::map<std::string, void (*)(Bytes)>& targets() {
       {"device_yaml", device_yaml},
       {"manifest_yaml", manifest_yaml},
       {"csv", csv},
-      {"npy_header", npy_header},
       {"archive", archive},
       {"trace_json", trace_json},
       {"xplane", xplane},

@@ -23,8 +23,7 @@ void hlo_print(Bytes bytes);  // printed text parses and prints to the same text
 void device_yaml(Bytes bytes);
 void manifest_yaml(Bytes bytes);
 void csv(Bytes bytes);
-void npy_header(Bytes bytes);
-void archive(Bytes bytes);  // a zip file: reads its entries, also as .npz
+void archive(Bytes bytes);  // a zip file: reads its entries
 void trace_json(Bytes bytes);
 void xplane(Bytes bytes);
 void schedule_text(Bytes bytes);

@@ -1,4 +1,5 @@
-// Folders of graphs in the format of `import tpugraphs`, with times computed from configurations.
+// Folders of graphs as validation/sets/tpugraphs writes them, with times computed from
+// configurations.
 #pragma once
 
 #include <fmt/format.h>

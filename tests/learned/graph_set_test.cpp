@@ -5,9 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "measured/importers/importer.h"
 #include "tests/learned/graph_set_folder.h"
-#include "tests/support/folders.h"
 
 namespace tilecast::learned {
 namespace {
@@ -82,24 +80,6 @@ TEST(GraphSets, AreRefusedByFileAndLineWhereTheyAreWrong) {
   EXPECT_THAT(with_run("7", "1 2 3"), HasSubstr("'x_config': got 3 numbers, expected 4"));
   EXPECT_THAT(with_run("-7", "1 2 3 4"), HasSubstr("'runtime_ns': got '-7', expected a time"));
   EXPECT_THAT(with_run("7", "1 2 x 4"), HasSubstr("got 'x 4', expected finite numbers"));
-}
-
-TEST(GraphSets, AreWhatTheImporterWritesOfTpuGraphs) {
-  const std::string archive =
-      (support::shared_dir() / "data/tpu_v3_alexnet_layout/alexnet.npz").string();
-  if (!std::filesystem::exists(archive)) GTEST_SKIP() << "no third-party data";
-  const std::string folder = ::testing::TempDir() + "alexnet_graphs";
-  static_cast<void>(
-      measured::import_tpugraphs({archive}, "tpugraphs", {.output = folder, .force = true}));
-  const GraphSet set = read_graph_set(folder, {.runs = 50});
-  ASSERT_EQ(set.graphs.size(), 1U);
-  EXPECT_EQ(set.graphs[0].graph.nodes(), 372U);
-  EXPECT_EQ(set.graphs[0].graph.edges.size(), 597U);
-  EXPECT_EQ(set.graphs[0].configured_nodes.size(), 26U);
-  EXPECT_EQ(set.config_width, 10U);
-  EXPECT_EQ(set.graphs[0].times.size(), 50U);
-  EXPECT_GT(*std::ranges::min_element(set.graphs[0].times), 0.079);
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

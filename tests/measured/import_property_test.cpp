@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <zip.h>
 #include <zlib.h>
 
 #include <cstring>
@@ -158,51 +157,10 @@ TEST(DamagedFiles, TileRunsGiveASetOrAnError) {
   EXPECT_GT(survivors(folder, "runs.csv",
                       "file,error,compute_time_ns,output_bounds\na.hlo,0,12,1\na.hlo,1,0,2\n",
                       [&](const ImportOptions& options) {
-                        static_cast<void>(import_tiles({.runs = folder.path() + "/runs.csv",
-                                                        .modules = folder.path(),
-                                                        .manifest = folder.path() + "/map.yaml"},
-                                                       options));
+                        static_cast<void>(import_operators({folder.path() + "/runs.csv"},
+                                                           folder.path() + "/map.yaml", options));
                       }),
             0);
-}
-
-TEST(DamagedFiles, ArchivesGiveASetOrAnError) {
-  const SetOnDisk folder;
-  folder.write("m.yaml", kFields);
-  const std::string path = folder.path() + "/g.npz";
-  const auto npy = [](const std::string& dictionary, const std::string& data) {
-    return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(dictionary.size()) +
-           std::string(1, '\0') + dictionary + data;
-  };
-  const auto header = [](const char* dtype, const char* shape) {
-    return std::string("{'descr': '") + dtype + "', 'fortran_order': False, 'shape': " + shape +
-           ", }";
-  };
-  const std::string eight(8, '\1');
-  const std::vector<std::pair<const char*, std::string>> arrays{
-      {"node_opcode.npy", npy(header("|u1", "(2,)"), "ab")},
-      {"node_feat.npy", npy(header("<f4", "(2, 1)"), eight)},
-      {"edge_index.npy", npy(header("|u1", "(1, 2)"), std::string("\1\0", 2))},
-      {"config_feat.npy", npy(header("|i1", "(1, 3)"), "xyz")},
-      {"config_runtime.npy", npy(header("<i8", "(1,)"), eight)}};
-  for (const auto compression : {ZIP_CM_STORE, ZIP_CM_DEFLATE}) {
-    int code = 0;
-    zip_t* archive = zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code);
-    for (const auto& [name, bytes] : arrays) {
-      const zip_int64_t index =
-          zip_file_add(archive, name, zip_source_buffer(archive, bytes.data(), bytes.size(), 0), 0);
-      zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), compression, 0);
-    }
-    ASSERT_EQ(zip_close(archive), 0);
-    const auto import = [&](const ImportOptions& options) {
-      static_cast<void>(import_tpugraphs({path}, folder.path() + "/m.yaml", options));
-    };
-    ImportOptions whole;
-    whole.output = folder.path() + "/out";
-    import(whole);
-    fs::remove_all(whole.output);
-    survivors(folder, "g.npz", read(path), import);
-  }
 }
 
 // AddressSanitizer keeps freed memory, so that the peak says nothing there.

@@ -104,10 +104,8 @@ TEST_F(PublicData, TimesAreThoseOfTheFiles) {
 
 TEST_F(PublicData, TileRunsOfEightKernelsKeepThoseWithATile) {
   const fs::path folder = data_folder() / "tpu_v3_tiles";
-  const ImportReport report = import_tiles({.runs = (folder / "tile_runs.csv").string(),
-                                            .modules = folder.string(),
-                                            .manifest = mapping("tpu_v3_tiles")},
-                                           options("tiles"));
+  const ImportReport report = import_operators({(folder / "tile_runs.csv").string()},
+                                               mapping("tpu_v3_tiles"), options("tiles"));
   EXPECT_EQ(report.rows, 681 - 2 - 5);  // all, failed, without bounds
   const MeasurementSet set = read_measurement_set(options("tiles").output);
   EXPECT_EQ(static_cast<std::int64_t>(set.rows.size() + set.faults.size()), report.rows);
@@ -117,13 +115,6 @@ TEST_F(PublicData, AWholeProgramComesWithItsDefaultRun) {
   const MeasurementSet set = operators("tpu_v3_unet3d", "tpu_v3_unet3d/layout_runs.csv");
   ASSERT_EQ(set.rows.size(), 1u);
   EXPECT_NEAR(set.rows[0].runtime->value, 0.911, 0.001);
-}
-
-TEST_F(PublicData, LayoutRunsComeRunByRun) {
-  const ImportReport report =
-      import_tpugraphs({(data_folder() / "tpu_v3_alexnet_layout" / "alexnet.npz").string()},
-                       mapping("tpugraphs"), options("alexnet"));
-  EXPECT_EQ(report.rows, 47'712);
 }
 
 // {rows, columns} of the tile in the name of a kernel, "volta_sgemm_128x64_tn"; {0, 0} without one.

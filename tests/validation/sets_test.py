@@ -1,0 +1,205 @@
+"""Do the scripts of validation/sets make the sets that docs/measurements.md describes, and name what
+is wrong with a file? The public files themselves are read where they are there."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DATA = pathlib.Path(os.environ.get("TILECAST_SHARED", ROOT / "../shared")) / "data"
+
+
+class Scripts(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+
+    def make(self, script, *arguments):
+        return subprocess.run(
+            [sys.executable, "-B", ROOT / "validation/sets" / script, "-o", self.folder / "set",
+             *arguments], capture_output=True, text=True, check=False)
+
+    def made(self, file):
+        return (self.folder / "set" / file).read_text()
+
+    def refusal(self, script, *arguments):
+        done = self.make(script, *arguments)
+        self.assertEqual(done.returncode, 1)
+        self.assertFalse((self.folder / "set").exists())
+        return done.stderr
+
+
+def unit_key(x, weights, residuals=False):
+    return {"x": x, "weights": weights, "activation": "jax._src.nn.functions.silu",
+            "precision": "BF16_BF16_F32", "return_residuals": residuals}
+
+
+class Tokamax(Scripts):
+    def cache(self, *rows):
+        lines = ["device,op,key_json,median_ms"]
+        for device, op, key, time in rows:
+            text = key if isinstance(key, str) else json.dumps(key)
+            lines.append(f'{device},{op},"{text.replace(chr(34), chr(34) * 2)}",{time}')
+        file = self.folder / "runs.csv"
+        file.write_text("\n".join(lines) + "\n")
+        return file
+
+    def entry(self, op, key, device="tpu_v5"):
+        """The shapes of what the entry of the key's program computes."""
+        done = self.make("tokamax", "--force", self.cache((device, op, key, 0.5)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = self.made(f"programs/{op}_1.hlo").split("ENTRY main {\n")[1].splitlines()
+        shapes = [line.replace("ROOT ", "").split()[2] for line in lines if " = " in line]
+        return [shape for shape, line in zip(shapes, lines)
+                if " parameter(" not in line and " tuple(" not in line]
+
+    def test_a_gated_linear_unit_on_a_tpu_keeps_its_product_wide_and_copies_its_halves(self):
+        for x, weights, residuals, shapes in (
+                ("bf16[64,32,128]", "bf16[128,2,256]", False,
+                 ["f32[2048,512]", "bf16[2048,512]", "bf16[2048,256]"]),
+                ("f32[2048,128]", "f32[128,2,256]", False,
+                 ["f32[2048,512]", "f32[2048,512]", "f32[2048,256]"]),
+                ("bf16[1,64,32,128]", "bf16[128,2,256]", False,
+                 ["f32[2048,512]", "bf16[2048,256]"]),
+                ("bf16[1,64,32,128]", "bf16[128,2,256]", True,
+                 ["f32[2048,512]", "bf16[2048,512]", "bf16[2048,256]"])):
+            self.assertEqual(self.entry("gated_linear_unit", unit_key(x, weights, residuals)),
+                             shapes)
+
+    def test_on_a_gpu_the_product_has_the_type_of_its_operands_and_f32_is_narrowed_first(self):
+        card = "nvidia_h100_80gb_hbm3"
+        key = unit_key("bf16[64,32,128]", "bf16[128,2,256]")
+        self.assertEqual(self.entry("gated_linear_unit", key, card),
+                         ["bf16[2048,512]", "bf16[2048,256]"])
+        key = unit_key("f32[2048,128]", "f32[128,2,256]")
+        self.assertEqual(self.entry("gated_linear_unit", key, card),
+                         ["bf16[2048,128]", "bf16[128,512]", "f32[2048,512]", "f32[2048,256]"])
+
+    def test_a_normalisation_stands_as_its_ops(self):
+        key = {"x": "bf16[64,96,128]", "scale": "f32[128]", "offset": None, "axis": -1,
+               "subtract_mean": True, "return_residuals": True}
+        shapes = self.entry("normalization", key)
+        self.assertEqual(shapes.count("f32[64,96]"), 8)
+        self.assertEqual(shapes[-1], "bf16[64,96,128]")
+        text = self.made("programs/normalization_1.hlo")
+        self.assertIn("reduce(squares, zero), dimensions={2}", text)
+        self.assertIn("tuple(out, mean, deviation)", text)
+        # What the text says, Tilecast reads.
+        if binary := os.environ.get("TILECAST_BINARY"):
+            subprocess.run([binary, "simulate", "-d", "tpu_v5p",
+                            self.folder / "set/programs/normalization_1.hlo"],
+                           check=True, capture_output=True)
+
+    def test_of_equal_keys_the_fastest_counts_and_others_are_listed(self):
+        key = unit_key("bf16[64,128]", "bf16[128,2,256]")
+        cache = self.cache(("tpu_v5", "gated_linear_unit", key, 0.5),
+                           ("tpu_v5", "gated_linear_unit", key, 0.25),
+                           ("nvidia_h100_80gb_hbm3", "gated_linear_unit", key, 0.125),
+                           ("tpu_v9", "gated_linear_unit", key, 0.5),
+                           ("tpu_v5", "ragged_dot", key, 0.5),
+                           ("nvidia_h100_80gb_hbm3", "normalization", key, 0.5))
+        self.assertEqual(self.make("tokamax", cache).stdout.splitlines()[1:],
+                         ["left out: device tpu_v9: 1", "left out: normalization on a GPU: 1",
+                          "left out: op ragged_dot: 1",
+                          "left out: slower than a run of the same key: 1"])
+        self.assertEqual(self.made("measurements.csv"),
+                         "program,device,class,runtime_ns\n"
+                         "programs/gated_linear_unit_1.hlo,tpu_v5,gated_linear_unit,250000.0\n"
+                         "programs/gated_linear_unit_2.hlo,nvidia_h100_80gb_hbm3,"
+                         "gated_linear_unit,125000.0\n")
+        self.assertIn('devices:\n  "nvidia_h100_80gb_hbm3": "h100_sxm"\n  "tpu_v5": "tpu_v5p"\n',
+                      self.made("manifest.yaml"))
+        self.assertIn("--force replaces it", self.make("tokamax", cache).stderr)
+
+    def test_keys_and_times_that_are_damaged_say_where(self):
+        whole = unit_key("bf16[4,4]", "bf16[4,2,8]")
+        for key, time, message in (
+                ("{", 1, "runs.csv:2: the key is no JSON object"),
+                ({"x": "bf16[4,4]"}, 1, "key 'activation': expected it to be there"),
+                ({**whole, "x": "bf16"}, 1, "key 'x': expected an array"),
+                ({**whole, "x": "bf16[4,0]"}, 1, "key 'x': expected extents of at least 1"),
+                ({**whole, "x": "bf16[4]"}, 1, "key 'x': expected at least 2 extents"),
+                (whole, "nan", "column 'median_ms': got 'nan'"),
+                (whole, 0, "column 'median_ms': got '0', expected a time above zero")):
+            cache = self.cache(("tpu_v5", "gated_linear_unit", key, time))
+            self.assertIn(message, self.refusal("tokamax", cache))
+        kept = self.make("tokamax", "--keep-going",
+                         self.cache(("tpu_v5", "gated_linear_unit", whole, 0),
+                                    ("tpu_v5", "gated_linear_unit", whole, 1)))
+        self.assertEqual(kept.returncode, 0)
+        self.assertIn("left out: ", kept.stderr)
+
+
+class TpuGraphs(Scripts):
+    # Three nodes in a chain, two of them configurable, two runs.
+    GRAPH = {"node_opcode": numpy.array([63, 2, 63], numpy.uint8),
+             "node_feat": numpy.array([[1, 10], [2, 20], [3, 30.5]], numpy.float32, order="F"),
+             "edge_index": numpy.array([[1, 0], [2, 1]]),
+             "node_config_ids": numpy.array([2, 0], numpy.int32),
+             "node_config_feat": numpy.array([[[1, 2], [3, 4]], [[-1, 6], [7.5, 8]]],
+                                             numpy.float32),
+             "config_runtime": numpy.array([500, 900])}
+
+    def archive(self, **arrays):
+        arrays = {**self.GRAPH, **arrays}
+        path = self.folder / "g.npz"
+        numpy.savez(path, **{name: array for name, array in arrays.items() if array is not None})
+        return path
+
+    def test_a_graph_with_layouts_becomes_tables(self):
+        self.assertEqual(self.make("tpugraphs", self.archive()).returncode, 0)
+        self.assertEqual(self.made("measurements.csv"),
+                         "graph,runtime_ns,x_normalizer_ns,x_config\n"
+                         "g,500,,1 2 3 4\ng,900,,-1 6 7.5 8\n")
+        self.assertEqual(self.made("graphs/g.nodes.csv"),
+                         "node,opcode,config_node,feature_0,feature_1\n"
+                         "0,63,1,1,10\n1,2,,2,20\n2,63,0,3,30.5\n")
+        self.assertEqual(self.made("graphs/g.edges.csv"), "edge_index_0,edge_index_1\n1,0\n2,1\n")
+        self.assertIn('subject: "graph"\n', self.made("manifest.yaml"))
+
+    def test_a_graph_with_tiles_keeps_its_normalizers(self):
+        self.make("tpugraphs", self.archive(
+            node_config_ids=None, node_config_feat=None,
+            config_feat=numpy.array([[4], [0.1]], numpy.float32),
+            config_runtime_normalizers=numpy.array([450, 451])))
+        self.assertIn("g,500,450,4\ng,900,451,0.10000000149011612\n", self.made("measurements.csv"))
+
+    def test_arrays_that_do_not_fit_together_are_refused(self):
+        for name, array, message in (
+                ("edge_index", [[3, 0]], "array 'edge_index': got 3, expected a node below 3"),
+                ("edge_index", [[-1, 0]], "got -1"),
+                ("node_opcode", [1, 2], "array 'node_feat': shape (3, 2), expected (2, any)"),
+                ("config_runtime", [5, 6, 7], "array 'node_config_feat': shape (2, 2, 2)"),
+                ("node_config_ids", [1], "array 'node_config_feat': shape"),
+                ("node_config_ids", [900, 1], "got 900"),
+                ("config_runtime", [5, 0], "run 1: array 'config_runtime': got 0"),
+                ("config_runtime", ["5", "6"], "not a .npy array of numbers"),
+                ("config_runtime", None, "array 'config_runtime': is missing")):
+            array = None if array is None else numpy.array(array)
+            self.assertIn(message, self.refusal("tpugraphs", self.archive(**{name: array})))
+        bad = self.folder / "bad.npz"
+        bad.write_text("no archive")
+        self.assertIn("bad.npz: cannot open it as .npz", self.refusal("tpugraphs", bad))
+
+    def test_runs_without_a_time_can_be_left_out(self):
+        archive = self.archive(config_runtime=numpy.array([0, 900]))
+        self.assertEqual(self.make("tpugraphs", "--keep-going", archive).returncode, 0)
+        self.assertTrue(self.made("measurements.csv").endswith("x_config\ng,900,,-1 6 7.5 8\n"))
+
+    def test_a_public_archive_comes_run_by_run(self):
+        archive = DATA / "tpu_v3_alexnet_layout/alexnet.npz"
+        if not archive.exists():
+            self.skipTest("no third-party data")
+        self.assertIn("47712 runs", self.make("tpugraphs", archive).stdout)
+        self.assertEqual(self.made("graphs/alexnet.nodes.csv").count("\n"), 1 + 372)
+        self.assertEqual(self.made("graphs/alexnet.edges.csv").count("\n"), 1 + 597)
+
+
+if __name__ == "__main__":
+    unittest.main()
