@@ -50,17 +50,9 @@ void ignore(ModuleParser& parser, Instruction&, Key) {
   parser.cursor().any_value();
 }
 
-void sharding(ModuleParser& parser, Instruction& instruction, Key key) {
-  keep(instruction, key, read_sharding(parser.cursor()));
-}
-
-void frontend_attributes(ModuleParser& parser, Instruction& instruction, Key key) {
-  std::string text = read_frontend_attributes(parser.cursor());
-  if (text != "{}") keep(instruction, key, std::move(text));
-}
-
-void statistics(ModuleParser& parser, Instruction& instruction, Key key) {
-  keep(instruction, key, read_statistics(parser.cursor()));
+// Nothing here depends on it: brackets and strings must match, no more.
+void keep_value(ModuleParser& parser, Instruction& instruction, Key key) {
+  keep(instruction, key, std::string(parser.cursor().any_value()));
 }
 
 void replication(ModuleParser& parser, Instruction& instruction, Key key) {
@@ -86,12 +78,11 @@ void control_predecessors(ModuleParser& parser, Instruction& instruction, Key) {
   instruction.control_predecessors = parser.instruction_list();
 }
 
-void origin(ModuleParser& parser, Instruction& instruction, Key key) {
-  keep(instruction, key, read_origin(parser.cursor()));
-}
-
 void metadata(ModuleParser& parser, Instruction& instruction, Key) {
-  instruction.metadata = read_metadata(parser.cursor());
+  std::string_view text = parser.cursor().braces();
+  text = text.substr(1, text.size() - 2);
+  const std::size_t begin = std::min(text.find_first_not_of(" \n"), text.size());
+  instruction.metadata = text.substr(begin, text.find_last_not_of(" \n") + 1 - begin);
 }
 
 void backend_config(ModuleParser& parser, Instruction& instruction, Key) {
@@ -99,11 +90,6 @@ void backend_config(ModuleParser& parser, Instruction& instruction, Key) {
   instruction.backend_config =
       cursor.at(Tok::kLeftBrace) ? std::string(cursor.braces()) : cursor.quoted_string();
   if (*instruction.backend_config == "\"\"") instruction.backend_config.reset();
-}
-
-void result_accuracy(ModuleParser& parser, Instruction& instruction, Key key) {
-  std::string text = read_result_accuracy(parser.cursor());
-  if (!text.empty()) keep(instruction, key, std::move(text));
 }
 
 void dimensions(ModuleParser& parser, Instruction& instruction, Key) {
@@ -210,27 +196,6 @@ void source_target_pairs(ModuleParser& parser, Instruction& instruction, Key) {
                       "expects 'source_target_pairs=' to be a list of pairs");
     attrs.source_target_pairs.emplace_back(pair[0], pair[1]);
   }
-}
-
-void domain(ModuleParser& parser, Instruction& instruction, Key key) {
-  Cursor& cursor = parser.cursor();
-  const auto part = [&cursor](std::string_view name) {
-    cursor.fail_if(!cursor.at(Tok::kAttributeName) || cursor.token().text != name,
-                   "expects '{}=' in a domain", name);
-    cursor.advance();
-  };
-  cursor.expect(Tok::kLeftBrace, "expects '{' to start domain attribute");
-  part("kind");
-  const std::string kind = cursor.quoted_string();
-  cursor.fail_if(kind != "\"sharding\"", "unsupported domain kind: " + kind);
-  cursor.expect(Tok::kComma, "expects ',' between domain parts");
-  part("entry");
-  const std::string entry = read_sharding(cursor);
-  cursor.expect(Tok::kComma, "expects ',' between domain parts");
-  part("exit");
-  const std::string exit = read_sharding(cursor);
-  cursor.expect(Tok::kRightBrace, "expects '}' at the end of domain attribute");
-  keep(instruction, key, fmt::format("{{kind={}, entry={}, exit={}}}", kind, entry, exit));
 }
 
 void callees(ModuleParser& parser, Instruction& instruction, Key) {

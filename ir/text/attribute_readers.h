@@ -22,18 +22,14 @@ void keep_string(ModuleParser& parser, Instruction& instruction, Key key);
 void keep_word(ModuleParser& parser, Instruction& instruction, Key key);
 void keep_shape(ModuleParser& parser, Instruction& instruction, Key key);
 void keep_int_lists(ModuleParser& parser, Instruction& instruction, Key key);
+void keep_value(ModuleParser& parser, Instruction& instruction, Key key);  // as written
 void ignore(ModuleParser& parser, Instruction& instruction, Key key);
 
 // Common to all instructions.
-void sharding(ModuleParser& parser, Instruction& instruction, Key key);
-void frontend_attributes(ModuleParser& parser, Instruction& instruction, Key key);
-void statistics(ModuleParser& parser, Instruction& instruction, Key key);
 void replication(ModuleParser& parser, Instruction& instruction, Key key);
 void control_predecessors(ModuleParser& parser, Instruction& instruction, Key key);
-void origin(ModuleParser& parser, Instruction& instruction, Key key);
 void metadata(ModuleParser& parser, Instruction& instruction, Key key);
 void backend_config(ModuleParser& parser, Instruction& instruction, Key key);
-void result_accuracy(ModuleParser& parser, Instruction& instruction, Key key);
 
 // Typed fields.
 void dimensions(ModuleParser& parser, Instruction& instruction, Key key);
@@ -47,7 +43,6 @@ void literal(ModuleParser& parser, Instruction& instruction, Key key);
 void schedule(ModuleParser& parser, Instruction& instruction, Key key);
 void api_version(ModuleParser& parser, Instruction& instruction, Key key);
 void source_target_pairs(ModuleParser& parser, Instruction& instruction, Key key);
-void domain(ModuleParser& parser, Instruction& instruction, Key key);
 
 // Computations: the slot is the position in Instruction::called.
 template <std::size_t slot>

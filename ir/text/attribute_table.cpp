@@ -67,17 +67,17 @@ constexpr bool kRequired = true;
 constexpr bool kOptional = false;
 
 constexpr AttributeRow kCommon[] = {
-    {"sharding", kOptional, sharding},
-    {"frontend_attributes", kOptional, frontend_attributes},
-    {"statistics", kOptional, statistics},
+    {"sharding", kOptional, keep_value},
+    {"frontend_attributes", kOptional, keep_value},
+    {"statistics", kOptional, keep_value},
     {"parameter_replication", kOptional, replication},
     {"control-predecessors", kOptional, control_predecessors},
-    {"origin", kOptional, origin},
+    {"origin", kOptional, keep_value},
     {"metadata", kOptional, metadata},
     {"backend_config", kOptional, backend_config},
 };
 
-constexpr AttributeRow kAccuracy[] = {{"result_accuracy", kOptional, result_accuracy}};
+constexpr AttributeRow kAccuracy[] = {{"result_accuracy", kOptional, keep_value}};
 constexpr AttributeRow kDimensions[] = {{"dimensions", kRequired, dimensions}};
 constexpr AttributeRow kBroadcast[] = {{"dimensions", kOptional, dimensions}};
 constexpr AttributeRow kIota[] = {
@@ -262,7 +262,7 @@ constexpr AttributeRow kInfeed[] = {{"infeed_config", kOptional, keep_string}};
 constexpr AttributeRow kOutfeed[] = {{"outfeed_config", kOptional, keep_string},
                                      {"outfeed_shape", kOptional, keep_shape}};
 constexpr AttributeRow kCopyStart[] = {{"cross_program_prefetch_index", kOptional, keep_integer}};
-constexpr AttributeRow kDomain[] = {{"domain", kRequired, domain}};
+constexpr AttributeRow kDomain[] = {{"domain", kRequired, keep_value}};
 
 constexpr AttributeRow kAsyncStart[] = {{"calls", kRequired, callee<0>},
                                         {"async_execution_thread", kOptional, execution_thread},

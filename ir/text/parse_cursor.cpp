@@ -174,27 +174,4 @@ std::string to_text(const std::vector<Dims>& lists) {
   return out + "}";
 }
 
-std::string compact(std::string_view text, bool space_after_comma) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '"') {
-      std::size_t end = i + 1;
-      while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
-      end = std::min(end + 1, text.size());
-      out.append(text.substr(i, end - i));
-      i = end - 1;
-    } else if (text.substr(i, 2) == "/*") {
-      const std::size_t end = text.find("*/", i + 2);
-      if (end == std::string_view::npos) break;
-      i = end + 1;
-    } else if (std::isspace(static_cast<unsigned char>(c)) == 0) {
-      out.push_back(c);
-      if (c == ',' && space_after_comma) out.push_back(' ');
-    }
-  }
-  return out;
-}
-
 }  // namespace tilecast::ir
