@@ -143,26 +143,6 @@ void fusion_kind(ModuleParser& parser, Instruction& instruction, Key) {
   instruction.attrs.edit<FusionAttrs>().kind = static_cast<FusionKind>(index);
 }
 
-void operand_layouts(ModuleParser& parser, Instruction& instruction, Key key) {
-  Cursor& cursor = parser.cursor();
-  const std::size_t begin = cursor.token().begin;
-  std::vector<Shape> shapes;
-  cursor.list("a list of shapes", [&] { shapes.push_back(parser.shape()); });
-  cursor.fail_at_if(shapes.size() != instruction.operands.size(), begin,
-                    "Expected {} operand layout constraints, {} given", instruction.operands.size(),
-                    shapes.size());
-  std::string text;
-  for (std::size_t i = 0; i < shapes.size(); ++i) {
-    const Shape& operand = parser.operand(instruction, i).shape;
-    cursor.fail_at_if(!compatible(shapes[i], operand), begin,
-                      "operand constraint shape {} for operand {} is not "
-                      "compatible with operand shape {}",
-                      ShapeText{shapes[i]}, i, ShapeText{operand});
-    text += (i == 0 ? "" : ", ") + to_string(shapes[i]);
-  }
-  keep(instruction, key, "{" + text + "}");
-}
-
 void literal(ModuleParser& parser, Instruction& instruction, Key key) {
   Shape shape = read_shape_before_literal(parser.cursor());
   fill_default_layouts(shape);

@@ -1,4 +1,5 @@
-// Readers of attribute values into an instruction, for the rows of attribute_table.cpp.
+// Readers of attribute values into an instruction and writers of them, for the rows of
+// attribute_table.cpp.
 #pragma once
 
 #include <span>
@@ -38,7 +39,6 @@ void dim_labels(ModuleParser& parser, Instruction& instruction, Key key);
 void precision(ModuleParser& parser, Instruction& instruction, Key key);
 void aliasing(ModuleParser& parser, Instruction& instruction, Key key);
 void fusion_kind(ModuleParser& parser, Instruction& instruction, Key key);
-void operand_layouts(ModuleParser& parser, Instruction& instruction, Key key);
 void literal(ModuleParser& parser, Instruction& instruction, Key key);
 void schedule(ModuleParser& parser, Instruction& instruction, Key key);
 void api_version(ModuleParser& parser, Instruction& instruction, Key key);
@@ -52,5 +52,27 @@ void callee(ModuleParser& parser, Instruction& instruction, Key) {
   instruction.called[slot] = id;
 }
 void callees(ModuleParser& parser, Instruction& instruction, Key key);
+
+// The opcode's attributes; their defaults where it has none.
+template <class T>
+const T& held(const Instruction& instruction) {
+  static const T kNone{};
+  const T* found = instruction.get<T>();
+  return found == nullptr ? kNone : *found;
+}
+
+// Writers (print_opcode_attributes.cpp): the value, or "" to leave it out.
+std::string list(const Dims& values);  // {1,2}
+std::string write_kept(const Computation&, const Instruction& instruction, Key key);
+std::string write_dimensions(const Computation&, const Instruction& instruction, Key);
+std::string write_window(const Computation&, const Instruction& instruction, Key);
+std::string write_dim_labels(const Computation&, const Instruction& instruction, Key);
+std::string write_precision(const Computation&, const Instruction& instruction, Key key);
+std::string write_aliasing(const Computation&, const Instruction& instruction, Key);
+std::string write_fusion_kind(const Computation&, const Instruction& instruction, Key);
+std::string write_comparison(const Computation& computation, const Instruction& instruction, Key);
+std::string write_slices(const Computation&, const Instruction& instruction, Key);
+std::string write_pairs(const Computation&, const Instruction& instruction, Key);
+std::string write_thread(const Computation&, const Instruction& instruction, Key);
 
 }  // namespace tilecast::ir::attribute
