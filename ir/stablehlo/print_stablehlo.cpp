@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/error.h"
 #include "ir/stablehlo/print_bodies.h"
 #include "ir/stablehlo/print_values.h"
 #include "ir/stablehlo/stablehlo.h"
@@ -326,6 +327,15 @@ void StablehloPrinter::print_function(ComputationId id) {
 }
 
 std::string StablehloPrinter::print() {
+  for (const Computation& computation : module_.computations) {
+    for (const Instruction& instruction : computation.instructions) {
+      for_each_leaf(instruction.shape, [&](const Shape& leaf) {
+        if (is_value(leaf)) return;
+        throw Error(fmt::format("instruction {}: StableHLO has no type for {}; HLO text has",
+                                instruction.name, to_string(leaf)));
+      });
+    }
+  }
   out_ = fmt::format(
       "module {} attributes {{mhlo.num_partitions = {} : i32, mhlo.num_replicas = {} : i32}} {{\n",
       mlir_symbol(module_.name), module_.num_partitions, module_.replica_count);

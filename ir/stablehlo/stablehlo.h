@@ -23,7 +23,7 @@ namespace tilecast::ir {
 // StableHLO as others read it: fusions and asynchronous ops are calls, copies and waits are gone,
 // and what else StableHLO has no op for is a custom call `mhlo.<opcode>`. Layouts, memory spaces,
 // schedules, names, backend notes and aliases are not kept: HLO text (ir/text/hlo_printer.h) is the
-// form that loses nothing.
+// form that loses nothing. Throws Error for shapes that StableHLO has no type for (buffers).
 [[nodiscard]] std::string print_stablehlo(const Module& module);
 
 // One op in words of StableHLO, without its text: for who needs words, not lines.

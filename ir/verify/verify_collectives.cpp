@@ -130,18 +130,6 @@ void check_all_to_all(const Site& site, std::int64_t splits) {
           "AllToAll split dimension size {} must be dividable by split_count {}.", size, splits);
 }
 
-void check_ragged_all_to_all(const Site& site) {
-  constexpr std::size_t kFirstOffsets = 2;
-  for (std::size_t i = kFirstOffsets; i < site.count(); ++i) {
-    const Shape& offsets = site.operand(i);
-    fail_if(!offsets.is_array() || (offsets.rank() != 1 && offsets.rank() != 2),
-            "RaggedAllToAll operand {} must be rank 1 or 2: {}", i, human(offsets));
-    fail_if(i > kFirstOffsets && !match(site.operand(i - 1), offsets),
-            "RaggedAllToAll operands have different shapes ({}, {}): {} vs {}", i - 1, i,
-            human(site.operand(i - 1)), human(offsets));
-  }
-}
-
 // ---- collective-permute ------------------------------------------------------------------------
 
 class PairLimits {
@@ -191,7 +179,6 @@ void check_collective(const Site& site) {
   check_groups(site, *attrs, mode, /*uniform=*/!reduces);
   if (shards) check_shards(site, subgroup_size(site, *attrs, mode), opcode != kReduceScatter);
   if (opcode == kAllToAll) check_all_to_all(site, subgroup_size(site, *attrs, mode));
-  if (opcode == kRaggedAllToAll) check_ragged_all_to_all(site);
   fail_if(reduces && attrs->channel_id < 0, "All reduce channel id must be greater than 0 for {}",
           site.instruction.name);
 }

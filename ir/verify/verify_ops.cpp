@@ -77,9 +77,8 @@ void check_scan_counts(std::size_t operands, std::size_t parameters, std::size_t
                        std::size_t results, std::size_t carries) {
   fail_if(operands < carries, "Scan instruction has {} carries, but only {} operands.", carries,
           operands);
-  fail_if(results < carries, "Scan instruction has {} carries, but only {} results.", carries,
-          results);
-  fail_if(operands == carries && results == carries, "Scan instruction has no inputs or outputs.");
+  fail_if(roots < carries, "Scan instruction has {} carries, but only {} results.", carries, roots);
+  fail_if(operands == carries && roots == carries, "Scan instruction has no inputs or outputs.");
   fail_if(operands != parameters,
           "Scan instruction has {} operands, but the to_apply computation has {} parameters.",
           operands, parameters);
@@ -88,49 +87,33 @@ void check_scan_counts(std::size_t operands, std::size_t parameters, std::size_t
           roots);
 }
 
-// `whole` is `step` with the scanned dimension of size `extent` put in.
-void check_scanned(const Site& site, const Shape& whole, const Shape& step, std::int64_t extent,
-                   std::string_view what, std::size_t index) {
-  const std::int64_t dim = site.single_dimension();
-  fail_if(dim >= whole.rank(), "Scan dimension {} out of bounds for {} {}", dim, what, index);
-  const auto axis = static_cast<std::size_t>(dim);
-  fail_if(whole.dims[axis] != extent, "Scan dimension {} has size {}, expected {}", dim,
-          whole.dims[axis], extent);
-  fail_if(!match(without(whole, axis), step, {.ignore_fp = true}),
-          "Shapes of {} {} and to_apply computation {} are inconsistent", what, index,
-          what == "operand" ? "parameter" : "root");
-}
-
+// Inputs are the parameters with the scanned dimension put in. Results are inferred from the body.
 void check_scan(const Site& site) {
   const auto [dim, carries] = infer::scan_form(site);
   const Computation& body = site.callee(0);
   const auto roots = parts(infer::root_shape(body));
-  const auto results = parts(site.instruction.shape);
-  check_scan_counts(site.count(), body.parameters.size(), roots.size(), results.size(), carries);
+  check_scan_counts(site.count(), body.parameters.size(), roots.size(),
+                    parts(site.instruction.shape).size(), carries);
   const std::size_t inputs = site.count() - carries;
-  const std::size_t outputs = results.size() - carries;
-  const Shape& scanned = inputs > 0 ? site.operand(0) : *results[0];
-  fail_if(dim >= scanned.rank(), "Scan dimension {} out of bounds for operand 0", dim);
-  const std::int64_t extent = scanned.dims[static_cast<std::size_t>(dim)];
+  const auto axis = static_cast<std::size_t>(dim);
   const Match how{.ignore_fp = true};
   for (std::size_t i = 0; i < site.count(); ++i) {
+    const Shape& operand = site.operand(i);
     const Shape& parameter = infer::parameter_shape(body, i);
     if (i < inputs) {
-      check_scanned(site, site.operand(i), parameter, extent, "operand", i);
-    } else if (!match(site.operand(i), parameter, how)) {
-      fail("Shapes of operand {} and to_apply computation parameter are inconsistent", i);
+      fail_if(!operand.is_array() || dim >= operand.rank(),
+              "Scan dimension {} out of bounds for operand {}", dim, i);
+      fail_if(operand.dims[axis] != site.operand(0).dims[axis],
+              "Scan dimension {} has size {}, expected {}", dim, operand.dims[axis],
+              site.operand(0).dims[axis]);
     }
+    fail_if(!match(i < inputs ? without(operand, axis) : operand, parameter, how),
+            "Shapes of operand {} and to_apply computation parameter are inconsistent", i);
   }
   for (std::size_t i = 0; i < carries; ++i) {
-    fail_if(!match(infer::parameter_shape(body, inputs + i), *roots[outputs + i], how),
-            "Shapes of parameter {} and root in to_apply computation are inconsistent", i);
-  }
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (i < outputs) {
-      check_scanned(site, *results[i], *roots[i], extent, "result", i);
-    } else if (!match(*results[i], *roots[i], how)) {
-      fail("Shapes of result {} and to_apply computation root are inconsistent", i);
-    }
+    fail_if(
+        !match(infer::parameter_shape(body, inputs + i), *roots[roots.size() - carries + i], how),
+        "Shapes of parameter {} and root in to_apply computation are inconsistent", i);
   }
 }
 
