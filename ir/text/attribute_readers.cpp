@@ -52,7 +52,23 @@ void ignore(ModuleParser& parser, Instruction&, Key) {
 
 // Nothing here depends on it: brackets and strings must match, no more.
 void keep_value(ModuleParser& parser, Instruction& instruction, Key key) {
-  keep(instruction, key, std::string(parser.cursor().any_value()));
+  keep(instruction, key, one_line(parser.cursor().any_value()));
+}
+
+// As written, but that iota forms must hold the devices that they are for.
+void sharding(ModuleParser& parser, Instruction& instruction, Key key) {
+  Cursor& cursor = parser.cursor();
+  const std::size_t begin = cursor.token().begin;
+  cursor.fail_if(!cursor.at(Tok::kLeftBrace), "expected '{' to start sharding attribute");
+  int depth = 0;
+  do {
+    cursor.fail_if(cursor.at(Tok::kEof), "expects '}' at the end of a sharding");
+    depth += cursor.at(Tok::kLeftBrace) ? 1 : cursor.at(Tok::kRightBrace) ? -1 : 0;
+    const bool tiles = cursor.at(Tok::kAttributeName) && cursor.token().text == "devices";
+    cursor.advance();
+    if (tiles) check_tiles(cursor);
+  } while (depth > 0);
+  keep(instruction, key, one_line(cursor.text().substr(begin, cursor.read_up_to() - begin)));
 }
 
 void replication(ModuleParser& parser, Instruction& instruction, Key key) {
@@ -79,10 +95,10 @@ void control_predecessors(ModuleParser& parser, Instruction& instruction, Key) {
 }
 
 void metadata(ModuleParser& parser, Instruction& instruction, Key) {
-  std::string_view text = parser.cursor().braces();
-  text = text.substr(1, text.size() - 2);
-  const std::size_t begin = std::min(text.find_first_not_of(" \n"), text.size());
-  instruction.metadata = text.substr(begin, text.find_last_not_of(" \n") + 1 - begin);
+  const std::string_view braces = parser.cursor().braces();
+  std::string text = one_line(braces.substr(1, braces.size() - 2));
+  if (text.ends_with(' ')) text.pop_back();
+  instruction.metadata = text.starts_with(' ') ? text.substr(1) : std::move(text);
 }
 
 void backend_config(ModuleParser& parser, Instruction& instruction, Key) {

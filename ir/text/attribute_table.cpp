@@ -39,7 +39,7 @@ void execution_thread(ModuleParser& parser, Instruction& instruction, Key) {
 }
 
 constexpr AttributeRow kCommon[] = {
-    {"sharding", kOptional, keep_value},
+    {"sharding", kOptional, sharding},
     {"frontend_attributes", kOptional, keep_value},
     {"statistics", kOptional, keep_value},
     {"parameter_replication", kOptional, replication},

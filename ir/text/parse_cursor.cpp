@@ -161,6 +161,22 @@ Nesting::Nesting(Cursor& cursor) : cursor_(cursor) {
   ++cursor_.depth_;
 }
 
+std::string one_line(std::string_view text) {
+  std::string out;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool space = !quoted && std::isspace(static_cast<unsigned char>(text[i])) != 0;
+    if (text[i] == '"') quoted = !quoted;
+    if (!space) {
+      out += text[i];
+    } else if (!out.ends_with(' ')) {
+      out += ' ';
+    }
+    if (quoted && text[i] == '\\' && i + 1 < text.size()) out += text[++i];
+  }
+  return out;
+}
+
 std::string to_text(std::span<const std::int64_t> values) {
   return fmt::format("{{{}}}", fmt::join(values, ","));
 }

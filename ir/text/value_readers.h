@@ -9,6 +9,8 @@ namespace tilecast::ir {
 // "{1,2}" and "{{0,1},{2,3}}".
 [[nodiscard]] std::string to_text(std::span<const std::int64_t> values);
 [[nodiscard]] std::string to_text(const std::vector<Dims>& lists);
+// White space outside of strings is one space.
+[[nodiscard]] std::string one_line(std::string_view text);
 [[nodiscard]] std::string canonical_string(std::string_view literal_body);  // "\"...\""
 
 [[nodiscard]] Shape read_shape(Cursor& cursor);
@@ -20,6 +22,8 @@ void fill_default_layouts(Shape& shape);
 [[nodiscard]] std::vector<PadDim> read_padding(Cursor& cursor);
 [[nodiscard]] std::vector<SliceDim> read_slices(Cursor& cursor);
 [[nodiscard]] ReplicaGroups read_replica_groups(Cursor& cursor);
+// `[2,4]<=[8]` of a sharding: as many devices as tiles.
+void check_tiles(Cursor& cursor);
 [[nodiscard]] std::vector<Alias> read_aliases(Cursor& cursor, bool with_kind);
 [[nodiscard]] Dims read_shape_index(Cursor& cursor);
 [[nodiscard]] Literal read_literal(Cursor& cursor, const Shape& shape);

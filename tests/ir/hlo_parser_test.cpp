@@ -211,6 +211,8 @@ TEST(HloParser, AnnotationsAreKeptAsWritten) {
   const Instruction& root = module.entry_computation().root_instruction();
   EXPECT_EQ(root.op_name(), "a}b");
   EXPECT_THAT(print_hlo(module), HasSubstr(annotations));
+  EXPECT_THAT(error_of(entry("  ROOT z = f32[4] add(x, y), sharding={devices=[4]<=[2,3]T(1,0)}\n")),
+              HasSubstr("hold 6 devices, expected 4"));
   for (const char* open :
        {"sharding={devices=[2,2", "metadata={op_name=\"a}", "origin={({\"a\"}"}) {
     EXPECT_THROW(parse(entry(std::string("  ROOT z = f32[4] add(x, y), ") + open)), Error) << open;
