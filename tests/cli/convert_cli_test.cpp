@@ -16,7 +16,7 @@ class Convert : public CommandTest {
     write("dot.hlo",
           "HloModule m\n\nENTRY main {\n  a = bf16[256,512] parameter(0)\n"
           "  b = bf16[512,1024] parameter(1)\n"
-          "  ROOT d = bf16[256,1024] dot(a, b), lhs_contracting_dims={1}, "
+          "  ROOT dot.3 = bf16[256,1024] dot(a, b), lhs_contracting_dims={1}, "
           "rhs_contracting_dims={0}\n}\n");
   }
 };
@@ -34,6 +34,7 @@ TEST_F(Convert, HloReadsBackToTheSameModuleAndStablehloToTheSameWork) {
   EXPECT_EQ(read("d.hlo"), read("a.hlo"));
 }
 
+// Names of StableHLO are those of its values when it is read: the opcode and a number.
 TEST_F(Convert, EveryFormSimulatesAlike) {
   ASSERT_EQ(run("dot.hlo -o b.mlir").exit_code, 0);
   const std::string verb = "simulate --device tpu_v3 --model analytical --format csv ";
