@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
 #include "ir/proto/proto_text.h"
@@ -175,11 +176,14 @@ std::string frontend_attributes(const hlo_proto::FrontendAttributes& value) {
            });
   };
   if (value.map().empty()) return {};
-  std::string text;
+  std::map<std::string, std::string> items;  // protos hold them in any order
   for (const hlo_proto::TextEntry& entry : value.map()) {
-    text += fmt::format("{}{}={}", text.empty() ? "" : ",",
-                        is_word(entry.key()) ? entry.key() : quoted_text(entry.key()),
-                        dict_or_quoted(entry.value()));
+    items.emplace(is_word(entry.key()) ? entry.key() : quoted_text(entry.key()),
+                  dict_or_quoted(entry.value()));
+  }
+  std::string text;
+  for (const auto& [key, item] : items) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", key, item);
   }
   return "{" + text + "}";
 }

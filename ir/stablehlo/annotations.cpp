@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "ir/stablehlo/lowering.h"
-#include "ir/text/value_readers.h"
+#include "ir/text/hlo_lexer.h"
 
 namespace tilecast::ir::stablehlo {
 namespace {
@@ -75,9 +75,6 @@ void keep_frontend_attribute(Instruction& instruction, std::string_view key,
   for (RawAttr& attr : instruction.raw.edit()) {
     if (attr.key != "frontend_attributes") continue;
     attr.value.insert(attr.value.size() - 1, "," + item);
-    const base::SourceText source("frontend_attributes", attr.value);
-    Cursor cursor(source, {});
-    attr.value = read_frontend_attributes(cursor);  // in the order of the keys
     return;
   }
   instruction.raw.edit().push_back({"frontend_attributes", "{" + item + "}"});
@@ -99,18 +96,11 @@ const std::string& Lowering::metadata(std::string_view location) {
 
 void keep_sharding(Instruction& instruction, const std::string& text) {
   if (text.empty()) return;
-  try {
-    const base::SourceText source("sharding", text);
-    Cursor cursor(source, {});
-    std::string canonical = read_sharding(cursor);
-    if (cursor.at(Tok::kEof)) {
-      instruction.raw.edit().push_back({"sharding", std::move(canonical)});
-      return;
-    }
-  } catch (const Error&) {
-    // kept below: the text is a sharding of another form
+  if (text.front() == '{' && json_dict_end(text, 0) == text.size()) {
+    instruction.raw.edit().push_back({"sharding", text});
+  } else {
+    keep_frontend_attribute(instruction, "mhlo.sharding", text);
   }
-  keep_frontend_attribute(instruction, "mhlo.sharding", text);
 }
 
 void Lowering::annotate(const Operation& op, Instruction& instruction) {

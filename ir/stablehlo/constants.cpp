@@ -21,8 +21,7 @@ InstrId Lowering::constant(const Operation& op, const Attribute& value, TypeId t
   if (!shape.is_array() || shape.is_unbounded()) fail(op, "its type has no fixed size");
   mlir::DenseValues values;
   if (value.kind == Attribute::Kind::kDense) {
-    values = mlir::read_dense(value, written_type, text_,
-                              printed_ ? std::size_t{kMostInText} : kMostOfConstant);
+    values = mlir::read_dense(value, written_type, text_, kMostOfConstant);
   } else if (value.kind == Attribute::Kind::kFloat) {
     values.numbers = {value.number};
     values.splat = true;

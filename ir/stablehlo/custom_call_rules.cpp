@@ -130,9 +130,6 @@ void lower_dynamic_window(Lowering& lowering, const Operation& op) {
 
 void lower_custom_call(Lowering& lowering, const Operation& op, Opcode opcode) {
   const std::string target = lowering.required(op, "call_target_name").string;
-  if (lowering.printed()) {
-    return lower_opaque_call(lowering, op, lowering.instruction(op, opcode), target);
-  }
   if (target == "shape_assertion") return;  // holds for the sizes that are taken
   if (target == "stablehlo.dynamic_reduce_window") return lower_dynamic_window(lowering, op);
   if (target == "stablehlo.dynamic_top_k") {

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "ir/stablehlo/annotations.h"
-#include "ir/stablehlo/hlo_annotations.h"
 #include "ir/stablehlo/lowering.h"
 #include "ir/stablehlo/shape_values.h"
 #include "ir/text/module_parser.h"
@@ -111,7 +110,6 @@ void Lowering::lower_entry(const Operation& function) {
   entry.serial = ++serials_;
   const Attribute* name = function.find("sym_name");
   entry.computation.name = computation_name(name == nullptr ? "main" : name->string);
-  entry.computation.execution_thread = execution_thread(function);
   entry.computation.instructions.reserve(block.operations.size() + block.arguments.size() + 1);
   scopes_.push_back(&entry);
   running_.insert(&function);
@@ -132,7 +130,6 @@ void Lowering::lower_entry(const Operation& function) {
     if (!is_word(parameter.name)) parameter.name.clear();
     parameter.offset = argument.offset;
     describe_argument(function, i, parameter);
-    if (printed_) apply_argument(*this, function, i, argument.name, parameter);
     entry.computation.parameters.push_back(add(std::move(parameter)));
     bind(value, entry.computation.parameters.back());
     // JAX hands the sizes that are variables in as scalars, in front of the arrays.
@@ -159,7 +156,6 @@ Module Lowering::run() {
     module_.entry_parameter_layouts.push_back(entry.at(id).shape);
   }
   module_.entry_result_layout = entry.root_instruction().shape;
-  if (printed_) apply_header(*this, module_op_, module_);
   return std::move(module_);
 }
 

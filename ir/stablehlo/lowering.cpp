@@ -4,7 +4,6 @@
 #include <charconv>
 
 #include "ir/infer/shape_inference.h"
-#include "ir/stablehlo/hlo_annotations.h"
 #include "ir/stablehlo/rules.h"
 #include "ir/stablehlo/shape_values.h"
 #include "ir/text/module_parser.h"
@@ -85,9 +84,7 @@ void Lowering::read_types() {
     quantised_ = quantised_ || !type.quantised.empty();
     shapes_.push_back(std::move(shape));
   }
-  printed_ = is_printed(module_op_);
-  folds_ = !printed_ && (folds_ || has_dynamic_ops(module_op_));
-  quantised_ = quantised_ && !printed_;
+  folds_ = folds_ || has_dynamic_ops(module_op_);
   bindings_.resize(tree_.values.size());
   marks_.resize(tree_.values.size(), 0);
 }
@@ -277,7 +274,6 @@ void Lowering::bind(ValueId value, InstrId id) {
 
 void Lowering::define(const Operation& op, InstrId id) {
   if (op.result_count == 1) return bind(op.first_result, id);
-  if (printed_) return take_apart(op, id);
   for (std::uint32_t i = 0; i < op.result_count; ++i) bind(op.result(i), element(op, id, i));
 }
 
@@ -303,7 +299,6 @@ Shape Lowering::resolved(const Operation& op, Shape shape, const Integers* sizes
 }
 
 void Lowering::lower(const Operation& op) {
-  if (printed_) return lower_printed(op);
   if (folds_ && fold(*this, op)) return;
   if (quantised_ && lower_quantised(*this, op)) return;
   const Rule* rule = find_rule(op.name);

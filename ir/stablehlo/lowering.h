@@ -28,8 +28,7 @@ class Lowering : public AttributeValues {
   Lowering(const mlir::Tree& tree, const base::SourceText& text, const ReadOptions& options);
   Module run();
 
-  void warn(const std::string& message);                   // each message once
-  [[nodiscard]] bool printed() const { return printed_; }  // by print_stablehlo
+  void warn(const std::string& message);  // each message once
 
   // Operands in the computation that is being made.
   [[nodiscard]] InstrId operand(const Operation& op, std::size_t index);
@@ -86,12 +85,6 @@ class Lowering : public AttributeValues {
   void lower_entry(const Operation& function);
   void describe_argument(const Operation& function, std::size_t index, Instruction& parameter);
   void lower(const Operation& op);
-  void lower_printed(const Operation& op);
-  void lower_printed_control(const Operation& op, Opcode opcode);
-  bool lower_packing(const Operation& op);
-  ComputationId printed_region(const Operation& op, std::size_t index);
-  [[nodiscard]] std::optional<InstrId> whole(std::span<const ValueId> values) const;
-  void take_apart(const Operation& op, InstrId tuple);
   std::vector<ValueId> lower_block(const Operation& op, const mlir::Block& block);
   InstrId use(ValueId value, std::size_t offset);
   InstrId clone_constant(ValueId value);
@@ -101,7 +94,6 @@ class Lowering : public AttributeValues {
   void scan(const Region& region, std::vector<ValueId>& found);
   [[nodiscard]] const mlir::Block& only_block(const Operation& op, const Region& region) const;
   ComputationId finish(Scope& scope, InstrId root);
-  ComputationId shared_region(const Operation& op, const Region& region, ComputationId id);
   const Specialised& specialise(const Operation& call, const Operation& function,
                                 const std::vector<Shape>& shapes,
                                 const std::vector<std::optional<Integers>>& known);
@@ -116,14 +108,12 @@ class Lowering : public AttributeValues {
   std::vector<Shape> shapes_;      // by type
   std::vector<Binding> bindings_;  // by value
   std::unordered_map<ValueId, Integers> known_;
-  std::unordered_map<ValueId, Piece> pieces_;
   std::vector<std::uint32_t> marks_;  // by value: the last scan that saw it
   std::uint32_t scans_ = 0, serials_ = 0;
   std::vector<Scope*> scopes_;  // innermost last
   std::unordered_map<std::string, const Operation*> symbols_;
   std::unordered_map<std::string, Specialised> functions_;
-  std::unordered_map<std::string, ComputationId> regions_;  // of printed text, by name
-  std::unordered_set<const Operation*> running_;            // functions that are being lowered
+  std::unordered_set<const Operation*> running_;  // functions that are being lowered
   std::unordered_set<std::string> computation_names_;
   std::unordered_map<std::string_view, std::string> metadata_;
   std::set<std::string> warned_;
@@ -131,7 +121,6 @@ class Lowering : public AttributeValues {
   std::size_t instruction_count_ = 0, region_count_ = 0;
   bool folds_ = false;      // shapes or ops are dynamic somewhere
   bool quantised_ = false;  // types are quantised somewhere
-  bool printed_ = false;    // ir/stablehlo/conventions.h
 };
 
 }  // namespace tilecast::ir::stablehlo

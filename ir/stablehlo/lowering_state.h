@@ -36,10 +36,6 @@ struct Binding {  // of a value: the instruction it is
   InstrId id;
   std::uint32_t scope = 0;
 };
-struct Piece {  // of printed text: element `index` of a tuple, as a value but no instruction
-  Binding whole;
-  std::uint32_t index = 0;
-};
 struct Specialised {  // a function for arguments of given shapes
   ComputationId computation;
   std::vector<Shape> results;

@@ -106,12 +106,6 @@ std::string upper_case(std::string_view text) {
   return out;
 }
 
-bool is_written_out(const Instruction& instruction) {
-  const auto* attrs = instruction.get<CollectiveAttrs>();
-  return attrs == nullptr ||
-         attrs->groups.text == to_string(ReplicaGroups{attrs->groups.groups, {}});
-}
-
 std::string raw_or(const Instruction& instruction, std::string_view key, std::string_view other) {
   const std::string* value = instruction.find_raw(key);
   return value != nullptr ? *value : std::string(other);

@@ -13,8 +13,6 @@ namespace tilecast::ir::stablehlo {
 using Text = std::optional<std::string>;
 
 [[nodiscard]] std::string upper_case(std::string_view text);
-// Whether HLO too has the groups of devices one by one; other forms are kept beside the op.
-[[nodiscard]] bool is_written_out(const Instruction& instruction);
 // The value of a raw attribute, else `other`.
 [[nodiscard]] std::string raw_or(const Instruction& instruction, std::string_view key,
                                  std::string_view other);

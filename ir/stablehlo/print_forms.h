@@ -1,5 +1,5 @@
 // How HLO instructions are written as StableHLO ops: one row per opcode that StableHLO has an op
-// for. Attributes that HLO instructions have beside these stay hlo.attributes.
+// for.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,6 @@ struct OpForm {
   Opcode opcode;
   std::string_view name;  // stablehlo.add
   Style style;
-  // Keys of HLO attributes that the op itself holds.
-  std::string_view holds;
   // What follows the name, or the attributes of a generic form; nothing: no form for this one.
   std::optional<std::string> (*body)(const OpSite& site);
 };

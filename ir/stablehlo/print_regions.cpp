@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "ir/stablehlo/conventions.h"
 #include "ir/stablehlo/print_values.h"
 #include "ir/stablehlo/stablehlo_printer.h"
 
@@ -13,8 +12,16 @@ namespace {
 
 constexpr std::size_t kMostInReducer = 64;  // instructions; larger computations are functions
 
+// Whether StableHLO can have it as values: arrays and tokens, tuples of them in any nesting.
 bool is_flat(const Shape& shape) {
-  return is_value(shape) || (shape.is_tuple() && std::ranges::all_of(shape.elements, is_value));
+  bool flat = true;
+  for_each_leaf(shape, [&](const Shape& leaf) { flat = flat && is_value(leaf); });
+  return flat;
+}
+bool is_results(const Shape& shape) {
+  bool any = false;
+  for_each_leaf(shape, [&](const Shape&) { any = true; });
+  return any && is_flat(shape);
 }
 
 }  // namespace
@@ -31,28 +38,25 @@ std::vector<bool> StablehloPrinter::needed_functions() {
     if (!reached[i]) continue;
     for (const Instruction& instruction : module_.computations[i].instructions) {
       if (instruction.called.empty()) continue;
-      const OpForm* form = form_of(module_.computations[i], instruction);
+      const Instruction made = plain(module_.computations[i], instruction);
+      const OpForm* form = form_of(module_.computations[i], made);
+      const bool is_control = is_one_of(made.opcode, {Opcode::kWhile, Opcode::kConditional});
       for (const ComputationId id : instruction.called) {
         reached[id.index()] = true;
-        if (!has_regions(instruction, form)) needed[id.index()] = true;
+        if (!has_regions(made, form) || (is_control && is_shared(id))) needed[id.index()] = true;
       }
     }
   }
   return needed;
 }
 
-// A reducer: ops of StableHLO on values of default layout and nothing beside them; the root may be
-// a tuple of them.
+// A reducer: ops of StableHLO on arrays; the root may be a tuple of them.
 bool StablehloPrinter::fits_region(const Computation& computation) const {
-  if (computation.instructions.size() > kMostInReducer || !computation.execution_thread.empty()) {
-    return false;
-  }
+  if (computation.instructions.size() > kMostInReducer) return false;
   for (const Instruction& instruction : computation.instructions) {
     const bool is_tuple = instruction.opcode == Opcode::kTuple && splits(instruction.shape) &&
                           &instruction == &computation.root_instruction();
-    const bool simple = instruction.called.empty() && (instruction.shape.is_array() || is_tuple) &&
-                        is_plain(instruction.shape) && instruction.control_predecessors->empty();
-    if (!simple) return false;
+    if (!instruction.called.empty() || !(instruction.shape.is_array() || is_tuple)) return false;
     if (instruction.opcode == Opcode::kParameter) continue;
     const OpForm* form = find_form(instruction.opcode);
     if (form == nullptr || !form->body(OpSite{computation, instruction, {}})) return false;
@@ -68,57 +72,66 @@ bool StablehloPrinter::is_region(const Instruction& instruction) {
   });
 }
 
-// Loops and branches over values that StableHLO takes, whose computations nothing else calls.
+// Loops and branches over values that StableHLO takes.
 bool StablehloPrinter::is_control(const Instruction& instruction) const {
   const bool is_loop = instruction.opcode == Opcode::kWhile;
-  if (!splits(instruction.shape)) return false;
-  return std::ranges::all_of(instruction.called, [&](ComputationId id) {
-    const Computation& called = module_.at(id);
-    if (calls_[id.index()] != 1 || id == module_.entry || !called.execution_thread.empty() ||
-        called.parameters.size() != 1) {
-      return false;
-    }
-    const Shape& parameter = called.at(called.parameters[0]).shape;
-    return (is_loop ? splits(parameter) : is_flat(parameter)) &&
-           splits(called.root_instruction().shape);
-  });
+  return is_results(instruction.shape) &&
+         std::ranges::all_of(instruction.called, [&](ComputationId id) {
+           const Shape& state = module_.at(id).at(module_.at(id).parameters[0]).shape;
+           return is_loop ? is_results(state) : is_flat(state);
+         });
 }
 
 StablehloPrinter::Names StablehloPrinter::unpack(const std::string& value, const Shape& shape,
                                                  std::string_view indent) {
   if (!shape.is_tuple()) return {value};
-  Names elements;
+  Names leaves;
+  const auto made = parts_.find(value);
+  const Names parts = made == parts_.end() ? Names() : made->second;
   for (std::size_t i = 0; i < shape.elements.size(); ++i) {
-    elements.push_back("%" + fresh_name(fmt::format("{}_{}", value.substr(1), i)));
-    out_ += fmt::format("{}{} = stablehlo.get_tuple_element {}[{}] {{{}}} : ({}) -> {}\n", indent,
-                        elements.back(), value, i, kPackAttribute, mlir_type(shape),
-                        mlir_type(shape.elements[i]));
+    std::string part;
+    if (i < parts.size()) {
+      part = parts[i];
+    } else {
+      part = "%" + fresh_name(fmt::format("{}_{}", value.substr(1), i));
+      out_ += fmt::format("{}{} = stablehlo.get_tuple_element {}[{}] : ({}) -> {}\n", indent, part,
+                          value, i, mlir_type(shape), mlir_type(shape.elements[i]));
+    }
+    for (std::string& leaf : unpack(part, shape.elements[i], indent)) {
+      leaves.push_back(std::move(leaf));
+    }
   }
-  return elements;
+  return leaves;
 }
 
-std::string StablehloPrinter::pack(const std::string& name, const Shape& shape,
-                                   std::string_view indent) {
-  Names results;
-  for (std::size_t i = 0; i < shape.elements.size(); ++i) {
-    results.push_back(fmt::format("%{}#{}", name, i));
+std::string StablehloPrinter::pack(std::string_view name, const Shape& shape,
+                                   std::span<const std::string>& leaves, std::string_view indent) {
+  if (!shape.is_tuple()) {
+    const std::string& leaf = leaves.front();
+    leaves = leaves.subspan(1);
+    return leaf;
   }
-  std::string whole = "%" + fresh_name(name + "_all");
-  out_ += fmt::format("{}{} = stablehlo.tuple {} {{{}}} : {}\n", indent, whole,
-                      fmt::join(results, ", "), kPackAttribute, mlir_type(shape));
+  Names parts;
+  for (std::size_t i = 0; i < shape.elements.size(); ++i) {
+    parts.push_back(pack(fmt::format("{}_{}", name, i), shape.elements[i], leaves, indent));
+  }
+  std::string whole = "%" + fresh_name(name);
+  out_ += fmt::format("{}{} = stablehlo.tuple{}{} : {}\n", indent, whole, parts.empty() ? "" : " ",
+                      fmt::join(parts, ", "), mlir_type(shape));
+  parts_[whole] = std::move(parts);
   return whole;
 }
 
 void StablehloPrinter::forget_names(std::size_t outside) {
   for (; taken_in_order_.size() > outside; taken_in_order_.pop_back()) {
     taken_.erase(taken_in_order_.back());
+    parts_.erase("%" + taken_in_order_.back());
   }
 }
 
-void StablehloPrinter::print_return(const Computation& computation, const Names& names,
+void StablehloPrinter::print_return(const std::string& value, const Shape& shape,
                                     std::string_view indent) {
-  const Shape& shape = computation.root_instruction().shape;
-  const Names values = unpack(names[computation.root.index()], shape, indent);
+  const Names values = unpack(value, shape, indent);
   out_ += fmt::format("{}stablehlo.return {} : {}\n", indent, fmt::join(values, ", "),
                       fmt::join(mlir_types(shape, /*apart=*/true), ", "));
 }
@@ -139,39 +152,39 @@ void StablehloPrinter::print_regions(const Instruction& instruction, std::string
     out_ += fmt::format("{}{{\n{}^bb0({}):\n", i == 0 ? " (" : ", ", indent,
                         fmt::join(arguments, ", "));
     print_body(id, names, inner);
-    print_return(computation, names, inner);
+    print_return(names[computation.root.index()], computation.root_instruction().shape, inner);
     out_ += fmt::format("{}}}", indent);
     forget_names(outside);  // a region's names end with it
   }
   out_ += ')';
 }
 
-void StablehloPrinter::print_region_parameter(const Computation& computation, const Names& elements,
-                                              Names& names, std::string_view indent) {
-  const InstrId id = computation.parameters[0];
-  const Instruction& parameter = computation.at(id);
-  const std::string name = fresh_name(parameter.name);
-  names[id.index()] = "%" + name;
-  const std::string type = mlir_type(parameter.shape);
-  const std::string others =
-      discardable(computation, parameter, name, nullptr, kParameterAttribute);
-  const std::string values = fmt::format("{}", fmt::join(elements, ", "));
-  out_ += parameter.shape.is_tuple()
-              ? fmt::format("{}%{} = stablehlo.tuple{}{}{} : {}\n", indent, name,
-                            values.empty() ? "" : " ", values, others, type)
-              : fmt::format("{}%{} = \"stablehlo.optimization_barrier\"({}){} : ({}) -> {}\n",
-                            indent, name, values, others, type, type);
+void StablehloPrinter::print_control_body(ComputationId id, const Names& elements,
+                                          std::string_view indent) {
+  const Computation& computation = module_.at(id);
+  const InstrId parameter = computation.parameters[0];
+  const Shape& state = computation.at(parameter).shape;
+  const Shape& result = computation.root_instruction().shape;
+  std::span<const std::string> leaves = elements;
+  const std::string argument = pack(computation.at(parameter).name, state, leaves, indent);
+  if (is_shared(id)) {
+    const std::string name = "%" + fresh_name(computation.name);
+    out_ += fmt::format("{}{} = func.call {}({}) : ({}) -> {}\n", indent, name, symbol(id),
+                        argument, mlir_type(state), mlir_type(result));
+    return print_return(name, result, indent);
+  }
+  Names names(computation.instructions.size());
+  names[parameter.index()] = argument;
+  print_body(id, names, indent);
+  print_return(names[computation.root.index()], result, indent);
 }
 
 void StablehloPrinter::print_control_regions(const Instruction& instruction,
                                              std::span<const Names> captured,
                                              std::string_view indent) {
-  const std::string inner = std::string(indent) + "  ";
   for (std::size_t i = 0; i < instruction.called.size(); ++i) {
-    const ComputationId id = instruction.called[i];
-    const Computation& computation = module_.at(id);
+    const Computation& computation = module_.at(instruction.called[i]);
     const Instruction& parameter = computation.at(computation.parameters[0]);
-    Names names(computation.instructions.size());
     const std::size_t outside = taken_in_order_.size();
     out_ += i == 0 ? " ({\n" : ", {\n";
     Names elements = i < captured.size() ? captured[i] : Names();
@@ -183,9 +196,7 @@ void StablehloPrinter::print_control_regions(const Instruction& instruction,
       }
       out_ += fmt::format("{}^bb0({}):\n", indent, fmt::join(arguments, ", "));
     }
-    print_region_parameter(computation, elements, names, inner);
-    print_body(id, names, inner);
-    print_return(computation, names, inner);
+    print_control_body(instruction.called[i], elements, std::string(indent) + "  ");
     out_ += fmt::format("{}}}", indent);
     forget_names(outside);
   }

@@ -1,18 +1,16 @@
-// Module -> StableHLO text (ir/stablehlo/conventions.h).
+// Module -> StableHLO text.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
-#include <unordered_set>
 
-#include "ir/stablehlo/conventions.h"
+#include "base/error.h"
 #include "ir/stablehlo/print_bodies.h"
 #include "ir/stablehlo/print_values.h"
 #include "ir/stablehlo/stablehlo.h"
 #include "ir/stablehlo/stablehlo_printer.h"
-#include "ir/text/hlo_printer.h"
-#include "ir/text/print_attributes.h"
+#include "ir/text/hlo_lexer.h"
 
 namespace tilecast::ir {
 namespace stablehlo {
@@ -30,15 +28,6 @@ std::string mlir_symbol(std::string_view name) {
   const bool bare = is_ssa_name(name) && name.front() != '$' && name.front() != '.' &&
                     name.find('-') == std::string_view::npos;
   return bare ? fmt::format("@{}", name) : "@" + mlir_string(name);
-}
-
-bool contains_key(std::string_view keys, std::string_view key) {
-  for (std::size_t at = 0; at <= keys.size();) {
-    const std::size_t end = std::min(keys.find(',', at), keys.size());
-    if (keys.substr(at, end - at) == key) return true;
-    at = end + 1;
-  }
-  return false;
 }
 
 // The op_name that metadata consists of, with its quotes, where that is all it says.
@@ -71,10 +60,33 @@ bool fits(const OpForm& form, const Computation& computation, const Instruction&
   if (has_several(instruction, &form) && !splits(instruction.shape)) return false;
   return form.body(OpSite{computation, instruction, {}}).has_value();
 }
-std::string fallback_name(Opcode opcode) {
-  std::string text = fmt::format("{}{}", kFallbackDialect, name(opcode));
+// What StableHLO has no op for.
+std::string other_name(Opcode opcode) {
+  std::string text = fmt::format("mhlo.{}", name(opcode));
   std::ranges::replace(text, '-', '_');
   return text;
+}
+
+// Opcodes whose result is their first operand, in StableHLO: what is moved or awaited in HLO.
+bool stands_for_operand(Opcode opcode) {
+  using enum Opcode;
+  return is_one_of(opcode, {kAddDependency, kAllGatherDone, kAllReduceDone, kAsyncDone,
+                            kAsyncUpdate, kCollectivePermuteDone, kCopyDone, kCopyStart, kDomain});
+}
+bool may_be_operand(Opcode opcode) {
+  return is_one_of(opcode, {Opcode::kBitcast, Opcode::kCopy, Opcode::kOptBarrier});
+}
+
+// `{mhlo.sharding = "..."}`, the only attribute of HLO that is kept beside the op's own.
+std::string discardable(const Instruction& instruction) {
+  const std::string* sharding = instruction.find_raw("sharding");
+  return sharding == nullptr ? "" : fmt::format(" {{mhlo.sharding = {}}}", mlir_string(*sharding));
+}
+
+// The raw text of HLO, where it is a string without its quotes.
+std::string configuration(const std::string& raw) {
+  const bool quoted = raw.size() > 1 && raw.front() == '"' && raw.back() == '"';
+  return mlir_string(quoted ? unescape(raw.substr(1, raw.size() - 2)) : raw);
 }
 
 }  // namespace
@@ -105,75 +117,69 @@ std::string StablehloPrinter::fresh_name(std::string_view name) {
   return found;
 }
 
-// The HLO attributes that are said nowhere else, `key=value, ...`.
-std::string StablehloPrinter::other_attributes(const Computation& computation,
-                                               const Instruction& instruction,
-                                               std::string_view holds) {
-  std::string all;
-  append_attributes(all, module_, computation, instruction, nullptr, {});
-  const bool in_location =
-      instruction.opcode != Opcode::kParameter && !only_op_name(instruction.metadata).empty();
-  std::vector<std::string_view> kept = split_attributes(all);
-  std::erase_if(kept, [&](std::string_view each) {
-    const std::string_view key = each.substr(0, each.find('='));
-    if (key == "replica_groups" && !is_written_out(instruction)) return false;
-    return contains_key(holds, key) || key == "control-predecessors" ||
-           (key == "metadata" && in_location);
-  });
-  return fmt::format("{}", fmt::join(kept, ", "));
+std::string StablehloPrinter::symbol(ComputationId id) const {
+  if (id == module_.entry) return "@main";
+  const std::string& name = module_.at(id).name;
+  return mlir_symbol(name == "main" ? "main.called" : name);
 }
 
-// The names of computations that are regions, and what the arguments of reducers have beside a
-// type.
-void StablehloPrinter::add_regions(const Instruction& instruction,
-                                   std::vector<std::string>& items) {
-  std::vector<std::string> names, arguments;
-  bool any = false;
-  for (const ComputationId id : instruction.called) {
-    const Computation& computation = module_.at(id);
-    names.push_back(mlir_string(computation.name));
-    if (is_one_of(instruction.opcode, {Opcode::kWhile, Opcode::kConditional})) continue;
-    for (const InstrId parameter : computation.parameters) {
-      arguments.push_back(
-          mlir_string(other_attributes(computation, computation.at(parameter), "")));
-      any = any || arguments.back().size() > 2;
-    }
+Instruction StablehloPrinter::plain(const Computation& computation,
+                                    const Instruction& instruction) const {
+  using enum Opcode;
+  Instruction made = instruction;
+  const auto become = [&](Opcode opcode, std::size_t element) {
+    made.opcode = opcode;
+    if (element < instruction.shape.elements.size())
+      made.shape = instruction.shape.elements[element];
+  };
+  const Shape* from =
+      instruction.operands.empty() ? nullptr : &computation.at(instruction.operands[0]).shape;
+  switch (instruction.opcode) {
+    case kAllReduceStart:
+      made.opcode = kAllReduce;
+      break;
+    case kAllGatherStart:
+      become(kAllGather, 1);
+      break;
+    case kCollectivePermuteStart:
+      become(kCollectivePermute, 1);
+      break;
+    case kAsyncStart:
+      become(kCall, 1);
+      break;
+    case kFusion:
+      made.opcode = kCall;
+      made.operands.resize(module_.at(instruction.called[0]).parameters.size());
+      break;
+    case kBitcast:
+      if (!from->is_array()) break;
+      if (from->dtype != instruction.shape.dtype) {
+        made.opcode = kBitcastConvert;
+      } else if (element_count(*from) == element_count(instruction.shape)) {
+        made.opcode = kReshape;
+      }
+      break;
+    case kCopy:
+      if (from->is_array() && from->dtype != instruction.shape.dtype) made.opcode = kConvert;
+      break;
+    default:
+      break;
   }
-  items.push_back(fmt::format("{} = [{}]", kRegionsAttribute, fmt::join(names, ", ")));
-  if (!any) return;
-  items.push_back(fmt::format("{} = [{}]", kArgumentsAttribute, fmt::join(arguments, ", ")));
+  return made;
 }
 
-std::string StablehloPrinter::discardable(const Computation& computation,
-                                          const Instruction& instruction, std::string_view name,
-                                          const OpForm* form, std::string_view mark) {
-  constexpr std::string_view kCallees =
-      "calls,to_apply,condition,body,select,scatter,true_computation,false_computation,"
-      "branch_computations,called_computations";
-  const bool is_argument = instruction.opcode == Opcode::kParameter && mark.empty();
-  std::vector<std::string> items;
-  if (!mark.empty()) items.emplace_back(mark);
-  if (has_regions(instruction, form)) add_regions(instruction, items);
-  const auto add = [&](std::string_view key, std::string_view text) {
-    items.push_back(fmt::format("{} = {}", key, mlir_string(text)));
-  };
-  if (name != instruction.name) add(kNameAttribute, instruction.name);
-  const std::string others =
-      other_attributes(computation, instruction, form != nullptr ? form->holds : kCallees);
-  if (!others.empty()) add(kHloAttributes, others);
-  const auto add_names = [&](std::string_view key, std::span<const InstrId> ids) {
-    std::vector<std::string> names;
-    for (const InstrId id : ids) names.push_back(mlir_string(computation.at(id).name));
-    if (!ids.empty()) items.push_back(fmt::format("{} = [{}]", key, fmt::join(names, ", ")));
-  };
-  add_names(kAfterAttribute, *instruction.control_predecessors);
-  if (form != nullptr && form->opcode == Opcode::kConditional) {
-    add_names(kOperandsAttribute, std::span(instruction.operands).subspan(1));
+const OpForm* StablehloPrinter::form_of(const Computation& computation,
+                                        const Instruction& instruction) {
+  using enum Opcode;
+  const OpForm* form = find_form(instruction.opcode);
+  const bool always = is_one_of(instruction.opcode, {kCall, kSelect, kClamp});
+  if (form == nullptr || always) return form;
+  if (instruction.opcode == kConstant) return instruction.shape.is_array() ? form : nullptr;
+  if (is_one_of(instruction.opcode, {kWhile, kConditional})) {
+    return is_control(instruction) ? form : nullptr;
   }
-  if (!is_plain(instruction.shape)) {
-    add(is_argument ? kArgumentShapeAttribute : kShapeAttribute, to_string(instruction.shape));
-  }
-  return items.empty() ? "" : fmt::format(" {{{}}}", fmt::join(items, ", "));
+  if (has_regions(instruction, form) && !is_region(instruction)) return nullptr;
+  return fits(*form, computation, instruction) ? form : nullptr;
 }
 
 void StablehloPrinter::print_types(const OpSite& site, const OpForm* form) {
@@ -200,33 +206,28 @@ void StablehloPrinter::print_types(const OpSite& site, const OpForm* form) {
   }
 }
 
-const OpForm* StablehloPrinter::form_of(const Computation& computation,
-                                        const Instruction& instruction) {
-  using enum Opcode;
-  const OpForm* form = find_form(instruction.opcode);
-  if (form == nullptr || instruction.opcode == kCall) return form;
-  if (is_one_of(instruction.opcode, {kWhile, kConditional})) {
-    return is_control(instruction) ? form : nullptr;
-  }
-  if (has_regions(instruction, form) && !is_region(instruction)) return nullptr;
-  return fits(*form, computation, instruction) ? form : nullptr;
-}
-
 void StablehloPrinter::print_native(const OpSite& site, const OpForm& form,
-                                    const std::string& others, std::span<const Names> captured,
-                                    std::string_view indent) {
-  const std::string body = *form.body(site);
+                                    std::span<const Names> captured, std::string_view indent) {
+  const bool is_constant = form.opcode == Opcode::kConstant;
+  const std::string others = discardable(site.instruction);
+  // Selectors may be scalars; constants that MLIR cannot spell lose their values.
+  const std::string body =
+      form.body(site).value_or(is_constant ? "dense_resource<__elided__>" : site.operands);
   if (form.opcode == Opcode::kCall) {
-    out_ += fmt::format("{} {}({}){}", form.name,
-                        mlir_symbol(module_.at(site.instruction.called[0]).name), body, others);
-  } else if (form.opcode == Opcode::kConstant) {  // the only op that has them in front
+    out_ += fmt::format("{} {}({}){}", form.name, symbol(site.instruction.called[0]), body, others);
+  } else if (is_constant) {  // the only op that has them in front
     out_ += fmt::format("{}{} {}", form.name, others, body);
   } else if (form.style != OpForm::Style::kGeneric) {
     out_ += fmt::format("{}{}{}{}", form.name, body.empty() ? "" : " ", body, others);
   } else {
     const bool is_if = form.opcode == Opcode::kConditional && is_predicated(site);
+    const std::string& config = *site.instruction.backend_config;
     out_ += fmt::format("\"{}\"({})", is_if ? "stablehlo.if" : form.name, site.operands);
-    if (!body.empty()) out_ += fmt::format(" <{{{}}}>", body);
+    if (form.opcode == Opcode::kCustomCall && !config.empty()) {
+      out_ += fmt::format(" <{{backend_config = {}, {}}}>", configuration(config), body);
+    } else if (!body.empty()) {
+      out_ += fmt::format(" <{{{}}}>", body);
+    }
     if (is_one_of(form.opcode, {Opcode::kWhile, Opcode::kConditional})) {
       print_control_regions(site.instruction, captured, indent);
     } else if (has_regions(site.instruction, &form)) {
@@ -236,25 +237,31 @@ void StablehloPrinter::print_native(const OpSite& site, const OpForm& form,
   }
 }
 
-void StablehloPrinter::print_fallback(const OpSite& site) {
-  out_ += fmt::format("\"{}\"({})", fallback_name(site.instruction.opcode), site.operands);
-  std::vector<std::string> items;
-  for (const ComputationId id : site.instruction.called)
-    items.push_back(mlir_symbol(module_.at(id).name));
-  std::string properties;
-  if (!items.empty()) {
-    properties = fmt::format("{} = [{}]", kCalledAttribute, fmt::join(items, ", "));
-  }
-  if (const auto* constant = site.instruction.get<ConstantAttrs>()) {
-    properties = fmt::format("{} = {}", kLiteralAttribute, mlir_string(constant->literal.text));
-  }
-  if (!properties.empty()) out_ += fmt::format(" <{{{}}}>", properties);
+void StablehloPrinter::print_custom_call(const OpSite& site) {
+  const auto* attrs = site.instruction.get<CustomCallAttrs>();
+  const std::string target = attrs != nullptr ? attrs->target : other_name(site.instruction.opcode);
+  out_ += fmt::format("\"stablehlo.custom_call\"({}) <{{call_target_name = {}", site.operands,
+                      mlir_string(target));
+  std::vector<std::string> called;
+  for (const ComputationId id : site.instruction.called) called.push_back(symbol(id));
+  if (!called.empty()) out_ += fmt::format(", called_computations = [{}]", fmt::join(called, ", "));
+  out_ += "}>" + discardable(site.instruction);
 }
 
 void StablehloPrinter::print_instruction(const Computation& computation, InstrId id, Names& names,
                                          std::string_view indent) {
-  const Instruction& instruction = computation.at(id);
+  const Instruction& written = computation.at(id);
+  const Instruction instruction = plain(computation, written);
   const OpForm* form = form_of(computation, instruction);
+  const auto operand_type = [&] { return mlir_type(computation.at(written.operands[0]).shape); };
+  const bool is_operand =
+      stands_for_operand(written.opcode) ||
+      (may_be_operand(written.opcode) && operand_type() == mlir_type(written.shape) &&
+       (form == nullptr || written.opcode != Opcode::kOptBarrier));
+  if (is_operand) {
+    names[id.index()] = names[written.operands[0].index()];
+    return;
+  }
   Names operands;
   for (const InstrId operand : instruction.operands) operands.push_back(names[operand.index()]);
   std::vector<Names> captured;  // by region
@@ -269,16 +276,9 @@ void StablehloPrinter::print_instruction(const Computation& computation, InstrId
   }
   const OpSite site{computation, instruction, fmt::format("{}", fmt::join(operands, ", "))};
   const std::string name = fresh_name(instruction.name);
-  const bool several = has_several(instruction, form);
-  const std::string count = several ? fmt::format(":{}", instruction.shape.elements.size()) : "";
-  const std::string others = discardable(computation, instruction, name, form);
-  out_ += fmt::format("{}%{}{} = ", indent, name, count);
-  if (form != nullptr) {
-    print_native(site, *form, others, captured, indent);
-  } else {
-    print_fallback(site);
-    out_ += others;
-  }
+  const std::size_t count = mlir_types(instruction.shape, has_several(instruction, form)).size();
+  out_ += fmt::format("{}%{}{} = ", indent, name, count > 1 ? fmt::format(":{}", count) : "");
+  form != nullptr ? print_native(site, *form, captured, indent) : print_custom_call(site);
   if (form != nullptr && form->style == OpForm::Style::kResult) {
     out_ += " : " + mlir_type(instruction.shape);
   } else {
@@ -287,7 +287,15 @@ void StablehloPrinter::print_instruction(const Computation& computation, InstrId
   const std::string_view op_name = only_op_name(instruction.metadata);
   if (!op_name.empty()) out_ += fmt::format(" loc({})", op_name);
   out_ += '\n';
-  names[id.index()] = several ? pack(name, instruction.shape, indent) : "%" + name;
+  names[id.index()] = "%" + name;
+  if (instruction.opcode == Opcode::kTuple) parts_[names[id.index()]] = operands;
+  if (!has_several(instruction, form)) return;
+  Names results;
+  for (std::size_t i = 0; i < count; ++i) {
+    results.push_back(count > 1 ? fmt::format("%{}#{}", name, i) : "%" + name);
+  }
+  std::span<const std::string> leaves = results;
+  names[id.index()] = pack(name + "_all", instruction.shape, leaves, indent);
 }
 
 void StablehloPrinter::print_body(ComputationId id, Names& names, std::string_view indent) {
@@ -298,38 +306,39 @@ void StablehloPrinter::print_body(ComputationId id, Names& names, std::string_vi
   }
 }
 
-void StablehloPrinter::print_parameters(const Computation& computation, Names& names) {
-  for (std::size_t i = 0; i < computation.parameters.size(); ++i) {
-    const Instruction& parameter = computation.at(computation.parameters[i]);
-    const std::string name = fresh_name(parameter.name);
-    names[computation.parameters[i].index()] = "%" + name;
-    out_ += fmt::format("{}%{}: {}", i == 0 ? "" : ", ", name, mlir_type(parameter.shape));
-    out_ += discardable(computation, parameter, name, nullptr);
-  }
-}
-
 void StablehloPrinter::print_function(ComputationId id) {
   const Computation& computation = module_.at(id);
   taken_.clear();
   taken_in_order_.clear();
+  parts_.clear();
   Names names(computation.instructions.size());
-  out_ += fmt::format("  func.func {} {}(", id == module_.entry ? "public" : "private",
-                      mlir_symbol(computation.name));
-  print_parameters(computation, names);
-  const std::string result = mlir_type(computation.root_instruction().shape);
-  out_ += fmt::format(") -> {} ", result);
-  if (!computation.execution_thread.empty()) {
-    out_ += fmt::format("attributes {{{} = {}}} ", kThreadAttribute,
-                        mlir_string(computation.execution_thread));
+  out_ += fmt::format("  func.func {} {}(", id == module_.entry ? "public" : "private", symbol(id));
+  for (std::size_t i = 0; i < computation.parameters.size(); ++i) {
+    const Instruction& parameter = computation.at(computation.parameters[i]);
+    std::string& name = names[computation.parameters[i].index()];
+    name = "%" + fresh_name(parameter.name);
+    out_ += fmt::format("{}{}: {}{}", i == 0 ? "" : ", ", name, mlir_type(parameter.shape),
+                        discardable(parameter));
   }
-  out_ += "{\n";
+  const std::string result = mlir_type(computation.root_instruction().shape);
+  out_ += fmt::format(") -> {} {{\n", result);
   print_body(id, names, "    ");
   out_ += fmt::format("    return {} : {}\n  }}\n", names[computation.root.index()], result);
 }
 
 std::string StablehloPrinter::print() {
-  out_ = fmt::format("module {} attributes {{{} = {}}} {{\n", mlir_symbol(module_.name),
-                     kModuleAttribute, mlir_string(print_hlo_header(module_)));
+  for (const Computation& computation : module_.computations) {
+    for (const Instruction& instruction : computation.instructions) {
+      for_each_leaf(instruction.shape, [&](const Shape& leaf) {
+        if (is_value(leaf)) return;
+        throw Error(fmt::format("instruction {}: StableHLO has no type for {}; HLO text has",
+                                instruction.name, to_string(leaf)));
+      });
+    }
+  }
+  out_ = fmt::format(
+      "module {} attributes {{mhlo.num_partitions = {} : i32, mhlo.num_replicas = {} : i32}} {{\n",
+      mlir_symbol(module_.name), module_.num_partitions, module_.replica_count);
   const std::vector<bool> needed = needed_functions();
   for (std::size_t i = 0; i < needed.size(); ++i) {
     if (needed[i]) print_function(ComputationId(i));
@@ -346,7 +355,7 @@ std::string print_stablehlo(const Module& module) {
 PrintedOp printed_op(const Computation& computation, const Instruction& instruction) {
   const stablehlo::OpForm* form = stablehlo::find_form(instruction.opcode);
   if (form == nullptr || !stablehlo::fits(*form, computation, instruction)) {
-    return {.name = stablehlo::fallback_name(instruction.opcode)};
+    return {.name = stablehlo::other_name(instruction.opcode)};
   }
   return {.name = std::string(form->name),
           .several = stablehlo::has_several(instruction, form),

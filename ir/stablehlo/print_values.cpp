@@ -81,7 +81,7 @@ std::string mlir_type(const Shape& shape) {
 std::vector<std::string> mlir_types(const Shape& shape, bool apart) {
   if (!apart || !shape.is_tuple()) return {mlir_type(shape)};
   std::vector<std::string> types;
-  for (const Shape& element : shape.elements) types.push_back(mlir_type(element));
+  for_each_leaf(shape, [&](const Shape& leaf) { types.push_back(mlir_type(leaf)); });
   return types;
 }
 
@@ -92,15 +92,6 @@ bool is_value(const Shape& shape) {
 bool splits(const Shape& shape) {
   return is_value(shape) || (shape.is_tuple() && shape.elements.size() > 1 &&
                              std::ranges::all_of(shape.elements, is_value));
-}
-
-bool is_plain(const Shape& shape) {
-  bool plain = true;
-  for_each_leaf(shape, [&](const Shape& leaf) {
-    const bool row_major = !leaf.layout || *leaf.layout == default_layout(leaf.rank());
-    plain = plain && (leaf.is_token() || (leaf.is_array() && row_major));
-  });
-  return plain;
 }
 
 std::string mlir_number(std::string_view number, DType dtype) {
@@ -162,27 +153,6 @@ std::optional<std::string> dense_text(const Literal& literal, const Shape& shape
     }
   }
   return out;
-}
-
-std::vector<std::string_view> split_attributes(std::string_view text) {
-  std::vector<std::string_view> parts;
-  std::size_t begin = 0;
-  int depth = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '"') {
-      for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
-    } else if (c == '{' || c == '(' || c == '[') {
-      ++depth;
-    } else if (c == '}' || c == ')' || c == ']') {
-      --depth;
-    } else if (c == ',' && depth == 0) {
-      if (i > begin) parts.push_back(text.substr(begin, i - begin));
-      begin = i + 2;
-    }
-  }
-  if (begin < text.size()) parts.push_back(text.substr(begin));
-  return parts;
 }
 
 }  // namespace tilecast::ir::stablehlo

@@ -1,10 +1,7 @@
 // Regions and functions as computations.
 #include <algorithm>
 
-#include "ir/stablehlo/conventions.h"
-#include "ir/stablehlo/hlo_annotations.h"
 #include "ir/stablehlo/rules.h"
-#include "ir/text/hlo_printer.h"
 #include "ir/text/module_parser.h"
 
 namespace tilecast::ir::stablehlo {
@@ -12,22 +9,6 @@ namespace {
 
 constexpr std::size_t kMostCalls = 250;  // nesting; the verifier allows 256
 constexpr std::size_t kMostVersions = std::size_t{1} << 14;
-
-// The same instructions, whatever their names.
-bool computes_the_same(const Module& module, ComputationId one, ComputationId other) {
-  const Computation& a = module.at(one);
-  const Computation& b = module.at(other);
-  const PrintOptions nameless{.names = false};
-  if (a.instructions.size() != b.instructions.size() || a.root != b.root) return false;
-  for (std::size_t i = 0; i < a.instructions.size(); ++i) {
-    if (a.instructions[i].operands != b.instructions[i].operands ||
-        print_instruction(module, a, a.instructions[i], nameless) !=
-            print_instruction(module, b, b.instructions[i], nameless)) {
-      return false;
-    }
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -48,7 +29,6 @@ ComputationId Lowering::finish(Scope& scope, InstrId root) {
 }
 
 InstrId Lowering::one_value(const Operation& op, std::span<const ValueId> values) {
-  if (const std::optional<InstrId> tuple = whole(values)) return *tuple;
   std::vector<InstrId> ids;
   for (const ValueId value : values) ids.push_back(use(value, op.offset));
   return ids.size() == 1 ? ids.front() : tuple(op, std::move(ids));
@@ -95,34 +75,7 @@ ComputationId Lowering::region(const Operation& op, const Region& region, const 
   if (form.returns_captures) {
     results.insert(results.end(), form.captures.begin(), form.captures.end());
   }
-  const ComputationId id = finish(inner, one_value(op, results));
-  return printed_ ? shared_region(op, region, id) : id;
-}
-
-// The computation that an earlier region of the same printed name became, else `id`, the last.
-ComputationId Lowering::shared_region(const Operation& op, const Region& region, ComputationId id) {
-  const Attribute* names = op.find(kRegionsAttribute);
-  const auto index = static_cast<std::size_t>(&region - op.regions.data());
-  if (names == nullptr || index >= names->elements.size()) return id;
-  std::size_t argument = 0;  // of all regions
-  for (std::size_t i = 0; i < index; ++i) {
-    argument += only_block(op, op.regions[i]).arguments.size();
-  }
-  Computation& made = module_.computations.back();
-  const mlir::Block& block = region.blocks.front();
-  for (std::size_t i = 0; i < made.parameters.size() && i < block.arguments.size(); ++i) {
-    Instruction& parameter = made.instructions[made.parameters[i].index()];
-    parameter.name = tree_.values[block.arguments[i].index()].name;
-    apply_region_argument(*this, op, argument + i, parameter);
-  }
-  const std::string& name = names->elements[index].string;
-  const auto [known, is_new] = regions_.emplace(name, id);
-  if (!is_new && computes_the_same(module_, known->second, id)) {
-    module_.computations.pop_back();
-    return known->second;
-  }
-  module_.computations.back().name = computation_name(name);
-  return id;
+  return finish(inner, one_value(op, results));
 }
 
 ComputationId Lowering::scalar_region(const Operation& op, std::size_t index) {
@@ -229,17 +182,12 @@ const Specialised& Lowering::specialise(const Operation& call, const Operation& 
   inner.serial = ++serials_;
   const Attribute* name = function.find("sym_name");
   inner.computation.name = computation_name(name == nullptr ? "function" : name->string);
-  inner.computation.execution_thread = execution_thread(function);
   inner.computation.instructions.reserve(block.operations.size() + shapes.size());
   scopes_.push_back(&inner);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     Instruction parameter = parameter_instruction("", shapes[i], i);
     const mlir::Value& argument = tree_.values[block.arguments[i].index()];
     parameter.offset = argument.offset;
-    if (printed_) {
-      parameter.shape = written(block.arguments[i]);  // whatever the layout of the operand
-      apply_argument(*this, function, i, argument.name, parameter);
-    }
     inner.computation.parameters.push_back(add(std::move(parameter)));
     bind(block.arguments[i], inner.computation.parameters.back());
     if (known[i]) set_known(block.arguments[i], *known[i]);

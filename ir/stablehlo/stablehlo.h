@@ -20,14 +20,15 @@ namespace tilecast::ir {
 
 [[nodiscard]] Module parse_stablehlo(const base::SourceText& text, const ReadOptions& options = {});
 
-// What StableHLO has no op for (fusion, copy, bitcast, asynchronous pairs ...) is printed as
-// `mhlo.*` in generic form; layouts and HLO attributes as discardable attributes. Reading it back
-// gives the same kernels and the same estimate.
+// StableHLO as others read it: fusions and asynchronous ops are calls, copies and waits are gone,
+// and what else StableHLO has no op for is a custom call `mhlo.<opcode>`. Layouts, memory spaces,
+// schedules, names, backend notes and aliases are not kept: HLO text (ir/text/hlo_printer.h) is the
+// form that loses nothing. Throws Error for shapes that StableHLO has no type for (buffers).
 [[nodiscard]] std::string print_stablehlo(const Module& module);
 
-// One op as print_stablehlo() writes it, without its text: for who needs words, not lines.
+// One op in words of StableHLO, without its text: for who needs words, not lines.
 struct PrintedOp {
-  std::string name;      // stablehlo.add, mhlo.copy
+  std::string name;      // stablehlo.add; mhlo.copy where StableHLO has none
   bool several = false;  // its results are values of their own, which a stablehlo.tuple follows
   bool regions = false;  // what it calls is printed inside of it
 };

@@ -1,11 +1,15 @@
 // Inside of ir/stablehlo/stablehlo.h: the text while it is made from a module. One printer prints
 // one module once.
+//
+// A computation is a function, or the region of an op. What HLO has as one value of a tuple type
+// and StableHLO as several is taken apart in front of an op and put together behind it.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -28,25 +32,19 @@ class StablehloPrinter {
 
   // print_stablehlo.cpp
   void print_function(ComputationId id);
-  void print_parameters(const Computation& computation, Names& names);
   void print_body(ComputationId id, Names& names, std::string_view indent);
   void print_instruction(const Computation& computation, InstrId id, Names& names,
                          std::string_view indent);
-  void print_native(const OpSite& site, const OpForm& form, const std::string& others,
-                    std::span<const Names> captured, std::string_view indent);
-  void print_fallback(const OpSite& site);
+  void print_native(const OpSite& site, const OpForm& form, std::span<const Names> captured,
+                    std::string_view indent);
+  void print_custom_call(const OpSite& site);
   void print_types(const OpSite& site, const OpForm* form);
-  // The discardable attributes, ` {...}` or nothing; `name`: the value's, `form`: null = fallback;
-  // `mark`: a unit attribute to have among them.
-  [[nodiscard]] std::string discardable(const Computation& computation,
-                                        const Instruction& instruction, std::string_view name,
-                                        const OpForm* form, std::string_view mark = {});
-  [[nodiscard]] std::string other_attributes(const Computation& computation,
-                                             const Instruction& instruction,
-                                             std::string_view holds);
-  void add_regions(const Instruction& instruction, std::vector<std::string>& items);
+  [[nodiscard]] std::string symbol(ComputationId id) const;
   std::string fresh_name(std::string_view name);
-  // Null where the instruction is printed in the fallback form.
+  // The instruction as one that StableHLO has: fusions and asynchronous starts are calls.
+  [[nodiscard]] Instruction plain(const Computation& computation,
+                                  const Instruction& instruction) const;
+  // Null where the instruction, a plain one, is a custom call there.
   const OpForm* form_of(const Computation& computation, const Instruction& instruction);
 
   // print_regions.cpp
@@ -55,18 +53,20 @@ class StablehloPrinter {
   [[nodiscard]] bool is_region(const Instruction& instruction);
   [[nodiscard]] bool is_control(const Instruction& instruction) const;
   [[nodiscard]] bool fits_region(const Computation& computation) const;
+  // Whether the region calls the function instead of being its body: several ops run it.
+  [[nodiscard]] bool is_shared(ComputationId id) const { return calls_[id.index()] != 1; }
   void print_regions(const Instruction& instruction, std::string_view indent);
   // `captured`: what the parameters of branches are made of; a loop has arguments.
   void print_control_regions(const Instruction& instruction, std::span<const Names> captured,
                              std::string_view indent);
-  void print_region_parameter(const Computation& computation, const Names& elements, Names& names,
-                              std::string_view indent);
-  void print_return(const Computation& computation, const Names& names, std::string_view indent);
+  void print_control_body(ComputationId id, const Names& elements, std::string_view indent);
+  void print_return(const std::string& value, const Shape& shape, std::string_view indent);
   void forget_names(std::size_t outside);  // all but the first `outside`
-  // The elements of the tuple `value`, or the value itself: their names.
+  // The leaves of the tuple `value`, or the value itself: their names.
   Names unpack(const std::string& value, const Shape& shape, std::string_view indent);
-  // The results of the op `name` as one tuple: its name.
-  std::string pack(const std::string& name, const Shape& shape, std::string_view indent);
+  // The next of `leaves` as one value of `shape`: its name, for a tuple one made of `name`.
+  std::string pack(std::string_view name, const Shape& shape, std::span<const std::string>& leaves,
+                   std::string_view indent);
 
   const Module& module_;
   PrintPlan plan_;
@@ -74,6 +74,7 @@ class StablehloPrinter {
   std::vector<std::optional<bool>> regions_;  // by computation: whether it can be a region
   std::unordered_set<std::string> taken_;     // names of the function that is printed
   std::vector<std::string> taken_in_order_;
+  std::unordered_map<std::string, Names> parts_;  // of the tuples that were put together
   std::string out_;
 };
 

@@ -50,17 +50,25 @@ void ignore(ModuleParser& parser, Instruction&, Key) {
   parser.cursor().any_value();
 }
 
+// Nothing here depends on it: brackets and strings must match, no more.
+void keep_value(ModuleParser& parser, Instruction& instruction, Key key) {
+  keep(instruction, key, one_line(parser.cursor().any_value()));
+}
+
+// As written, but that iota forms must hold the devices that they are for.
 void sharding(ModuleParser& parser, Instruction& instruction, Key key) {
-  keep(instruction, key, read_sharding(parser.cursor()));
-}
-
-void frontend_attributes(ModuleParser& parser, Instruction& instruction, Key key) {
-  std::string text = read_frontend_attributes(parser.cursor());
-  if (text != "{}") keep(instruction, key, std::move(text));
-}
-
-void statistics(ModuleParser& parser, Instruction& instruction, Key key) {
-  keep(instruction, key, read_statistics(parser.cursor()));
+  Cursor& cursor = parser.cursor();
+  const std::size_t begin = cursor.token().begin;
+  cursor.fail_if(!cursor.at(Tok::kLeftBrace), "expected '{' to start sharding attribute");
+  int depth = 0;
+  do {
+    cursor.fail_if(cursor.at(Tok::kEof), "expects '}' at the end of a sharding");
+    depth += cursor.at(Tok::kLeftBrace) ? 1 : cursor.at(Tok::kRightBrace) ? -1 : 0;
+    const bool tiles = cursor.at(Tok::kAttributeName) && cursor.token().text == "devices";
+    cursor.advance();
+    if (tiles) check_tiles(cursor);
+  } while (depth > 0);
+  keep(instruction, key, one_line(cursor.text().substr(begin, cursor.read_up_to() - begin)));
 }
 
 void replication(ModuleParser& parser, Instruction& instruction, Key key) {
@@ -86,12 +94,11 @@ void control_predecessors(ModuleParser& parser, Instruction& instruction, Key) {
   instruction.control_predecessors = parser.instruction_list();
 }
 
-void origin(ModuleParser& parser, Instruction& instruction, Key key) {
-  keep(instruction, key, read_origin(parser.cursor()));
-}
-
 void metadata(ModuleParser& parser, Instruction& instruction, Key) {
-  instruction.metadata = read_metadata(parser.cursor());
+  const std::string_view braces = parser.cursor().braces();
+  std::string text = one_line(braces.substr(1, braces.size() - 2));
+  if (text.ends_with(' ')) text.pop_back();
+  instruction.metadata = text.starts_with(' ') ? text.substr(1) : std::move(text);
 }
 
 void backend_config(ModuleParser& parser, Instruction& instruction, Key) {
@@ -99,11 +106,6 @@ void backend_config(ModuleParser& parser, Instruction& instruction, Key) {
   instruction.backend_config =
       cursor.at(Tok::kLeftBrace) ? std::string(cursor.braces()) : cursor.quoted_string();
   if (*instruction.backend_config == "\"\"") instruction.backend_config.reset();
-}
-
-void result_accuracy(ModuleParser& parser, Instruction& instruction, Key key) {
-  std::string text = read_result_accuracy(parser.cursor());
-  if (!text.empty()) keep(instruction, key, std::move(text));
 }
 
 void dimensions(ModuleParser& parser, Instruction& instruction, Key) {
@@ -157,26 +159,6 @@ void fusion_kind(ModuleParser& parser, Instruction& instruction, Key) {
   instruction.attrs.edit<FusionAttrs>().kind = static_cast<FusionKind>(index);
 }
 
-void operand_layouts(ModuleParser& parser, Instruction& instruction, Key key) {
-  Cursor& cursor = parser.cursor();
-  const std::size_t begin = cursor.token().begin;
-  std::vector<Shape> shapes;
-  cursor.list("a list of shapes", [&] { shapes.push_back(parser.shape()); });
-  cursor.fail_at_if(shapes.size() != instruction.operands.size(), begin,
-                    "Expected {} operand layout constraints, {} given", instruction.operands.size(),
-                    shapes.size());
-  std::string text;
-  for (std::size_t i = 0; i < shapes.size(); ++i) {
-    const Shape& operand = parser.operand(instruction, i).shape;
-    cursor.fail_at_if(!compatible(shapes[i], operand), begin,
-                      "operand constraint shape {} for operand {} is not "
-                      "compatible with operand shape {}",
-                      ShapeText{shapes[i]}, i, ShapeText{operand});
-    text += (i == 0 ? "" : ", ") + to_string(shapes[i]);
-  }
-  keep(instruction, key, "{" + text + "}");
-}
-
 void literal(ModuleParser& parser, Instruction& instruction, Key key) {
   Shape shape = read_shape_before_literal(parser.cursor());
   fill_default_layouts(shape);
@@ -210,27 +192,6 @@ void source_target_pairs(ModuleParser& parser, Instruction& instruction, Key) {
                       "expects 'source_target_pairs=' to be a list of pairs");
     attrs.source_target_pairs.emplace_back(pair[0], pair[1]);
   }
-}
-
-void domain(ModuleParser& parser, Instruction& instruction, Key key) {
-  Cursor& cursor = parser.cursor();
-  const auto part = [&cursor](std::string_view name) {
-    cursor.fail_if(!cursor.at(Tok::kAttributeName) || cursor.token().text != name,
-                   "expects '{}=' in a domain", name);
-    cursor.advance();
-  };
-  cursor.expect(Tok::kLeftBrace, "expects '{' to start domain attribute");
-  part("kind");
-  const std::string kind = cursor.quoted_string();
-  cursor.fail_if(kind != "\"sharding\"", "unsupported domain kind: " + kind);
-  cursor.expect(Tok::kComma, "expects ',' between domain parts");
-  part("entry");
-  const std::string entry = read_sharding(cursor);
-  cursor.expect(Tok::kComma, "expects ',' between domain parts");
-  part("exit");
-  const std::string exit = read_sharding(cursor);
-  cursor.expect(Tok::kRightBrace, "expects '}' at the end of domain attribute");
-  keep(instruction, key, fmt::format("{{kind={}, entry={}, exit={}}}", kind, entry, exit));
 }
 
 void callees(ModuleParser& parser, Instruction& instruction, Key) {

@@ -1,4 +1,5 @@
-// Readers of attribute values into an instruction, for the rows of attribute_table.cpp.
+// Readers of attribute values into an instruction and writers of them, for the rows of
+// attribute_table.cpp.
 #pragma once
 
 #include <span>
@@ -22,18 +23,15 @@ void keep_string(ModuleParser& parser, Instruction& instruction, Key key);
 void keep_word(ModuleParser& parser, Instruction& instruction, Key key);
 void keep_shape(ModuleParser& parser, Instruction& instruction, Key key);
 void keep_int_lists(ModuleParser& parser, Instruction& instruction, Key key);
+void keep_value(ModuleParser& parser, Instruction& instruction, Key key);  // as written
 void ignore(ModuleParser& parser, Instruction& instruction, Key key);
 
 // Common to all instructions.
 void sharding(ModuleParser& parser, Instruction& instruction, Key key);
-void frontend_attributes(ModuleParser& parser, Instruction& instruction, Key key);
-void statistics(ModuleParser& parser, Instruction& instruction, Key key);
 void replication(ModuleParser& parser, Instruction& instruction, Key key);
 void control_predecessors(ModuleParser& parser, Instruction& instruction, Key key);
-void origin(ModuleParser& parser, Instruction& instruction, Key key);
 void metadata(ModuleParser& parser, Instruction& instruction, Key key);
 void backend_config(ModuleParser& parser, Instruction& instruction, Key key);
-void result_accuracy(ModuleParser& parser, Instruction& instruction, Key key);
 
 // Typed fields.
 void dimensions(ModuleParser& parser, Instruction& instruction, Key key);
@@ -42,12 +40,10 @@ void dim_labels(ModuleParser& parser, Instruction& instruction, Key key);
 void precision(ModuleParser& parser, Instruction& instruction, Key key);
 void aliasing(ModuleParser& parser, Instruction& instruction, Key key);
 void fusion_kind(ModuleParser& parser, Instruction& instruction, Key key);
-void operand_layouts(ModuleParser& parser, Instruction& instruction, Key key);
 void literal(ModuleParser& parser, Instruction& instruction, Key key);
 void schedule(ModuleParser& parser, Instruction& instruction, Key key);
 void api_version(ModuleParser& parser, Instruction& instruction, Key key);
 void source_target_pairs(ModuleParser& parser, Instruction& instruction, Key key);
-void domain(ModuleParser& parser, Instruction& instruction, Key key);
 
 // Computations: the slot is the position in Instruction::called.
 template <std::size_t slot>
@@ -57,5 +53,27 @@ void callee(ModuleParser& parser, Instruction& instruction, Key) {
   instruction.called[slot] = id;
 }
 void callees(ModuleParser& parser, Instruction& instruction, Key key);
+
+// The opcode's attributes; their defaults where it has none.
+template <class T>
+const T& held(const Instruction& instruction) {
+  static const T kNone{};
+  const T* found = instruction.get<T>();
+  return found == nullptr ? kNone : *found;
+}
+
+// Writers (print_opcode_attributes.cpp): the value, or "" to leave it out.
+std::string list(const Dims& values);  // {1,2}
+std::string write_kept(const Computation&, const Instruction& instruction, Key key);
+std::string write_dimensions(const Computation&, const Instruction& instruction, Key);
+std::string write_window(const Computation&, const Instruction& instruction, Key);
+std::string write_dim_labels(const Computation&, const Instruction& instruction, Key);
+std::string write_precision(const Computation&, const Instruction& instruction, Key key);
+std::string write_aliasing(const Computation&, const Instruction& instruction, Key);
+std::string write_fusion_kind(const Computation&, const Instruction& instruction, Key);
+std::string write_comparison(const Computation& computation, const Instruction& instruction, Key);
+std::string write_slices(const Computation&, const Instruction& instruction, Key);
+std::string write_pairs(const Computation&, const Instruction& instruction, Key);
+std::string write_thread(const Computation&, const Instruction& instruction, Key);
 
 }  // namespace tilecast::ir::attribute

@@ -1,51 +1,17 @@
 #include "ir/text/attribute_table.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
-#include "ir/text/attribute_readers.h"
+#include "ir/text/attribute_fields.h"
+#include "ir/text/hlo_lexer.h"
+#include "ir/text/hlo_printer.h"
 
 namespace tilecast::ir {
 namespace {
 
 using namespace attribute;  // NOLINT(google-build-using-namespace): the readers, for short rows
-
-// Readers that store one value in a field of the opcode's attributes.
-template <class T, Dims T::*field>
-void ints(ModuleParser& parser, Instruction& instruction, Key) {
-  instruction.attrs.edit<T>().*field = parser.cursor().int_list();
-}
-template <class T, std::int64_t T::*field>
-void integer(ModuleParser& parser, Instruction& instruction, Key) {
-  instruction.attrs.edit<T>().*field = parser.cursor().integer_from(0, "value");
-}
-template <class T, bool T::*field>
-void boolean(ModuleParser& parser, Instruction& instruction, Key) {
-  instruction.attrs.edit<T>().*field = parser.cursor().boolean();
-}
-template <Dims DotDims::*field>
-void dot_dims(ModuleParser& parser, Instruction& instruction, Key) {
-  instruction.attrs.edit<DotAttrs>().dims.*field = parser.cursor().int_list();
-}
-template <class T, std::int64_t T::*field>
-void group_count(ModuleParser& parser, Instruction& instruction, Key key) {
-  instruction.attrs.edit<T>().*field = parser.cursor().integer_from(1, key);
-}
-void dot_algorithm(ModuleParser& parser, Instruction& instruction, Key) {
-  instruction.attrs.edit<DotAttrs>().algorithm =
-      parser.cursor().identifier("expects a dot algorithm");
-}
-void replica_groups(ModuleParser& parser, Instruction& instruction, Key) {
-  instruction.attrs.edit<CollectiveAttrs>().groups = read_replica_groups(parser.cursor());
-}
-void target(ModuleParser& parser, Instruction& instruction, Key) {
-  instruction.attrs.edit<CustomCallAttrs>().target = parser.cursor().string();
-}
-void epsilon(ModuleParser& parser, Instruction& instruction, Key) {
-  instruction.attrs.edit<BatchNormAttrs>().epsilon = parser.cursor().number();
-}
-void execution_thread(ModuleParser& parser, Instruction& instruction, Key) {
-  instruction.attrs.edit<AsyncAttrs>().execution_thread = parser.cursor().string();
-}
 
 using Words = std::string_view[];
 constexpr Words kDirections = {"EQ", "NE", "GE", "GT", "LE", "LT"};
@@ -54,224 +20,234 @@ constexpr Words kFftTypes = {"FFT", "IFFT", "RFFT", "IRFFT"};
 constexpr Words kTransposes = {"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"};
 constexpr Words kDistributions = {"rng_uniform", "rng_normal"};
 constexpr Words kRngAlgorithms = {"rng_default", "rng_three_fry", "rng_philox"};
-template <const auto& known, class T, std::string T::*field>
-void word(ModuleParser& parser, Instruction& instruction, Key key) {
-  instruction.attrs.edit<T>().*field = one_of(parser.cursor(), known, key);
-}
 template <const auto& known>
 void kept_word(ModuleParser& parser, Instruction& instruction, Key key) {
   keep(instruction, key, one_of(parser.cursor(), known, key));
 }
-
-constexpr bool kRequired = true;
-constexpr bool kOptional = false;
+void dot_algorithm(ModuleParser& parser, Instruction& instruction, Key) {
+  instruction.attrs.edit<DotAttrs>().algorithm =
+      parser.cursor().identifier("expects a dot algorithm");
+}
+void replica_groups(ModuleParser& parser, Instruction& instruction, Key) {
+  instruction.attrs.edit<CollectiveAttrs>().groups = read_replica_groups(parser.cursor());
+}
+std::string write_groups(const Computation&, const Instruction& instruction, Key) {
+  return to_string(held<CollectiveAttrs>(instruction).groups);
+}
+void execution_thread(ModuleParser& parser, Instruction& instruction, Key) {
+  instruction.attrs.edit<AsyncAttrs>().execution_thread = parser.cursor().string();
+}
 
 constexpr AttributeRow kCommon[] = {
     {"sharding", kOptional, sharding},
-    {"frontend_attributes", kOptional, frontend_attributes},
-    {"statistics", kOptional, statistics},
+    {"frontend_attributes", kOptional, keep_value},
+    {"statistics", kOptional, keep_value},
     {"parameter_replication", kOptional, replication},
     {"control-predecessors", kOptional, control_predecessors},
-    {"origin", kOptional, origin},
+    {"origin", kOptional, keep_value},
     {"metadata", kOptional, metadata},
     {"backend_config", kOptional, backend_config},
 };
 
-constexpr AttributeRow kAccuracy[] = {{"result_accuracy", kOptional, result_accuracy}};
-constexpr AttributeRow kDimensions[] = {{"dimensions", kRequired, dimensions}};
-constexpr AttributeRow kBroadcast[] = {{"dimensions", kOptional, dimensions}};
-constexpr AttributeRow kIota[] = {
-    {"iota_dimension", kRequired, integer<IndexAttrs, &IndexAttrs::index>}};
-constexpr AttributeRow kReshape[] = {{"inferred_dimension", kOptional, keep_integer}};
-constexpr AttributeRow kSlice[] = {
-    {"slice", kRequired, [](ModuleParser& parser, Instruction& instruction, Key) {
-       instruction.attrs.edit<SliceAttrs>().dims = read_slices(parser.cursor());
-     }}};
-constexpr AttributeRow kPad[] = {
-    {"padding", kRequired, [](ModuleParser& parser, Instruction& instruction, Key) {
-       instruction.attrs.edit<PadAttrs>().dims = read_padding(parser.cursor());
-     }}};
+constexpr AttributeRow kAccuracy[] = {{"result_accuracy", kOptional, keep_value}};
+constexpr AttributeRow kDims{"dimensions", kRequired, dimensions, write_dimensions};
+constexpr AttributeRow kSomeDims{"dimensions", kOptional, dimensions, write_dimensions};
+constexpr AttributeRow kToApply{"to_apply", kRequired, callee<0>};
+constexpr AttributeRow kWindow{"window", kOptional, window, write_window};
+constexpr AttributeRow kPrecision{"operand_precision", kOptional, precision, write_precision};
+constexpr AttributeRow kAliases{"output_to_operand_aliasing", kOptional, aliasing, write_aliasing};
+constexpr AttributeRow kLhsBatch = ints<&DotDims::lhs_batch>("lhs_batch_dims", kOptional);
+constexpr AttributeRow kRhsBatch = ints<&DotDims::rhs_batch>("rhs_batch_dims", kOptional);
+constexpr AttributeRow kLhsContracting =
+    ints<&DotDims::lhs_contracting>("lhs_contracting_dims", kOptional, /*always=*/true);
+constexpr AttributeRow kRhsContracting =
+    ints<&DotDims::rhs_contracting>("rhs_contracting_dims", kOptional, /*always=*/true);
+constexpr AttributeRow kAlgorithm{"algorithm", kOptional, dot_algorithm,
+                                  [](const Computation&, const Instruction& instruction, Key) {
+                                    return held<DotAttrs>(instruction).algorithm;
+                                  }};
+
+constexpr AttributeRow kDimensions[] = {kDims};
+constexpr AttributeRow kBroadcast[] = {kSomeDims};
+constexpr AttributeRow kIota[] = {integer<&IndexAttrs::index>("iota_dimension")};
+constexpr AttributeRow kReshape[] = {kept("inferred_dimension", kOptional, keep_integer)};
+constexpr AttributeRow kSlice[] = {{"slice", kRequired,
+                                    [](ModuleParser& parser, Instruction& instruction, Key) {
+                                      edit<&SliceAttrs::dims>(instruction) =
+                                          read_slices(parser.cursor());
+                                    },
+                                    write_slices}};
+constexpr AttributeRow kPad[] = {{"padding", kRequired,
+                                  [](ModuleParser& parser, Instruction& instruction, Key) {
+                                    edit<&PadAttrs::dims>(instruction) =
+                                        read_padding(parser.cursor());
+                                  },
+                                  [](const Computation&, const Instruction& instruction, Key) {
+                                    return to_string(held<PadAttrs>(instruction).dims);
+                                  }}};
 constexpr AttributeRow kDynamicSlice[] = {
-    {"dynamic_slice_sizes", kRequired, ints<DynamicSliceAttrs, &DynamicSliceAttrs::sizes>}};
-constexpr AttributeRow kGetTupleElement[] = {
-    {"index", kRequired, integer<IndexAttrs, &IndexAttrs::index>}};
+    ints<&DynamicSliceAttrs::sizes>("dynamic_slice_sizes", kRequired)};
+constexpr AttributeRow kGetTupleElement[] = {integer<&IndexAttrs::index>("index")};
 constexpr AttributeRow kCompare[] = {
-    {"direction", kRequired, word<kDirections, CompareAttrs, &CompareAttrs::direction>},
-    {"type", kOptional, word<kComparisons, CompareAttrs, &CompareAttrs::type>}};
-constexpr AttributeRow kDot[] = {
-    {"lhs_contracting_dims", kOptional, dot_dims<&DotDims::lhs_contracting>},
-    {"rhs_contracting_dims", kOptional, dot_dims<&DotDims::rhs_contracting>},
-    {"lhs_batch_dims", kOptional, dot_dims<&DotDims::lhs_batch>},
-    {"rhs_batch_dims", kOptional, dot_dims<&DotDims::rhs_batch>},
-    {"operand_precision", kOptional, precision},
-    {"algorithm", kOptional, dot_algorithm},
-    {"sparsity", kOptional, keep_word},
-};
+    word<kDirections, &CompareAttrs::direction>("direction", kRequired),
+    {"type", kOptional, word<kComparisons, &CompareAttrs::type>("type", kOptional).read,
+     write_comparison}};
+constexpr AttributeRow kDot[] = {kLhsBatch,
+                                 kLhsContracting,
+                                 kRhsBatch,
+                                 kRhsContracting,
+                                 kPrecision,
+                                 kAlgorithm,
+                                 kept("sparsity", kOptional, keep_word)};
 constexpr AttributeRow kRaggedDot[] = {
-    {"lhs_contracting_dims", kOptional, dot_dims<&DotDims::lhs_contracting>},
-    {"rhs_contracting_dims", kOptional, dot_dims<&DotDims::rhs_contracting>},
-    {"lhs_batch_dims", kOptional, dot_dims<&DotDims::lhs_batch>},
-    {"rhs_batch_dims", kOptional, dot_dims<&DotDims::rhs_batch>},
-    {"lhs_ragged_dims", kRequired, dot_dims<&DotDims::lhs_ragged>},
-    {"rhs_group_dims", kOptional, dot_dims<&DotDims::rhs_group>},
-    {"operand_precision", kOptional, precision},
-    {"algorithm", kOptional, dot_algorithm},
+    kLhsBatch,
+    kLhsContracting,
+    kRhsBatch,
+    kRhsContracting,
+    ints<&DotDims::lhs_ragged>("lhs_ragged_dims", kRequired),
+    ints<&DotDims::rhs_group>("rhs_group_dims", kOptional),
+    kPrecision,
+    kAlgorithm,
 };
 constexpr AttributeRow kConvolution[] = {
-    {"window", kOptional, window},
-    {"dim_labels", kRequired, dim_labels},
-    {"feature_group_count", kOptional, group_count<ConvAttrs, &ConvAttrs::feature_group_count>},
-    {"batch_group_count", kOptional, group_count<ConvAttrs, &ConvAttrs::batch_group_count>},
-    {"operand_precision", kOptional, precision},
-    {"conv_kind", kOptional, keep_word},
+    kWindow,
+    {"dim_labels", kRequired, dim_labels, write_dim_labels},
+    count<&ConvAttrs::feature_group_count, 1>("feature_group_count"),
+    count<&ConvAttrs::batch_group_count, 1>("batch_group_count"),
+    kPrecision,
+    kept("conv_kind", kOptional, keep_word),
 };
-constexpr AttributeRow kMap[] = {{"dimensions", kOptional, dimensions},
-                                 {"to_apply", kRequired, callee<0>}};
-constexpr AttributeRow kReduce[] = {{"dimensions", kRequired, dimensions},
-                                    {"to_apply", kRequired, callee<0>}};
-constexpr AttributeRow kReduceWindow[] = {{"window", kOptional, window},
-                                          {"to_apply", kRequired, callee<0>}};
-constexpr AttributeRow kSelectAndScatter[] = {{"select", kRequired, callee<0>},
-                                              {"scatter", kRequired, callee<1>},
-                                              {"window", kOptional, window}};
+constexpr AttributeRow kMap[] = {kSomeDims, kToApply};
+constexpr AttributeRow kReduce[] = {kDims, kToApply};
+constexpr AttributeRow kReduceWindow[] = {kWindow, kToApply};
+constexpr AttributeRow kSelectAndScatter[] = {
+    {"select", kRequired, callee<0>}, {"scatter", kRequired, callee<1>}, kWindow};
 constexpr AttributeRow kScatter[] = {
-    {"update_window_dims", kRequired, ints<ScatterAttrs, &ScatterAttrs::update_window_dims>},
-    {"inserted_window_dims", kRequired, ints<ScatterAttrs, &ScatterAttrs::inserted_window_dims>},
-    {"scatter_dims_to_operand_dims", kRequired,
-     ints<ScatterAttrs, &ScatterAttrs::scatter_dims_to_operand_dims>},
-    {"index_vector_dim", kRequired, integer<ScatterAttrs, &ScatterAttrs::index_vector_dim>},
-    {"to_apply", kRequired, callee<0>},
-    {"indices_are_sorted", kOptional, keep_true},
-    {"unique_indices", kOptional, keep_true},
-    {"input_batching_dims", kOptional, ints<ScatterAttrs, &ScatterAttrs::input_batching_dims>},
-    {"scatter_indices_batching_dims", kOptional,
-     ints<ScatterAttrs, &ScatterAttrs::scatter_indices_batching_dims>},
+    ints<&ScatterAttrs::update_window_dims>("update_window_dims", kRequired),
+    ints<&ScatterAttrs::inserted_window_dims>("inserted_window_dims", kRequired),
+    ints<&ScatterAttrs::scatter_dims_to_operand_dims>("scatter_dims_to_operand_dims", kRequired),
+    ints<&ScatterAttrs::input_batching_dims>("input_batching_dims", kOptional),
+    ints<&ScatterAttrs::scatter_indices_batching_dims>("scatter_indices_batching_dims", kOptional),
+    integer<&ScatterAttrs::index_vector_dim>("index_vector_dim"),
+    kept("indices_are_sorted", kOptional, keep_true),
+    kept("unique_indices", kOptional, keep_true),
+    kToApply,
 };
 constexpr AttributeRow kGather[] = {
-    {"offset_dims", kRequired, ints<GatherAttrs, &GatherAttrs::offset_dims>},
-    {"collapsed_slice_dims", kRequired, ints<GatherAttrs, &GatherAttrs::collapsed_slice_dims>},
-    {"start_index_map", kRequired, ints<GatherAttrs, &GatherAttrs::start_index_map>},
-    {"index_vector_dim", kRequired, integer<GatherAttrs, &GatherAttrs::index_vector_dim>},
-    {"slice_sizes", kRequired, ints<GatherAttrs, &GatherAttrs::slice_sizes>},
-    {"indices_are_sorted", kOptional, keep_true},
-    {"operand_batching_dims", kOptional, ints<GatherAttrs, &GatherAttrs::operand_batching_dims>},
-    {"start_indices_batching_dims", kOptional,
-     ints<GatherAttrs, &GatherAttrs::start_indices_batching_dims>},
+    ints<&GatherAttrs::offset_dims>("offset_dims", kRequired),
+    ints<&GatherAttrs::collapsed_slice_dims>("collapsed_slice_dims", kRequired),
+    ints<&GatherAttrs::start_index_map>("start_index_map", kRequired),
+    ints<&GatherAttrs::operand_batching_dims>("operand_batching_dims", kOptional),
+    ints<&GatherAttrs::start_indices_batching_dims>("start_indices_batching_dims", kOptional),
+    integer<&GatherAttrs::index_vector_dim>("index_vector_dim"),
+    ints<&GatherAttrs::slice_sizes>("slice_sizes", kRequired),
+    kept("indices_are_sorted", kOptional, keep_true),
 };
-constexpr AttributeRow kSort[] = {{"dimensions", kRequired, dimensions},
-                                  {"is_stable", kOptional, keep_true},
-                                  {"to_apply", kRequired, callee<0>}};
-constexpr AttributeRow kTopK[] = {{"k", kRequired, integer<IndexAttrs, &IndexAttrs::index>},
-                                  {"largest", kOptional, keep_bool}};
-constexpr AttributeRow kScan[] = {{"to_apply", kRequired, callee<0>},
-                                  {"dimensions", kRequired, dimensions},
-                                  {"num_carries", kRequired, keep_integer},
-                                  {"is_reverse", kOptional, keep_true},
-                                  {"is_associative", kOptional, keep_bool}};
-constexpr AttributeRow kFft[] = {
-    {"fft_type", kRequired, word<kFftTypes, FftAttrs, &FftAttrs::type>},
-    {"fft_length", kRequired, ints<FftAttrs, &FftAttrs::length>}};
-constexpr AttributeRow kCholesky[] = {
-    {"lower", kOptional, boolean<TriangularAttrs, &TriangularAttrs::lower>}};
+constexpr AttributeRow kSort[] = {kDims, kept("is_stable", kOptional, keep_true), kToApply};
+constexpr AttributeRow kTopK[] = {integer<&IndexAttrs::index>("k"),
+                                  kept("largest", kOptional, keep_bool)};
+constexpr AttributeRow kScan[] = {kDims, kept("num_carries", kRequired, keep_integer),
+                                  kept("is_reverse", kOptional, keep_true),
+                                  kept("is_associative", kOptional, keep_bool), kToApply};
+constexpr AttributeRow kFft[] = {word<kFftTypes, &FftAttrs::type>("fft_type", kRequired),
+                                 ints<&FftAttrs::length>("fft_length", kRequired)};
+constexpr AttributeRow kCholesky[] = {flag<&TriangularAttrs::lower>("lower")};
 constexpr AttributeRow kTriangularSolve[] = {
-    {"left_side", kOptional, boolean<TriangularAttrs, &TriangularAttrs::left_side>},
-    {"lower", kOptional, boolean<TriangularAttrs, &TriangularAttrs::lower>},
-    {"unit_diagonal", kOptional, boolean<TriangularAttrs, &TriangularAttrs::unit_diagonal>},
-    {"transpose_a", kOptional, word<kTransposes, TriangularAttrs, &TriangularAttrs::transpose_a>},
+    flag<&TriangularAttrs::left_side>("left_side"),
+    flag<&TriangularAttrs::lower>("lower"),
+    flag<&TriangularAttrs::unit_diagonal>("unit_diagonal"),
+    {"transpose_a", kOptional,
+     word<kTransposes, &TriangularAttrs::transpose_a>("transpose_a", kOptional).read,
+     [](const Computation&, const Instruction& instruction, Key) {
+       const std::string& word = held<TriangularAttrs>(instruction).transpose_a;
+       return word.empty() ? std::string(kTransposes[0]) : word;
+     }},
 };
 constexpr AttributeRow kBatchNorm[] = {
-    {"epsilon", kRequired, epsilon},
-    {"feature_index", kRequired, integer<BatchNormAttrs, &BatchNormAttrs::feature_index>}};
-constexpr AttributeRow kRng[] = {{"distribution", kRequired, kept_word<kDistributions>}};
-constexpr AttributeRow kRngBitGenerator[] = {{"algorithm", kRequired, kept_word<kRngAlgorithms>}};
-constexpr AttributeRow kRngState[] = {{"delta", kRequired, keep_integer}};
-constexpr AttributeRow kReducePrecision[] = {{"exponent_bits", kRequired, keep_integer},
-                                             {"mantissa_bits", kRequired, keep_integer}};
+    {"epsilon", kRequired,
+     [](ModuleParser& parser, Instruction& instruction, Key) {
+       edit<&BatchNormAttrs::epsilon>(instruction) = parser.cursor().number();
+     },
+     [](const Computation&, const Instruction& instruction, Key) {
+       return fmt::format("{:g}", held<BatchNormAttrs>(instruction).epsilon);
+     }},
+    integer<&BatchNormAttrs::feature_index>("feature_index")};
+constexpr AttributeRow kRng[] = {kept("distribution", kRequired, kept_word<kDistributions>)};
+constexpr AttributeRow kRngBitGenerator[] = {
+    kept("algorithm", kRequired, kept_word<kRngAlgorithms>)};
+constexpr AttributeRow kRngState[] = {kept("delta", kRequired, keep_integer)};
+constexpr AttributeRow kReducePrecision[] = {kept("exponent_bits", kRequired, keep_integer),
+                                             kept("mantissa_bits", kRequired, keep_integer)};
 constexpr AttributeRow kWhile[] = {{"condition", kRequired, callee<0>},
                                    {"body", kRequired, callee<1>}};
 constexpr AttributeRow kPredicated[] = {{"true_computation", kRequired, callee<0>},
                                         {"false_computation", kRequired, callee<1>}};
 constexpr AttributeRow kIndexed[] = {{"branch_computations", kRequired, callees}};
-constexpr AttributeRow kCall[] = {{"to_apply", kRequired, callee<0>},
-                                  {"is_composite", kOptional, keep_true},
-                                  {"output_to_operand_aliasing", kOptional, aliasing}};
-constexpr AttributeRow kFusion[] = {{"kind", kRequired, fusion_kind},
-                                    {"calls", kRequired, callee<0>},
-                                    {"output_to_operand_aliasing", kOptional, aliasing}};
+constexpr AttributeRow kCall[] = {kToApply, {"is_composite", kOptional, keep_true}, kAliases};
+constexpr AttributeRow kFusion[] = {
+    {"kind", kRequired, fusion_kind, write_fusion_kind}, {"calls", kRequired, callee<0>}, kAliases};
 constexpr AttributeRow kCustomCall[] = {
-    {"custom_call_target", kRequired, target},
-    {"window", kOptional, window},
-    {"dim_labels", kOptional, dim_labels},
-    {"feature_group_count", kOptional,
-     group_count<CustomCallAttrs, &CustomCallAttrs::feature_group_count>},
-    {"batch_group_count", kOptional,
-     group_count<CustomCallAttrs, &CustomCallAttrs::batch_group_count>},
-    {"operand_layout_constraints", kOptional, operand_layouts},
-    {"custom_call_has_side_effect", kOptional,
-     boolean<CustomCallAttrs, &CustomCallAttrs::has_side_effect>},
+    kWindow,
+    {"dim_labels", kOptional, dim_labels, write_dim_labels},
+    count<&CustomCallAttrs::feature_group_count, 1>("feature_group_count"),
+    count<&CustomCallAttrs::batch_group_count, 1>("batch_group_count"),
+    kPrecision,
+    kept("padding_type", kOptional, keep_word),
+    {"custom_call_target", kRequired,
+     [](ModuleParser& parser, Instruction& instruction, Key) {
+       edit<&CustomCallAttrs::target>(instruction) = parser.cursor().string();
+     },
+     [](const Computation&, const Instruction& instruction, Key) {
+       return fmt::format("\"{}\"", escape(held<CustomCallAttrs>(instruction).target));
+     }},
+    kept("operand_layout_constraints", kOptional, keep_value),
+    flag<&CustomCallAttrs::has_side_effect>("custom_call_has_side_effect"),
     {"to_apply", kOptional, callee<0>},
     {"called_computations", kOptional, callees},
-    {"output_to_operand_aliasing", kOptional, aliasing},
-    {"padding_type", kOptional, keep_word},
-    {"literal", kOptional, literal},
-    {"operand_precision", kOptional, precision},
-    {"schedule", kOptional, schedule},
-    {"api_version", kOptional, api_version},
+    kept("literal", kOptional, literal),
+    kept("schedule", kOptional, schedule),
+    kept("api_version", kOptional, api_version),
+    kAliases,
 };
 
 // Rows shared by the collectives; each opcode takes a part of them.
-constexpr AttributeRow kGroups{"replica_groups", kOptional, replica_groups};
-constexpr AttributeRow kChannel{"channel_id", kOptional,
-                                integer<CollectiveAttrs, &CollectiveAttrs::channel_id>};
-constexpr AttributeRow kConstrain{"constrain_layout", kOptional,
-                                  boolean<CollectiveAttrs, &CollectiveAttrs::constrain_layout>};
-constexpr AttributeRow kGlobalIds{
-    "use_global_device_ids", kOptional,
-    boolean<CollectiveAttrs, &CollectiveAttrs::use_global_device_ids>};
-constexpr AttributeRow kHostTransfer{"is_host_transfer", kOptional,
-                                     boolean<CollectiveAttrs, &CollectiveAttrs::is_host_transfer>};
+constexpr AttributeRow kChannel = count<&CollectiveAttrs::channel_id, 0>("channel_id");
+constexpr AttributeRow kGroups{"replica_groups", kOptional, replica_groups, write_groups};
+constexpr AttributeRow kConstrain = flag<&CollectiveAttrs::constrain_layout>("constrain_layout");
+constexpr AttributeRow kGlobalIds =
+    flag<&CollectiveAttrs::use_global_device_ids>("use_global_device_ids");
 constexpr AttributeRow kMode{"mode", kOptional, ignore};  // implied by the other attributes
-constexpr AttributeRow kGatherDims{"dimensions", kRequired, dimensions};
 
-constexpr AttributeRow kAllGather[] = {kGroups,    kChannel,   kGatherDims,
-                                       kConstrain, kGlobalIds, kMode};
-constexpr AttributeRow kAllReduce[] = {
-    {"to_apply", kRequired, callee<0>}, kGroups, kChannel, kConstrain, kGlobalIds, kMode};
-constexpr AttributeRow kReduceScatter[] = {{"to_apply", kRequired, callee<0>},
-                                           kGroups,
-                                           kChannel,
-                                           kConstrain,
-                                           kGlobalIds,
-                                           kGatherDims,
-                                           kMode};
-constexpr AttributeRow kAllToAll[] = {
-    kGroups, kChannel, {"dimensions", kOptional, dimensions}, kConstrain, kMode};
-constexpr AttributeRow kRaggedAllToAll[] = {kGroups, kChannel, kMode};
+constexpr AttributeRow kAllGather[] = {kChannel, kGroups, kConstrain, kDims, kGlobalIds, kMode};
+constexpr AttributeRow kAllReduce[] = {kChannel, kGroups, kConstrain, kGlobalIds, kToApply, kMode};
+constexpr AttributeRow kReduceScatter[] = {kChannel, kGroups,  kConstrain, kGlobalIds,
+                                           kDims,    kToApply, kMode};
+constexpr AttributeRow kAllToAll[] = {kChannel, kGroups, kConstrain, kSomeDims, kMode};
+constexpr AttributeRow kRaggedAllToAll[] = {kChannel, kGroups, kMode};
 constexpr AttributeRow kCollectiveBroadcast[] = {
-    {"replica_groups", kRequired, replica_groups}, kChannel, kMode};
+    kChannel, {"replica_groups", kRequired, replica_groups, write_groups}, kMode};
 constexpr AttributeRow kCollectiveReduce[] = {
-    {"to_apply", kOptional, callee<0>}, kGroups, kChannel, kConstrain, kGlobalIds, kMode};
+    kChannel, kGroups, kConstrain, kGlobalIds, {"to_apply", kOptional, callee<0>}, kMode};
 constexpr AttributeRow kCollectivePermute[] = {
-    {"source_target_pairs", kRequired, source_target_pairs},
     kChannel,
-    {"slice_sizes", kOptional, keep_int_lists},
+    {"source_target_pairs", kRequired, source_target_pairs, write_pairs},
+    kept("slice_sizes", kOptional, keep_int_lists),
     kMode,
 };
-constexpr AttributeRow kSendRecv[] = {kChannel, kHostTransfer};
-constexpr AttributeRow kInfeed[] = {{"infeed_config", kOptional, keep_string}};
-constexpr AttributeRow kOutfeed[] = {{"outfeed_config", kOptional, keep_string},
-                                     {"outfeed_shape", kOptional, keep_shape}};
-constexpr AttributeRow kCopyStart[] = {{"cross_program_prefetch_index", kOptional, keep_integer}};
-constexpr AttributeRow kDomain[] = {{"domain", kRequired, domain}};
+constexpr AttributeRow kSendRecv[] = {kChannel,
+                                      flag<&CollectiveAttrs::is_host_transfer>("is_host_transfer")};
+constexpr AttributeRow kInfeed[] = {kept("infeed_config", kOptional, keep_string)};
+constexpr AttributeRow kOutfeed[] = {kept("outfeed_shape", kOptional, keep_shape),
+                                     kept("outfeed_config", kOptional, keep_string)};
+constexpr AttributeRow kCopyStart[] = {
+    kept("cross_program_prefetch_index", kOptional, keep_integer)};
+constexpr AttributeRow kDomain[] = {kept("domain", kRequired, keep_value)};
 
-constexpr AttributeRow kAsyncStart[] = {{"calls", kRequired, callee<0>},
-                                        {"async_execution_thread", kOptional, execution_thread},
-                                        {"output_to_operand_aliasing", kOptional, aliasing}};
-constexpr AttributeRow kAsyncLater[] = {{"calls", kOptional, callee<0>},
-                                        {"async_execution_thread", kOptional, execution_thread}};
+constexpr AttributeRow kThread{"async_execution_thread", kOptional, execution_thread, write_thread};
+constexpr AttributeRow kAsyncStart[] = {{"calls", kRequired, callee<0>}, kThread, kAliases};
+constexpr AttributeRow kAsyncLater[] = {{"calls", kOptional, callee<0>}, kThread};
 // Aliasing belongs to the wrapped operation where that can have it; only a start has any.
-constexpr AttributeRow kAsyncSugar[] = {{"async_execution_thread", kOptional, execution_thread},
-                                        {"output_to_operand_aliasing", kOptional, aliasing}};
+constexpr AttributeRow kAsyncSugar[] = {kThread, kAliases};
 
 struct OpcodeRows {
   Opcode opcode;

@@ -1,8 +1,10 @@
-// Which attributes an opcode takes and how each is read: one row per attribute.
+// Which attributes an opcode takes, how each is read and how it is written: one row per attribute,
+// in the order in which XLA prints them.
 // Source: XLA's HLO parser (the attribute tables of its instructions).
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "ir/hlo.h"
@@ -16,6 +18,10 @@ struct AttributeRow {
   bool required = false;
   // Reads the value at the cursor into the instruction.
   void (*read)(ModuleParser& parser, Instruction& instruction, std::string_view key) = nullptr;
+  // The value as text, "" to leave it out. Null: computations, and what every instruction may have,
+  // are printed behind the opcode's own (ir/text/print_attributes.cpp).
+  std::string (*write)(const Computation& computation, const Instruction& instruction,
+                       std::string_view key) = nullptr;
 };
 
 // Attributes every instruction may have.

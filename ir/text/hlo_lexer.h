@@ -41,7 +41,7 @@ enum class Tok : std::uint8_t {
   kAttributeName,  // `x=` without a space; text is x
   kIdentifier,
   kType,       // f32, bf16 ...; see Token::dtype
-  kKeyword,    // true false inf HloModule ENTRY ROOT replicated ...; text says which
+  kKeyword,    // true false inf HloModule ENTRY ROOT ...; text says which
   kInteger,    // see Token::integer; 2^63 .. 2^64-1 are kept as the same 64 bits
   kDecimal,    // 1.5, 2e-3; see Token::number
   kNonFinite,  // inf -inf nan -nan nan(0x7fc00000); number, payload in Token::integer (-1: none)

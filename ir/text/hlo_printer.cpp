@@ -38,11 +38,6 @@ class Printer {
     return std::move(out_);
   }
 
-  std::string print_header_only() {
-    print_header();
-    return std::move(out_);
-  }
-
   std::string print_one(const Computation& computation, const Instruction& instruction) {
     print(computation, instruction);
     return std::move(out_);
@@ -212,10 +207,6 @@ void Printer::print_operand(const Instruction& operand) {
 
 std::string print_hlo(const Module& module, const PrintOptions& options) {
   return Printer(module, options).print_module();
-}
-
-std::string print_hlo_header(const Module& module) {
-  return Printer(module, {}).print_header_only();
 }
 
 std::string print_instruction(const Module& module, const Computation& computation,

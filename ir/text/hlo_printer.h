@@ -20,7 +20,6 @@ struct PrintOptions {
 
 [[nodiscard]] std::string print_hlo(const Module& module, const PrintOptions& options = {});
 // What stands before the computations: `HloModule m, is_scheduled=true ...` and tables.
-[[nodiscard]] std::string print_hlo_header(const Module& module);
 // Without indentation and `ROOT`.
 [[nodiscard]] std::string print_instruction(const Module& module, const Computation& computation,
                                             const Instruction& instruction,

@@ -161,6 +161,22 @@ Nesting::Nesting(Cursor& cursor) : cursor_(cursor) {
   ++cursor_.depth_;
 }
 
+std::string one_line(std::string_view text) {
+  std::string out;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool space = !quoted && std::isspace(static_cast<unsigned char>(text[i])) != 0;
+    if (text[i] == '"') quoted = !quoted;
+    if (!space) {
+      out += text[i];
+    } else if (!out.ends_with(' ')) {
+      out += ' ';
+    }
+    if (quoted && text[i] == '\\' && i + 1 < text.size()) out += text[++i];
+  }
+  return out;
+}
+
 std::string to_text(std::span<const std::int64_t> values) {
   return fmt::format("{{{}}}", fmt::join(values, ","));
 }
@@ -172,29 +188,6 @@ std::string to_text(const std::vector<Dims>& lists) {
     out += to_text(std::span<const std::int64_t>(list.data(), list.size()));
   }
   return out + "}";
-}
-
-std::string compact(std::string_view text, bool space_after_comma) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '"') {
-      std::size_t end = i + 1;
-      while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
-      end = std::min(end + 1, text.size());
-      out.append(text.substr(i, end - i));
-      i = end - 1;
-    } else if (text.substr(i, 2) == "/*") {
-      const std::size_t end = text.find("*/", i + 2);
-      if (end == std::string_view::npos) break;
-      i = end + 1;
-    } else if (std::isspace(static_cast<unsigned char>(c)) == 0) {
-      out.push_back(c);
-      if (c == ',' && space_after_comma) out.push_back(' ');
-    }
-  }
-  return out;
 }
 
 }  // namespace tilecast::ir

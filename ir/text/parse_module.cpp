@@ -13,35 +13,6 @@ namespace {
 
 constexpr std::string_view kDefaultName = "module";
 
-// `true` or `{true,false}`, as `{true,false}`.
-std::string read_bools(Cursor& cursor) {
-  if (!cursor.at(Tok::kLeftBrace)) return cursor.boolean() ? "{true}" : "{false}";
-  std::string out;
-  cursor.list("a list of booleans", [&] {
-    out += out.empty() ? "" : ",";
-    out += cursor.boolean() ? "true" : "false";
-  });
-  return "{" + out + "}";
-}
-
-// `{ (0, {}), (1, {0}) }`
-std::string read_buffer_donors(Cursor& cursor) {
-  std::string out;
-  cursor.expect(Tok::kLeftBrace, "Expects '{' at the start of buffer donor description");
-  while (!cursor.at(Tok::kRightBrace)) {
-    cursor.expect(Tok::kLeftParen, "Expected format: (<input_param>, <input_param_shape_index>)");
-    const std::int64_t parameter = cursor.integer_from(0, "parameter number");
-    cursor.expect(Tok::kComma, "Expected format: (<input_param>, <input_param_shape_index>)");
-    const Dims index = read_shape_index(cursor);
-    cursor.expect(Tok::kRightParen, "Expected format: (<input_param>, <input_param_shape_index>)");
-    out +=
-        fmt::format("{}({}, {{{}}})", out.empty() ? "" : ", ", parameter, fmt::join(index, ", "));
-    if (!cursor.accept(Tok::kComma)) break;
-  }
-  cursor.expect(Tok::kRightBrace, "Expects '}' at the end of buffer donor description");
-  return "{ " + out + " }";
-}
-
 void read_entry_layout(ModuleParser& parser) {
   Cursor& cursor = parser.cursor();
   Module& module = parser.module();
@@ -63,8 +34,8 @@ struct HeaderRow {
 void keep(ModuleParser& parser, std::string_view key, std::string value) {
   parser.module().raw.push_back({std::string(key), std::move(value)});
 }
-void keep_bools(ModuleParser& parser, std::string_view key) {
-  keep(parser, key, read_bools(parser.cursor()));
+void keep_value(ModuleParser& parser, std::string_view key) {
+  keep(parser, key, std::string(parser.cursor().any_value()));
 }
 
 constexpr std::array<HeaderRow, 11> kHeader = {{
@@ -82,21 +53,16 @@ constexpr std::array<HeaderRow, 11> kHeader = {{
      [](ModuleParser& p, std::string_view) {
        p.module().input_output_alias = read_aliases(p.cursor(), /*with_kind=*/true);
      }},
-    {"buffer_donor",
-     [](ModuleParser& p, std::string_view key) { keep(p, key, read_buffer_donors(p.cursor())); }},
+    {"buffer_donor", keep_value},
     {"entry_computation_layout", [](ModuleParser& p, std::string_view) { read_entry_layout(p); }},
-    {"frontend_attributes",
-     [](ModuleParser& p, std::string_view key) {
-       keep(p, key, read_frontend_attributes(p.cursor()));
-     }},
-    {"allow_spmd_sharding_propagation_to_parameters", keep_bools},
-    {"allow_spmd_sharding_propagation_to_output", keep_bools},
+    {"frontend_attributes", keep_value},
+    {"allow_spmd_sharding_propagation_to_parameters", keep_value},
+    {"allow_spmd_sharding_propagation_to_output", keep_value},
     {"alias_passthrough_params",
      [](ModuleParser& p, std::string_view key) {
        if (p.cursor().boolean()) keep(p, key, "true");
      }},
-    {"origin_recovery_table",
-     [](ModuleParser& p, std::string_view key) { keep(p, key, std::string(p.cursor().braces())); }},
+    {"origin_recovery_table", keep_value},
 }};
 
 }  // namespace

@@ -240,31 +240,6 @@ Dims read_square_dims(Cursor& cursor) {
   return dims;
 }
 
-ReplicaGroups read_replica_groups(Cursor& cursor) {
-  ReplicaGroups result;
-  if (cursor.at(Tok::kIdentifier) && cursor.token().text == "mesh") return read_mesh_groups(cursor);
-  if (cursor.at(Tok::kLeftSquare)) {
-    const std::size_t begin = cursor.token().begin;
-    const Dims shape = read_square_dims(cursor);
-    cursor.fail_at_if(shape.size() != 2, begin, "expects [number of groups, size of a group]");
-    std::int64_t count = 0;
-    constexpr std::int64_t kMostIds = std::int64_t{1} << 24;
-    cursor.fail_at_if(__builtin_mul_overflow(shape[0], shape[1], &count) || count > kMostIds, begin,
-                      "replica groups of more than {} devices", kMostIds);
-    const IotaList iota = read_iota(cursor, count, /*expand=*/true);
-    result.groups = in_groups_of(shape[1], iota.ids);
-    result.text = fmt::format("[{},{}]{}", shape[0], shape[1], iota.text);
-    return result;
-  }
-  std::vector<Dims> lists;
-  cursor.list("replica groups", [&] {
-    const Dims& group = lists.emplace_back(cursor.int_list());
-    result.groups.emplace_back(group.begin(), group.end());
-  });
-  result.text = to_text(lists);
-  return result;
-}
-
 namespace {
 
 bool read_alias_kind(Cursor& cursor) {

@@ -7,8 +7,7 @@ namespace {
 
 class Verifier {
  public:
-  Verifier(const Module& module, const base::SourceText* text, const VerifyOptions& options)
-      : module_(module), text_(text), options_(options) {}
+  Verifier(const Module& module, const base::SourceText* text) : module_(module), text_(text) {}
 
   void run() {
     try {
@@ -24,13 +23,11 @@ class Verifier {
       computation_ = computation;
       instruction_ = instruction;
     };
-    check_structure(module_, options_, facts_, at);
+    check_structure(module_, facts_, at);
     for (std::size_t i = 0; i < module_.computations.size(); ++i)
       check_computation(ComputationId(i));
-    check_buffers(module_, facts_, options_, at);
     at(module_.entry, module_.entry_computation().root);
-    check_entry(module_, options_);
-    check_deadlocks(module_, facts_, at);
+    check_entry(module_);
   }
 
   void check_computation(ComputationId id) {
@@ -39,12 +36,8 @@ class Verifier {
     count_users(computation, users_);
     for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
       instruction_ = InstrId(i);
-      const Site site{{module_, computation, computation.instructions[i]},
-                      options_,
-                      facts_,
-                      id,
-                      instruction_,
-                      users_};
+      const Site site{
+          {module_, computation, computation.instructions[i]}, facts_, id, instruction_, users_};
       check_instruction(site);
     }
     instruction_ = InstrId();
@@ -53,31 +46,11 @@ class Verifier {
   void check_instruction(const Site& site) {
     infer::check_operand_count(site.instruction);
     check_async(site);
-    check_channels(site, host_channels_);
     check_operation(site);
     check_result_shape(site);
     check_callees(site);
     check_collective(site);
-    check_layouts(site);
-    check_annotations(site);
-    check_constrained_all_reduce(site.instruction);
     if (facts_.called_by_fusion[site.computation_id.index()]) check_fused(site);
-  }
-
-  // Constrained and free layouts of all-reduces do not mix in one module.
-  void check_constrained_all_reduce(const Instruction& instruction) {
-    if (instruction.opcode != Opcode::kAllReduce && instruction.opcode != Opcode::kAllReduceStart) {
-      return;
-    }
-    const CollectiveAttrs* attrs = instruction.get<CollectiveAttrs>();
-    if (attrs == nullptr) return;
-    if (facts_.constrained_all_reduce.value_or(attrs->constrain_layout) !=
-        attrs->constrain_layout) {
-      throw Error(
-          "HloModule has a mix of layout constrained and unconstrained AllReduce "
-          "instructions.");
-    }
-    facts_.constrained_all_reduce = attrs->constrain_layout;
   }
 
   void check_fused(const Site& site) const {
@@ -101,26 +74,20 @@ class Verifier {
 
   const Module& module_;
   const base::SourceText* text_;
-  const VerifyOptions& options_;
   ModuleFacts facts_;
   Users users_;
-  HostChannels host_channels_;
   ComputationId computation_;
   InstrId instruction_;
 };
 
 }  // namespace
 
-void verify(const Module& module, const base::SourceText* text, const VerifyOptions& options) {
-  Verifier(module, text, options).run();
-}
-
 }  // namespace tilecast::ir::verification
 
 namespace tilecast::ir {
 
 void verify(const Module& module, const base::SourceText* text) {
-  verification::verify(module, text, {});
+  verification::Verifier(module, text).run();
 }
 
 }  // namespace tilecast::ir

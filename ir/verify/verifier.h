@@ -1,8 +1,9 @@
 // Checks that a module means something: ids, parameter numbers, arities, result shapes (through
-// ir/infer/shape_inference.h), called computations, threads, asynchronous chains, channels, replica
-// groups, aliasing, shardings, buffers, no cycles. The first violation is thrown as an Error at the
-// instruction's position in the text.
-// Rules and wording follow XLA's HloVerifier.
+// ir/infer/shape_inference.h), called computations, asynchronous chains, replica
+// groups, aliasing, no cycles. The first violation is thrown as an Error at the instruction's
+// position in the text.
+// Rules and wording follow XLA's HloVerifier; what changes no time (layouts along edges, shardings,
+// deadlocks, uses of buffers, original values) is not checked.
 //
 // A verified module also guarantees to the layers above: data and control edges form a DAG in every
 // computation; the call graph is acyclic and at most 256 calls deep; parameters are numbered

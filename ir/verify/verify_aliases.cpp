@@ -36,33 +36,15 @@ std::string_view target_of(const Site& site) {
   return attrs == nullptr ? std::string_view() : std::string_view(attrs->target);
 }
 
-void check_random_seed(const Site& site) {
-  const Shape& shape = site.instruction.shape;
-  fail_if(site.count() != 0, "GetRngSeed custom call must have 0 operands, but has {}",
-          site.count());
-  fail_if(shape.dtype != DType::kU64, "GetRngSeed custom call must return U64 type, but got {}",
-          human(shape));
-  fail_if(!shape.is_scalar(), "GetRngSeed custom call must return a scalar, but got {}",
-          human(shape));
-}
-
 // ---- the entry ---------------------------------------------------------------------------------
 
-// Tiles and memory spaces of entry_computation_layout are set later than those of the program.
-bool fits_entry(const VerifyOptions& options, const Shape& own, const Shape& declared) {
-  return match(
-      own, declared,
-      {.layout = options.layout_sensitive, .ignore_tiles = true, .ignore_memory_space = true});
-}
-
-void check_entry_layout(const Module& module, const VerifyOptions& options) {
+void check_entry_layout(const Module& module) {
   const Computation& entry = module.entry_computation();
-  const bool show_layout = options.layout_sensitive;
   const Shape& root = entry.root_instruction().shape;
-  fail_if(module.entry_result_layout && !fits_entry(options, root, *module.entry_result_layout),
+  fail_if(module.entry_result_layout && !match(root, *module.entry_result_layout),
           "Shape of the root instruction of entry computation ({}) should be compatible to one "
           "specified in module's entry computation layout ({})",
-          ShapeText{root, show_layout}, ShapeText{*module.entry_result_layout, show_layout});
+          human(root), human(*module.entry_result_layout));
   if (!module.entry_result_layout && module.entry_parameter_layouts.empty()) return;
   fail_if(module.entry_parameter_layouts.size() != entry.parameters.size(),
           "Number of parameters in entry computation layout ({}) must be same as number of "
@@ -71,10 +53,10 @@ void check_entry_layout(const Module& module, const VerifyOptions& options) {
   for (std::size_t i = 0; i < entry.parameters.size(); ++i) {
     const Shape& own = entry.at(entry.parameters[i]).shape;
     const Shape& declared = module.entry_parameter_layouts[i];
-    fail_if(!fits_entry(options, own, declared),
+    fail_if(!match(own, declared),
             "Shape of the entry computation parameter {} is {} should be compatible to the one "
             "specified in module's entry computation layout {}",
-            i, ShapeText{own, show_layout}, ShapeText{declared, show_layout});
+            i, human(own), human(declared));
   }
 }
 
@@ -84,7 +66,7 @@ const Shape& declared_parameter(const Module& module, std::size_t number) {
   return entry.at(entry.parameters[number]).shape;
 }
 
-void check_entry_alias(const Module& module, const VerifyOptions& options, const Alias& alias) {
+void check_entry_alias(const Module& module, const Alias& alias) {
   const Computation& entry = module.entry_computation();
   fail_if(alias.operand < 0 || static_cast<std::size_t>(alias.operand) >= entry.parameters.size(),
           "input_output_alias names parameter {}; the entry has {}", alias.operand,
@@ -100,11 +82,11 @@ void check_entry_alias(const Module& module, const VerifyOptions& options, const
           "input_output_alias names part {} of parameter {}, which {} does not have",
           shown(alias.operand_index), number, human(declared_parameter(module, number)));
   if (!alias.must_alias) return;
-  fail_if(!match(*output, *input, {.layout = true}),
+  fail_if(!match(*output, *input),
           "Shape and memory space of the result at index {} ({}) must be the same as the shape and "
           "memory spaceof aliased parameter {} at index {} ({})",
-          shown(alias.output_index), ShapeText{*output, options.layout_sensitive}, number,
-          shown(alias.operand_index), ShapeText{*input, options.layout_sensitive});
+          shown(alias.output_index), human(*output), number, shown(alias.operand_index),
+          human(*input));
 }
 
 using ParameterPart = std::pair<std::int64_t, Dims>;
@@ -126,35 +108,27 @@ void check_aliased_once(const Module& module) {
 
 void check_custom_call(const Site& site) {
   const std::string_view target = target_of(site);
-  if (target == "GetRngSeed") check_random_seed(site);
   const bool moves_buffer = target == "Pin" || target == "Unpin";
+  const std::string* notes = site.instruction.find_raw("frontend_attributes");
   const bool skip_shapes =
-      !site.instruction.aliasing->empty() &&
-      frontend_attribute(site.instruction, "xla_skip_custom_call_alias_shape_check").has_value();
+      notes != nullptr &&
+      notes->find("xla_skip_custom_call_alias_shape_check") != std::string::npos;
   for (const Alias& alias : *site.instruction.aliasing) {
-    const AliasedShapes shapes = aliased_shapes(site, alias);
-    if (skip_shapes) continue;
-    const bool scalar = shapes.operand.is_array() && element_count(shapes.operand) == 1;
-    check_alias(site, alias,
-                {.layout = site.options.layout_sensitive,
-                 .ignore_memory_space = scalar,
-                 .ignore_buffer = moves_buffer});
+    if (skip_shapes) {
+      aliased_shapes(site, alias);
+    } else {
+      check_alias(site, alias, {.ignore_buffer = moves_buffer});
+    }
   }
 }
 
 void check_fusion_aliasing(const Site& site) {
-  const bool nested = site.facts.called_by_fusion[site.computation_id.index()];
-  for (const Alias& alias : *site.instruction.aliasing) {
-    check_alias(site, alias,
-                {.layout = site.options.layout_sensitive,
-                 .ignore_tiles = nested,
-                 .ignore_memory_space = nested});
-  }
+  for (const Alias& alias : *site.instruction.aliasing) check_alias(site, alias, {});
 }
 
-void check_entry(const Module& module, const VerifyOptions& options) {
-  check_entry_layout(module, options);
-  for (const Alias& alias : module.input_output_alias) check_entry_alias(module, options, alias);
+void check_entry(const Module& module) {
+  check_entry_layout(module);
+  for (const Alias& alias : module.input_output_alias) check_entry_alias(module, alias);
   check_aliased_once(module);
 }
 

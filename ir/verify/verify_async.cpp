@@ -1,4 +1,4 @@
-// Asynchronous chains (start, updates, done) and the channels of send and receive.
+// Asynchronous chains: start, updates, done.
 #include <algorithm>
 #include <span>
 
@@ -76,16 +76,6 @@ const Instruction* chain_start(const Site& site) {
   return nullptr;
 }
 
-void check_wrapped_thread(const Site& site, const Instruction& start, const Computation& wrapped) {
-  const AsyncAttrs* attrs = start.get<AsyncAttrs>();
-  const std::string_view own =
-      attrs == nullptr ? thread_name("") : thread_name(attrs->execution_thread);
-  const std::string_view called = thread_name(wrapped.execution_thread);
-  fail_if(own != called,
-          "{} expects same async thread name as wrapped computation's thread name ({} vs {}).",
-          name(site.instruction.opcode), own, called);
-}
-
 // `async` is ((operands), result, contexts...) of the chain.
 void check_wrapped_shapes(const Site& site, const Shape& async, const Computation& wrapped) {
   const auto opcode = name(site.instruction.opcode);
@@ -95,14 +85,14 @@ void check_wrapped_shapes(const Site& site, const Shape& async, const Computatio
   const Shape& arguments = async.elements[0];
   bool good = arguments.is_tuple() && arguments.elements.size() == wrapped.parameters.size();
   for (std::size_t i = 0; good && i < wrapped.parameters.size(); ++i) {
-    good = same(site, arguments.elements[i], infer::parameter_shape(wrapped, i));
+    good = match(arguments.elements[i], infer::parameter_shape(wrapped, i));
   }
   fail_if(!good,
           "{} expects the async shape at index {{0}} to match async computation parameter shape; "
           "got {}, computation {} has {} parameters.",
           opcode, ShapeText{arguments}, wrapped.name, wrapped.parameters.size());
   const Shape& root = infer::root_shape(wrapped);
-  fail_if(!same(site, async.elements[1], root),
+  fail_if(!match(async.elements[1], root),
           "{} expects the async shape at index {{1}} to match the async computation root shape ({} "
           "vs {}).",
           opcode, ShapeText{async.elements[1]}, ShapeText{root});
@@ -113,7 +103,7 @@ void check_start_operands(const Site& site) {
   fail_if(site.count() != arguments.elements.size(), "async-start expects {} operands, found {}.",
           arguments.elements.size(), site.count());
   for (std::size_t i = 0; i < site.count(); ++i) {
-    fail_if(!same(site, arguments.elements[i], site.operand(i)),
+    fail_if(!match(arguments.elements[i], site.operand(i)),
             "async-start expects the shape of operand {} to match the async shape at index {{0}} "
             "({} vs {}).",
             i, ShapeText{site.operand(i)}, ShapeText{arguments.elements[i]});
@@ -125,13 +115,11 @@ void check_chain(const Site& site) {
   fail_if(start == nullptr || start->called.size() != 1,
           "{} belongs to no async-start with one called computation", site.instruction.name);
   const Computation& wrapped = site.module.at(start->called[0]);
-  check_wrapped_thread(site, *start, wrapped);
   const bool is_start = site.instruction.opcode == Opcode::kAsyncStart;
   const Shape& async = is_start ? site.instruction.shape : site.operand(0);
-  fail_if(
-      site.instruction.opcode == Opcode::kAsyncUpdate && !same(site, async, site.instruction.shape),
-      "async-update expects the shape of operand and output to match ({} vs {}).", ShapeText{async},
-      ShapeText{site.instruction.shape});
+  fail_if(site.instruction.opcode == Opcode::kAsyncUpdate && !match(async, site.instruction.shape),
+          "async-update expects the shape of operand and output to match ({} vs {}).",
+          ShapeText{async}, ShapeText{site.instruction.shape});
   check_wrapped_shapes(site, async, wrapped);
   if (!site.instruction.called.empty() && site.instruction.called != start->called) {
     fail(
@@ -141,7 +129,7 @@ void check_chain(const Site& site) {
   }
   if (is_start) check_start_operands(site);
   if (site.instruction.opcode == Opcode::kAsyncDone &&
-      !same(site, async.elements[1], site.instruction.shape)) {
+      !match(async.elements[1], site.instruction.shape)) {
     fail(
         "async-done expects the shape of output to match the async shape at index {{1}} ({} vs "
         "{}).",
@@ -183,53 +171,6 @@ void check_native_pair(const Site& site) {
   }
 }
 
-// ---- what may stand in a computation that runs asynchronously ----------------------------------
-
-bool all_of(const Computation& computation, const std::function<bool(const Instruction&)>& test) {
-  return std::all_of(computation.instructions.begin(), computation.instructions.end(), test);
-}
-
-bool expands_to_one_instruction(const Computation& computation) {
-  const Instruction* root = &computation.root_instruction();
-  return all_of(computation, [root](const Instruction& i) {
-    return &i == root || i.opcode == Opcode::kParameter;
-  });
-}
-
-bool only_sends_and_receives(const Computation& computation) {
-  return all_of(computation, [](const Instruction& i) {
-    return is_one_of(i.opcode, {Opcode::kParameter, Opcode::kTuple, Opcode::kSend, Opcode::kRecv,
-                                Opcode::kSendDone, Opcode::kRecvDone});
-  });
-}
-
-bool is_barrier(const Computation& computation) {
-  const Instruction* root = &computation.root_instruction();
-  return all_of(computation, [root](const Instruction& i) {
-    return &i == root || is_one_of(i.opcode, {Opcode::kParameter, Opcode::kGetTupleElement});
-  });
-}
-
-// Two transfers between device and host on one channel must be the same operation.
-void check_host_channel(const Site& site, HostChannels& channels) {
-  const CollectiveAttrs* attrs = site.instruction.get<CollectiveAttrs>();
-  if (attrs == nullptr || attrs->channel_id == 0 || !attrs->is_host_transfer) return;
-  const auto [first, inserted] = channels.try_emplace(attrs->channel_id, &site.instruction);
-  if (inserted) return;
-  const Instruction& other = *first->second;
-  const std::string* own_notes = site.instruction.find_raw("frontend_attributes");
-  const std::string* other_notes = other.find_raw("frontend_attributes");
-  const bool same_notes = own_notes == nullptr || other_notes == nullptr
-                              ? own_notes == other_notes
-                              : *own_notes == *other_notes;
-  fail_if(site.instruction.opcode != other.opcode || !same_notes ||
-              !match(site.instruction.shape, other.shape, {}),
-          "Host-transfer send/recv instructions that use the same channel must be identical up to "
-          "having different operands. Found different instructions with the same channel ID: {} vs "
-          "{}.",
-          other.name, site.instruction.name);
-}
-
 }  // namespace
 
 void check_async(const Site& site) {
@@ -239,40 +180,7 @@ void check_async(const Site& site) {
   if (!is_async_chain(opcode)) return check_native_pair(site);
   if (opcode != kAsyncStart) check_single_operand(site, {kAsyncStart, kAsyncUpdate});
   if (opcode != kAsyncDone) check_single_user(site, {kAsyncUpdate, kAsyncDone});
-  if (opcode == kAsyncStart && site.instruction.called.size() == 1) check_async_callee(site);
   check_chain(site);
-}
-
-void check_async_callee(const Site& site) {
-  const Computation& callee = site.callee(0);
-  if (thread_name(callee.execution_thread) != "main") return;
-  if (expands_to_one_instruction(callee) || only_sends_and_receives(callee) || is_barrier(callee) ||
-      frontend_attribute(site.instruction, "_collectives_group")) {
-    return;
-  }
-  fail("Asynchronous computation {} expected to contain only the root and parameter instructions.",
-       callee.name);
-}
-
-void check_channels(const Site& site, HostChannels& channels) {
-  const Opcode opcode = site.instruction.opcode;
-  if (opcode != Opcode::kSend && opcode != Opcode::kRecv) return;
-  check_host_channel(site, channels);
-  const CollectiveAttrs* attrs = site.instruction.get<CollectiveAttrs>();
-  if (attrs == nullptr || attrs->channel_id == 0 || is_async_root(site)) return;
-  const InstrId user = site.users.first[site.id.index()];
-  if (!user.valid()) return;
-  const Instruction& done = site.computation.at(user);
-  const CollectiveAttrs* other = done.get<CollectiveAttrs>();
-  const Opcode expected = opcode == Opcode::kSend ? Opcode::kSendDone : Opcode::kRecvDone;
-  if (done.opcode != expected || other == nullptr) return;
-  fail_if(attrs->channel_id != other->channel_id,
-          "Expected to have the same channel id, actual channel ids are: {} ({}), {} ({})",
-          site.instruction.name, attrs->channel_id, done.name,
-          other->channel_id == 0 ? -1 : other->channel_id);
-  fail_if(attrs->is_host_transfer != other->is_host_transfer,
-          "Expected instructions to have the same is-host-transfer property: {}, {}",
-          site.instruction.name, done.name);
 }
 
 }  // namespace tilecast::ir::verification

@@ -1,21 +1,8 @@
-// Called computations: signatures, threads, and consistent shardings of what they share.
+// Called computations: signatures.
 #include "ir/verify/verify_rules.h"
 
 namespace tilecast::ir::verification {
 namespace {
-
-void check_threads(const Site& site) {
-  for (std::size_t i = 0; i < site.instruction.called.size(); ++i) {
-    const std::string_view parent = thread_name(site.computation.execution_thread);
-    const std::string_view called = thread_name(site.callee(i).execution_thread);
-    if (parent == called) continue;
-    fail(
-        "{} to_apply computation execution thread does not match ({} vs {}): Callable instruction "
-        "{} expects parent computation thread name same as called computation's thread name ({} vs "
-        "{}).",
-        site.instruction.name, called, parent, site.instruction.name, parent, called);
-  }
-}
 
 void check_callee_count(const Site& site, std::size_t expected) {
   fail_if(site.instruction.called.size() != expected,
@@ -33,37 +20,21 @@ void check_argument(const Site& site, std::size_t operand, const Computation& ca
                     std::size_t parameter) {
   const Shape& given = site.operand(operand);
   const Shape& expected = infer::parameter_shape(callee, parameter);
-  if (!same(site, given, expected)) {
+  if (!match(given, expected)) {
     fail("Operand {} shape does not match parameter's {} in {}: {} vs {}",
          site.operand_instruction(operand).name, callee.at(callee.parameters[parameter]).name,
-         site.instruction.name, site.shown(given), site.shown(expected));
+         site.instruction.name, human(given), human(expected));
   }
 }
 
 void check_result(const Site& site, const Shape& result) {
-  fail_if(!same(site, site.instruction.shape, result),
-          "Expected instruction to have shape equal to {}, actual shape is {}", site.shown(result),
-          site.shown(site.instruction.shape));
+  fail_if(!match(site.instruction.shape, result),
+          "Expected instruction to have shape equal to {}, actual shape is {}", human(result),
+          human(site.instruction.shape));
 }
 
 bool is_scalar_pred(const Shape& shape) {
   return shape.is_scalar() && shape.dtype == DType::kPred;
-}
-
-// Those of the instructions that carry a sharding must carry the same one.
-void check_same_sharding(const Site& site, const std::vector<const Instruction*>& instructions) {
-  const Instruction* reference = nullptr;
-  const std::string* sharding = nullptr;
-  for (const Instruction* instruction : instructions) {
-    const std::string* own = instruction->find_raw("sharding");
-    if (own == nullptr) continue;
-    if (sharding != nullptr && *own != *sharding) {
-      fail("Inconsistent {} sharding among instructions: {} has {}, {} has {}",
-           name(site.instruction.opcode), reference->name, *sharding, instruction->name, *own);
-    }
-    if (sharding == nullptr) reference = instruction;
-    sharding = own;
-  }
 }
 
 // ---- fusion ------------------------------------------------------------------------------------
@@ -72,7 +43,7 @@ void check_fusion(const Site& site) {
   check_callee_count(site, 1);
   const Computation& callee = site.callee(0);
   const Shape& root = infer::root_shape(callee);
-  fail_if(!same(site, site.instruction.shape, root),
+  fail_if(!match(site.instruction.shape, root),
           "Fused computation shape ({}) is not equal to the fusion shape ({})", ShapeText{root},
           ShapeText{site.instruction.shape});
   fail_if(callee.parameters.size() > site.count(),
@@ -81,51 +52,20 @@ void check_fusion(const Site& site) {
           callee.parameters.size(), site.count(), site.instruction.name);
   for (std::size_t i = 0; i < callee.parameters.size(); ++i) {
     const Shape& parameter = infer::parameter_shape(callee, i);
-    fail_if(!same(site, parameter, site.operand(i)),
+    fail_if(!match(parameter, site.operand(i)),
             "Shape mismatch between parameter number {} and its operand in {}. ({} != {})", i,
             site.instruction.name, ShapeText{parameter}, ShapeText{site.operand(i)});
   }
   check_fusion_aliasing(site);
-  check_threads(site);
 }
 
 // ---- call, while, conditional ------------------------------------------------------------------
 
-bool is_composite(const Instruction& call) {
-  const std::string* flag = call.find_raw("is_composite");
-  return flag != nullptr && *flag == "true";
-}
-
-void check_composite(const Site& site) {
-  const Instruction& call = site.instruction;
-  fail_if(call.find_raw("frontend_attributes") == nullptr,
-          "A composite call op must have frontend attributes");
-  const auto composite = frontend_attribute(call, "composite.name");
-  fail_if(
-      !composite || composite->empty(),
-      "A composite call op must have frontend attributes with key composite.name whose value is "
-      "non-empty");
-  const auto attributes = frontend_attribute(call, "composite.attributes");
-  fail_if(attributes && attributes->empty(),
-          "A composite call op must have frontend attributes with key composite.attributes whose "
-          "value is default: {{}} or non-empty");
-  const auto version = frontend_attribute(call, "composite.version");
-  if (version &&
-      (version->empty() || version->find_first_not_of("0123456789") != std::string::npos)) {
-    fail(
-        "A composite call op must have frontend attributes with a composite.version whose value "
-        "is a non-negative integer but got: {}",
-        *version);
-  }
-}
-
 void check_call(const Site& site) {
   check_callee_count(site, 1);
-  check_threads(site);
   const Computation& callee = site.callee(0);
   check_parameter_count(site, callee, site.count());
   for (std::size_t i = 0; i < site.count(); ++i) check_argument(site, i, callee, i);
-  if (is_composite(site.instruction)) check_composite(site);
   check_result(site, infer::root_shape(callee));
   fail_if(!site.instruction.aliasing->empty() ||
               site.instruction.find_raw("output_to_operand_aliasing") != nullptr,
@@ -143,11 +83,8 @@ void check_while(const Site& site) {
   check_argument(site, 0, condition, 0);
   fail_if(!is_scalar_pred(infer::root_shape(condition)),
           "Conditional computation shape does not lead to a scalar predicate shape: {}",
-          site.shown(infer::root_shape(condition)));
+          human(infer::root_shape(condition)));
   check_result(site, infer::root_shape(body));
-  check_threads(site);
-  check_same_sharding(site, {&site.instruction, &body.root_instruction(),
-                             &body.at(body.parameters[0]), &condition.at(condition.parameters[0])});
 }
 
 void check_conditional(const Site& site) {
@@ -159,16 +96,12 @@ void check_conditional(const Site& site) {
   fail_if(site.count() != branches + 1,
           "Expected {} operands for conditional instruction: {} has {}", branches + 1,
           site.instruction.name, site.count());
-  std::vector<const Instruction*> sharded{&site.instruction};
   for (std::size_t i = 0; i < branches; ++i) {
     const Computation& branch = site.callee(i);
     check_parameter_count(site, branch, 1);
     check_argument(site, i + 1, branch, 0);
     check_result(site, infer::root_shape(branch));
-    sharded.push_back(&branch.root_instruction());
   }
-  check_threads(site);
-  check_same_sharding(site, sharded);
 }
 
 // ---- sort --------------------------------------------------------------------------------------
@@ -178,7 +111,7 @@ void check_sort(const Site& site) {
   const Computation& compare = site.callee(0);
   fail_if(!is_scalar_pred(infer::root_shape(compare)),
           "The Sort compare computation shape does not lead to a scalar predicate shape: {}",
-          site.shown(infer::root_shape(compare)));
+          human(infer::root_shape(compare)));
   check_parameter_count(site, compare, site.count() * 2);
   for (std::size_t i = 0; i < compare.parameters.size(); ++i) {
     const Shape& parameter = infer::parameter_shape(compare, i);
@@ -187,24 +120,13 @@ void check_sort(const Site& site) {
         !parameter.is_scalar() || !infer::same_type_ignoring_fp(parameter.dtype, expected),
         "Expected the {}-th parameter of the compare computation of sort to have shape {}[], but "
         "got {}",
-        i, name(expected), site.shown(parameter));
+        i, name(expected), human(parameter));
   }
   const std::int64_t dimension = site.single_dimension();
   fail_if(
       dimension < 0 || dimension >= site.operand(0).rank(),
       "Expected the sort_dimension {} of sort to be smaller than the rank {} of the operand(s).",
       dimension, site.operand(0).rank());
-}
-
-// With equal precision demanded, reducers take the very types of their operands.
-void check_to_apply_types(const Site& site) {
-  if (site.options.allow_mixed_precision) return;
-  const Computation& callee = site.callee(0);
-  for (std::size_t i = 0; i < site.count() && i < callee.parameters.size(); ++i) {
-    fail_if(infer::parameter_shape(callee, i).dtype != site.operand(i).dtype,
-            "Shape mismatch between to_apply computation parameter and operand {} in {}.", i,
-            site.instruction.name);
-  }
 }
 
 }  // namespace
@@ -218,8 +140,6 @@ void check_callees(const Site& site) {
   if (opcode == kWhile) return check_while(site);
   if (opcode == kConditional) return check_conditional(site);
   if (opcode == kSort) check_sort(site);
-  if (is_one_of(opcode, {kMap, kReduce, kReduceWindow})) check_to_apply_types(site);
-  if (!site.instruction.called.empty()) check_threads(site);
 }
 
 }  // namespace tilecast::ir::verification

@@ -1,7 +1,7 @@
 // Groups of devices in collectives, and source-target pairs of permutes.
 #include <algorithm>
 #include <array>
-#include <map>
+#include <set>
 
 #include "base/math.h"
 #include "ir/collective_groups.h"
@@ -130,103 +130,35 @@ void check_all_to_all(const Site& site, std::int64_t splits) {
           "AllToAll split dimension size {} must be dividable by split_count {}.", size, splits);
 }
 
-void check_ragged_all_to_all(const Site& site) {
-  constexpr std::size_t kFirstOffsets = 2;
-  for (std::size_t i = kFirstOffsets; i < site.count(); ++i) {
-    const Shape& offsets = site.operand(i);
-    fail_if(!offsets.is_array() || (offsets.rank() != 1 && offsets.rank() != 2),
-            "RaggedAllToAll operand {} must be rank 1 or 2: {}", i, human(offsets));
-    fail_if(i > kFirstOffsets && !match(site.operand(i - 1), offsets, {}),
-            "RaggedAllToAll operands have different shapes ({}, {}): {} vs {}", i - 1, i,
-            human(site.operand(i - 1)), human(offsets));
-  }
-}
-
 // ---- collective-permute ------------------------------------------------------------------------
-
-void check_offset(const Shape& buffer, const Shape& offset) {
-  fail_if(!offset.is_tuple(), "Buffer offset is not tuple.");
-  const auto& parts = offset.elements;
-  const bool arrays = std::all_of(parts.begin(), parts.end(), [](auto& s) { return s.is_array(); });
-  const bool tuples = std::all_of(parts.begin(), parts.end(), [](auto& s) { return s.is_tuple(); });
-  fail_if(!arrays && !tuples,
-          "Buffer offset should either be a tuple of arrays or  a tuple of tuples.");
-  bool ranked = tuples || parts.size() == buffer.dims.size();
-  for (const Shape& part : parts) {
-    if (tuples && part.elements.size() != buffer.dims.size()) ranked = false;
-  }
-  fail_if(!ranked,
-          "Buffer offset index should have the same number of elements as the buffer's rank.");
-}
-
-void check_offsets(const Shape& buffers, const Shape& offsets, std::string_view which) {
-  fail_if(!offsets.is_tuple() || offsets.elements.size() != buffers.elements.size(),
-          "Unmatching {} buffers and {} offset.", which, which);
-  for (std::size_t i = 0; i < buffers.elements.size(); ++i) {
-    check_offset(buffers.elements[i], offsets.elements[i]);
-  }
-}
-
-bool is_in_place(const Site& site) {
-  return site.instruction.find_raw("slice_sizes") != nullptr;
-}
-
-void check_in_place(const Site& site) {
-  fail_if(site.count() != 4, "Unexpected number of operands: {}.", site.count());
-  const Shape& input = site.operand(0);
-  const Shape& output = site.operand(1);
-  if (input.is_array() && output.is_array()) {
-    check_offset(input, site.operand(2));
-    check_offset(output, site.operand(3));
-    return;
-  }
-  fail_if(
-      !input.is_tuple() || !output.is_tuple() || input.elements.size() != output.elements.size(),
-      "Unmatching input buffers and output buffers.");
-  check_offsets(input, site.operand(2), "input");
-  check_offsets(output, site.operand(3), "output");
-}
-
-// In place, one slice per offset may leave each device.
-std::size_t allowed_repeats(const Site& site) {
-  if (!is_in_place(site)) return 1;
-  const Shape& offsets = site.operand(2);
-  const bool several = site.operand(0).is_tuple() && !offsets.elements.empty();
-  return several ? offsets.elements[0].elements.size() : offsets.elements.size();
-}
 
 class PairLimits {
  public:
-  PairLimits(std::string_view what, std::int64_t limit, std::size_t repeats)
-      : what_(what), limit_(limit), repeats_(repeats) {}
+  PairLimits(std::string_view what, std::int64_t limit) : what_(what), limit_(limit) {}
 
-  void add(std::int64_t id) {
+  void add(std::int64_t id, bool once) {
     fail_if(id < 0, "{} {} in the instruction's source-target pair must be >= 0", what_, id);
     fail_if(limit_ != 1 && id >= limit_,
             "{} {} in the instruction's source-target pair must be < {}", what_, id, limit_);
-    if (seen_[id]++ < repeats_) return;
-    fail_if(repeats_ == 1, "{} {} appears more than once in instruction's source-target pairs",
-            what_, id);
-    fail("{} {} appears more than {} times in instruction's source-target pairs: ", what_, id,
-         repeats_);
+    fail_if(!seen_.insert(id).second && once,
+            "{} {} appears more than once in instruction's source-target pairs", what_, id);
   }
 
  private:
   std::string_view what_;
   std::int64_t limit_;
-  std::size_t repeats_;
-  std::map<std::int64_t, std::size_t> seen_;
+  std::set<std::int64_t> seen_;
 };
 
+// In place, a device may send several slices.
 void check_permute(const Site& site, const CollectiveAttrs& attrs) {
-  if (is_in_place(site)) check_in_place(site);
+  const bool once = site.instruction.find_raw("slice_sizes") == nullptr;
   const std::int64_t limit = declared_devices(site.module, checked_mode(site, attrs));
-  const std::size_t repeats = allowed_repeats(site);
-  PairLimits sources("Source", limit, repeats);
-  PairLimits targets("Target", limit, repeats);
+  PairLimits sources("Source", limit);
+  PairLimits targets("Target", limit);
   for (const auto& [source, target] : attrs.source_target_pairs) {
-    sources.add(source);
-    targets.add(target);
+    sources.add(source, once);
+    targets.add(target, once);
   }
 }
 
@@ -247,7 +179,6 @@ void check_collective(const Site& site) {
   check_groups(site, *attrs, mode, /*uniform=*/!reduces);
   if (shards) check_shards(site, subgroup_size(site, *attrs, mode), opcode != kReduceScatter);
   if (opcode == kAllToAll) check_all_to_all(site, subgroup_size(site, *attrs, mode));
-  if (opcode == kRaggedAllToAll) check_ragged_all_to_all(site);
   fail_if(reduces && attrs->channel_id < 0, "All reduce channel id must be greater than 0 for {}",
           site.instruction.name);
 }

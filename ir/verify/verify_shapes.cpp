@@ -6,19 +6,11 @@
 namespace tilecast::ir::verification {
 namespace {
 
-bool same_layout(const Layout& a, const Layout& b, const Match& how) {
-  if (a.minor_to_major != b.minor_to_major) return false;
-  if (how.minor_to_major_only) return true;
-  return (how.ignore_tiles || (a.tiles == b.tiles && a.tail_alignment == b.tail_alignment)) &&
-         a.element_bits == b.element_bits &&
-         (how.ignore_memory_space || a.memory_space == b.memory_space);
-}
-
 const Shape& content(const Shape& shape) {
   return shape.dtype == DType::kBuffer && shape.elements.size() == 1 ? shape.elements[0] : shape;
 }
 
-// These reinterpret or pass on data: neither the element type nor the layout may change.
+// These reinterpret or pass on data: the element type may not change.
 bool passes_data_on(Opcode opcode) {
   using enum Opcode;
   return is_one_of(
@@ -27,97 +19,14 @@ bool passes_data_on(Opcode opcode) {
                kRecv, kRecvDone, kSend, kSendDone, kTuple, kWhile});
 }
 
-bool may_mix_precision(Opcode opcode) {
-  using enum Opcode;
-  return is_one_of(opcode, {kCall,
-                            kConditional,
-                            kConstant,
-                            kConvolution,
-                            kDot,
-                            kRaggedDot,
-                            kScaledDot,
-                            kAllReduce,
-                            kAllReduceStart,
-                            kAllReduceDone,
-                            kAllGather,
-                            kAllGatherStart,
-                            kAllGatherDone,
-                            kAsyncDone,
-                            kAsyncUpdate,
-                            kAsyncStart,
-                            kCollectivePermute,
-                            kCollectivePermuteStart,
-                            kCollectivePermuteDone,
-                            kCopyDone,
-                            kCopyStart,
-                            kCustomCall,
-                            kDomain,
-                            kFusion,
-                            kGetTupleElement,
-                            kOptBarrier,
-                            kInfeed,
-                            kOutfeed,
-                            kParameter,
-                            kRecv,
-                            kRecvDone,
-                            kReducePrecision,
-                            kReduceWindow,
-                            kSend,
-                            kSendDone,
-                            kSort,
-                            kTuple,
-                            kWhile,
-                            kScan,
-                            kRng});  // rng is judged by its own rule
-}
-
-void check_one_precision(const Site& site, const Shape& shape, DType& seen) {
-  for_each_leaf(shape, [&](const Shape& leaf) {
-    if (!is_floating(leaf.dtype)) return;
-    if (seen == DType::kInvalid) seen = leaf.dtype;
-    fail_if(seen != leaf.dtype,
-            "Seen floating point types of different precisions in {}, but mixed precision is "
-            "disallowed.",
-            site.instruction.name);
-  });
-}
-
-bool copy_agrees(const Site& site, const Shape& expected, const Match& loose) {
-  const Shape& actual = site.instruction.shape;
-  if (!site.options.layout_sensitive || !actual.layout || !expected.layout) {
-    return match(actual, expected, loose);
-  }
-  const int to = actual.memory_space();
-  const int from = expected.memory_space();
-  if (to == from || (to != kHostMemory && from != kHostMemory))
-    return match(actual, expected, loose);
-  if (to == kHostMemory) return actual.dtype == expected.dtype && match(actual, expected, loose);
-  return match(actual, expected, {.layout = true, .ignore_memory_space = true});
-}
-
-// Only what passes from buffer to buffer keeps its layout; transfers compare the order alone.
 Match strictness(const Site& site) {
-  using enum Opcode;
-  const Opcode opcode = site.instruction.opcode;
-  if (!passes_data_on(opcode)) return {.ignore_fp = site.options.allow_mixed_precision};
-  const bool fused_update =
-      opcode == kDynamicUpdateSlice && site.facts.called_by_fusion[site.computation_id.index()];
-  return {.layout = site.options.layout_sensitive,
-          .minor_to_major_only = is_one_of(opcode, {kCopyStart, kSend, kRecv, kInfeed}),
-          .ignore_tiles = fused_update,
-          .ignore_memory_space = fused_update};
-}
-
-bool agrees(const Site& site, const Shape& expected) {
-  const Match how = strictness(site);
-  if (site.instruction.opcode == Opcode::kCopy) return copy_agrees(site, expected, how);
-  return match(site.instruction.shape, expected, how);
+  return {.ignore_fp = !passes_data_on(site.instruction.opcode)};
 }
 
 void expect(const Site& site, const Shape& expected) {
-  if (agrees(site, expected)) return;
-  fail("Expected instruction to have shape equal to {}, actual shape is {}", site.shown(expected),
-       site.shown(site.instruction.shape));
+  if (match(site.instruction.shape, expected, strictness(site))) return;
+  fail("Expected instruction to have shape equal to {}, actual shape is {}", human(expected),
+       human(site.instruction.shape));
 }
 
 void expect_tuple_of_operands(const Site& site) {
@@ -165,12 +74,11 @@ bool is_plainly_right(const Site& site) {
 void expect_copied(const Site& site) {
   const Shape& source = site.operand(0);
   if (source.is_tuple() && source.elements.size() >= 2 &&
-      !match(source.elements[0], source.elements[1],
-             {.layout = site.options.layout_sensitive, .ignore_memory_space = true})) {
+      !match(source.elements[0], source.elements[1])) {
     fail(
         "Source and destination buffers in CopyDone arguments need to be the same shape found {} "
         "and {}",
-        site.shown(source.elements[0]), site.shown(source.elements[1]));
+        human(source.elements[0]), human(source.elements[1]));
   }
   expect(site, *infer_shape(site.module, site.computation, site.instruction));
 }
@@ -190,12 +98,7 @@ bool match(const Shape& a, const Shape& b, const Match& how) {
   for (std::size_t i = 0; i < a.elements.size(); ++i) {
     if (!match(a.elements[i], b.elements[i], how)) return false;
   }
-  if (!how.layout || !a.layout || !b.layout) return true;
-  return same_layout(*a.layout, *b.layout, how);
-}
-
-bool same(const Site& site, const Shape& a, const Shape& b) {
-  return match(a, b, {.layout = site.options.layout_sensitive});
+  return true;
 }
 
 const Shape* subshape(const Shape& shape, const Dims& index) {
@@ -209,23 +112,8 @@ const Shape* subshape(const Shape& shape, const Dims& index) {
   return at;
 }
 
-bool holds_buffer(const Shape& shape) {
-  if (shape.dtype == DType::kBuffer) return true;
-  if (!shape.is_tuple()) return false;
-  for (const Shape& element : shape.elements) {
-    if (holds_buffer(element)) return true;
-  }
-  return false;
-}
-
 void check_result_shape(const Site& site) {
   const Instruction& instruction = site.instruction;
-  if (!site.options.allow_mixed_precision && !may_mix_precision(instruction.opcode)) {
-    DType seen = DType::kInvalid;
-    for (std::size_t i = 0; i < site.count(); ++i) {
-      check_one_precision(site, site.operand(i), seen);
-    }
-  }
   using enum Opcode;
   const Opcode opcode = instruction.opcode;
   // Fusions are judged with their callee. XLA derives the shapes of send and recv itself and does

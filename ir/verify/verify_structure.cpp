@@ -25,7 +25,7 @@ void check_layout_form(const Shape& shape) {
           shape.rank());
 }
 
-std::int64_t array_bytes(const Shape& shape, bool allow_unbounded) {
+std::int64_t array_bytes(const Shape& shape) {
   fail_if(shape.rank() > Shape::kMaxRank, "rank {} is above the limit of {}", shape.rank(),
           Shape::kMaxRank);
   if (shape.layout) check_layout_form(shape);
@@ -33,10 +33,7 @@ std::int64_t array_bytes(const Shape& shape, bool allow_unbounded) {
   bool empty = false;
   bool too_large = false;
   for (const std::int64_t dim : shape.dims) {
-    if (dim == kUnboundedSize) {
-      fail_if(!allow_unbounded, "Unbounded dynamism is disabled for instruction");
-      continue;
-    }
+    fail_if(dim == kUnboundedSize, "Unbounded dynamism is disabled for instruction");
     fail_if(dim < 0, "dimension size {} is negative", dim);
     if (dim == 0) empty = true;
     too_large = too_large || __builtin_mul_overflow(bytes, std::max<std::int64_t>(dim, 1), &bytes);
@@ -46,18 +43,15 @@ std::int64_t array_bytes(const Shape& shape, bool allow_unbounded) {
   return empty ? 0 : bytes;
 }
 
-std::int64_t shape_bytes(const Shape& shape, bool allow_unbounded, ModuleFacts& facts,
-                         int depth = 0) {
-  if (shape.is_array()) return array_bytes(shape, allow_unbounded);
+std::int64_t shape_bytes(const Shape& shape, int depth = 0) {
+  if (shape.is_array()) return array_bytes(shape);
   fail_if(depth > kMaxShapeDepth, "shape is nested deeper than {}", kMaxShapeDepth);
   fail_if(shape.dtype == DType::kInvalid, "instruction has no shape");
-  if (shape.dtype == DType::kBuffer) {
-    facts.has_buffers = true;
-    fail_if(shape.elements.size() != 1, "a buffer holds exactly one array");
-  }
+  fail_if(shape.dtype == DType::kBuffer && shape.elements.size() != 1,
+          "a buffer holds exactly one array");
   std::int64_t total = 0;
   for (const Shape& element : shape.elements) {
-    total += shape_bytes(element, allow_unbounded, facts, depth + 1);
+    total += shape_bytes(element, depth + 1);
     fail_if(total >= kMaxBytes, "tuple is too large; its bytes exceed 2^62");
   }
   return total;
@@ -109,10 +103,6 @@ bool check_references(const Module& module, ComputationId id, InstrId self, Modu
     const Opcode opcode = instruction.opcode;
     if (opcode == Opcode::kAsyncStart) facts.called_by_async[callee.index()] = true;
     if (opcode == Opcode::kFusion) facts.called_by_fusion[callee.index()] = true;
-    if (opcode == Opcode::kWhile) facts.called_by_while[callee.index()] = true;
-  }
-  if (instruction.opcode == Opcode::kSend || instruction.opcode == Opcode::kRecv) {
-    facts.has_send_recv = true;
   }
   return forward;
 }
@@ -141,14 +131,12 @@ void check_calls(const Module& module, const std::vector<GraphEdge>& calls) {
 
 }  // namespace
 
-void check_structure(const Module& module, const VerifyOptions& options, ModuleFacts& facts,
-                     const At& at) {
+void check_structure(const Module& module, ModuleFacts& facts, const At& at) {
   const std::size_t count = module.computations.size();
   fail_if(!module.entry.valid() || module.entry.index() >= count,
           "module has no entry computation");
   facts.called_by_async.assign(count, false);
   facts.called_by_fusion.assign(count, false);
-  facts.called_by_while.assign(count, false);
   std::vector<GraphEdge> calls;
   for (std::size_t c = 0; c < count; ++c) {
     const Computation& computation = module.computations[c];
@@ -162,7 +150,7 @@ void check_structure(const Module& module, const VerifyOptions& options, ModuleF
       const Instruction& instruction = computation.instructions[i];
       at(ComputationId(c), InstrId(i));
       forward = check_references(module, ComputationId(c), InstrId(i), facts, calls) || forward;
-      shape_bytes(instruction.shape, options.allow_unbounded_dynamism, facts);
+      shape_bytes(instruction.shape);
       if (instruction.opcode == Opcode::kParameter) ++parameters;
     }
     at(ComputationId(c), InstrId());

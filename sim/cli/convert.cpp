@@ -47,14 +47,19 @@ std::string choose_file(const ConvertArguments& arguments) {
       arguments.module.empty() ? "several" : std::to_string(files.size()), all));
 }
 
-void note_fallback(const std::string& text) {
+void note_lost(const std::string& text) {
+  tell(
+      "note: StableHLO keeps no layouts, memory spaces, schedule, fusions or backend notes; HLO "
+      "text "
+      "(-o FILE.hlo) keeps all");
   std::size_t count = 0;
-  constexpr std::string_view kOp = "= \"mhlo.";
+  constexpr std::string_view kOp = "call_target_name = \"mhlo.";
   for (std::size_t at = text.find(kOp); at != std::string::npos; at = text.find(kOp, at + 1)) {
     ++count;
   }
   if (count == 0) return;
-  tell(fmt::format("note: instructions that StableHLO has no op for are mhlo.* ops: {}", count));
+  tell(fmt::format("note: instructions that StableHLO has no op for are custom calls mhlo.*: {}",
+                   count));
 }
 
 void note_elided(const ir::Module& module) {
@@ -75,7 +80,7 @@ void run(const ConvertArguments& arguments) {
   for (const std::string& warning : module.warnings) tell(fmt::format("note: {}", warning));
   const std::string text = to_stablehlo ? ir::print_stablehlo(module) : ir::print_hlo(module);
   note_elided(module);
-  if (to_stablehlo) note_fallback(text);
+  if (to_stablehlo) note_lost(text);
   write({.format = {}, .file = arguments.output == "-" ? "" : arguments.output}, text);
 }
 
@@ -95,8 +100,8 @@ void add_convert(CLI::App& app) {
   verb.add_option("--module", arguments->module, "which module of a folder")->type_name("NAME");
   add_read_options(verb, arguments->load);
   verb.footer(
-      "Both texts read back to the same module. What StableHLO has no op for (fusions, copies,\n"
-      "asynchronous ops) becomes mhlo.* ops, layouts xla_shape attributes.");
+      "HLO text reads back to the same module. StableHLO text says what is computed: fusions and\n"
+      "asynchronous ops become calls, layouts, memory spaces and schedules are not kept.");
   verb.callback([arguments] { run(*arguments); });
 }
 

@@ -1,5 +1,5 @@
 // Differential: a module that was read prints as text that reads as the same text, in both forms of
-// HLO; what it prints as StableHLO reads, and prints the same again.
+// HLO; what it prints as StableHLO prints again once it is read.
 #include <optional>
 
 #include "ir/stablehlo/stablehlo.h"

@@ -22,9 +22,6 @@ auto read_all(std::string_view text, Read read) {
 [[nodiscard]] inline ir::Shape parse_shape(std::string_view text) {
   return read_all(text, ir::read_shape);
 }
-[[nodiscard]] inline std::string canonical_sharding(std::string_view text) {
-  return read_all(text, ir::read_sharding);
-}
 [[nodiscard]] inline ir::ReplicaGroups parse_replica_groups(std::string_view text) {
   return read_all(text, ir::read_replica_groups);
 }

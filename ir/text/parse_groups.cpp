@@ -1,12 +1,103 @@
-// Meshes of devices with named axes: named shardings and the groups that a mesh's axes make.
+// Numbers of devices in groups: iota forms, and the groups that the named axes of a mesh make.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "ir/text/value_readers.h"
 
 namespace tilecast::ir {
 namespace {
+
+// The devices of a tile assignment of these dimensions; an error at `begin` when too many.
+std::int64_t product_of(const Cursor& cursor, const Dims& dims, std::size_t begin) {
+  constexpr std::int64_t kMostTiledDevices = std::int64_t{1} << 24;
+  std::int64_t product = 1;
+  for (const std::int64_t dim : dims) {
+    cursor.fail_at_if(__builtin_mul_overflow(product, dim, &product) || product > kMostTiledDevices,
+                      begin, "more than {} devices", kMostTiledDevices);
+  }
+  return product;
+}
+
+// Numbers 0..count-1 in the row-major order of `reshape` transposed by `permutation`.
+std::vector<std::int64_t> expand_iota(const Dims& reshape, const Dims& permutation,
+                                      std::int64_t count) {
+  const std::size_t rank = reshape.size();
+  Dims stride(rank, 1);
+  for (std::size_t i = rank - 1; i > 0; --i) stride[i - 1] = stride[i] * reshape[i];
+  Dims position(rank, 0);
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(count));
+  for (std::int64_t& id : ids) {
+    id = 0;
+    for (std::size_t i = 0; i < rank; ++i) {
+      id += position[i] * stride[static_cast<std::size_t>(permutation[i])];
+    }
+    for (std::size_t i = rank; i-- > 0;) {
+      if (++position[i] < reshape[static_cast<std::size_t>(permutation[i])]) break;
+      position[i] = 0;
+    }
+  }
+  return ids;
+}
+
+// T(1,0)
+Dims read_permutation(Cursor& cursor, std::size_t rank) {
+  const std::size_t begin = cursor.token().begin;
+  Dims permutation;
+  cursor.advance();
+  cursor.expect(Tok::kLeftParen, "expects '(' after T");
+  std::uint64_t seen = 0;
+  do {
+    const std::int64_t dim = cursor.integer_from(0, "transposed dimension");
+    cursor.fail_at_if(dim >= static_cast<std::int64_t>(rank) || (seen >> dim & 1U) != 0, begin,
+                      "expects a permutation of the reshaped dimensions after T");
+    seen |= std::uint64_t{1} << dim;
+    permutation.push_back(dim);
+  } while (cursor.accept(Tok::kComma));
+  cursor.expect(Tok::kRightParen, "expects ')' after the permutation");
+  cursor.fail_at_if(permutation.size() != rank, begin,
+                    "expects a permutation of the reshaped dimensions after T");
+  return permutation;
+}
+
+std::vector<std::vector<std::int64_t>> in_groups_of(std::int64_t size,
+                                                    std::span<const std::int64_t> ids) {
+  std::vector<std::vector<std::int64_t>> groups;
+  for (; !ids.empty(); ids = ids.subspan(static_cast<std::size_t>(size))) {
+    const auto group = ids.first(static_cast<std::size_t>(size));
+    groups.emplace_back(group.begin(), group.end());
+  }
+  return groups;
+}
+
+// The numbers that `<=[4,2]T(1,0)` gives to `count` places, and its text.
+struct IotaList {
+  std::vector<std::int64_t> ids;
+  std::string text;
+};
+IotaList read_iota(Cursor& cursor, std::int64_t count) {
+  IotaList list;
+  const std::size_t begin = cursor.token().begin;
+  cursor.expect(Tok::kLessEqual, "expects '<=' before the reshaped dimensions");
+  const Dims reshape = read_square_dims(cursor);
+  cursor.fail_at_if(product_of(cursor, reshape, begin) != count, begin,
+                    "the reshaped dimensions hold {} devices, expected {}",
+                    product_of(cursor, reshape, begin), count);
+  Dims permutation(reshape.size());
+  std::iota(permutation.begin(), permutation.end(), 0);
+  list.text = "<=" + fmt::format("[{}]", fmt::join(reshape, ","));
+  if (reshape.size() > 1) {
+    cursor.fail_if(!cursor.at(Tok::kIdentifier) || cursor.token().text != "T",
+                   "expects 'T(...)' after more than one reshaped dimension");
+    permutation = read_permutation(cursor, reshape.size());
+    list.text += fmt::format("T({})", fmt::join(permutation, ","));
+  }
+  list.ids = expand_iota(reshape, permutation, count);
+  return list;
+}
+
+// ---- meshes ------------------------------------------------------------------------------------
 
 // Axes may be quoted, as in `mesh['x'=2]`.
 struct MeshAxis {
@@ -42,16 +133,7 @@ AxisPart read_axis_part(Cursor& cursor, const Mesh& mesh) {
   return {axis, before, size, fmt::format("{}:({}){}", axis_name(token), before, size)};
 }
 
-std::string read_axes(Cursor& cursor, const Mesh& mesh) {
-  std::string out;
-  cursor.list("a list of axes", [&] {
-    const bool any = cursor.accept(Tok::kQuestion);
-    out += (out.empty() ? "" : ", ") + (any ? "?" : read_axis_part(cursor, mesh).text);
-  });
-  return "{" + out + "}";
-}
-
-// `[a=2,b=4]` after mesh or maximal_mesh.
+// `[a=2,b=4]` after mesh.
 std::string read_mesh(Cursor& cursor, Mesh& mesh) {
   std::string out;
   cursor.list(
@@ -68,41 +150,6 @@ std::string read_mesh(Cursor& cursor, Mesh& mesh) {
       },
       Tok::kLeftSquare, Tok::kRightSquare);
   return "[" + out + "]";
-}
-
-std::string read_dim_axes(Cursor& cursor, const Mesh& mesh) {
-  std::string out;
-  cursor.list(
-      "the axes of the dimensions",
-      [&] { out += (out.empty() ? "" : ", ") + read_axes(cursor, mesh); }, Tok::kLeftSquare,
-      Tok::kRightSquare);
-  return "[" + out + "]";
-}
-
-// `(0,2,1,3)` or an iota form; kept as it is.
-std::string read_device_ids(Cursor& cursor) {
-  std::string out;
-  int depth = 0;
-  do {
-    cursor.fail_if(cursor.at(Tok::kEof), "expects ')' at the end of device_ids");
-    depth += cursor.at(Tok::kLeftParen) ? 1 : cursor.at(Tok::kRightParen) ? -1 : 0;
-    cursor.fail_if(depth == 0 && out.empty(), "expects '(' to start device_ids");
-    out += cursor.token().text;
-    cursor.advance();
-  } while (depth > 0);
-  return out;
-}
-
-std::string read_named_item(Cursor& cursor, const Mesh& mesh) {
-  if (cursor.at(Tok::kLeftSquare)) return read_dim_axes(cursor, mesh);
-  const Token key = cursor.token();
-  if (key.is(Tok::kKeyword)) return std::string(cursor.identifier(""));
-  cursor.expect(Tok::kAttributeName, "expects an attribute of a named sharding");
-  if (key.text == "device_ids") return "device_ids=" + read_device_ids(cursor);
-  if (key.text == "metadata") return "metadata=" + read_metadata_list(cursor);
-  cursor.fail_at_if(key.text != "replicated" && key.text != "unreduced" && key.text != "manual",
-                    key.begin, "unexpected attribute \"{}\" in sharding", key.text);
-  return fmt::format("{}={}", key.text, read_axes(cursor, mesh));
 }
 
 // `(0,2,1,3)` or `([2,2]T(1,0))` after device_ids=: the devices of a mesh in the order of its axes.
@@ -162,17 +209,7 @@ CutMesh cut(const Cursor& cursor, const Mesh& mesh, const std::vector<AxisPart>&
   return result;
 }
 
-}  // namespace
-
-std::string read_named_sharding(Cursor& cursor) {
-  std::string out = "{" + std::string(cursor.identifier("expects mesh"));
-  Mesh mesh;
-  out += read_mesh(cursor, mesh);
-  while (cursor.accept(Tok::kComma)) out += ", " + read_named_item(cursor, mesh);
-  cursor.expect(Tok::kRightBrace, "expects '}' at the end of a sharding");
-  return out + "}";
-}
-
+// `mesh['x'=2,'y'=4] {'y'}`: devices that differ in the named axes only are a group.
 ReplicaGroups read_mesh_groups(Cursor& cursor) {
   const std::size_t begin = cursor.token().begin;
   cursor.advance();
@@ -213,6 +250,43 @@ ReplicaGroups read_mesh_groups(Cursor& cursor) {
     for (std::int64_t& id : ids) id = devices[static_cast<std::size_t>(id)];
   }
   result.groups = in_groups_of(size, ids);
+  return result;
+}
+
+}  // namespace
+
+void check_tiles(Cursor& cursor) {
+  const std::size_t begin = cursor.token().begin;
+  const std::int64_t count = product_of(cursor, read_square_dims(cursor), begin);
+  const std::size_t iota = cursor.token().begin;
+  if (!cursor.accept(Tok::kLessEqual)) return;
+  const std::int64_t held = product_of(cursor, read_square_dims(cursor), iota);
+  cursor.fail_at_if(held != count, iota, "the reshaped dimensions hold {} devices, expected {}",
+                    held, count);
+}
+
+ReplicaGroups read_replica_groups(Cursor& cursor) {
+  ReplicaGroups result;
+  if (cursor.at(Tok::kIdentifier) && cursor.token().text == "mesh") return read_mesh_groups(cursor);
+  if (cursor.at(Tok::kLeftSquare)) {
+    const std::size_t begin = cursor.token().begin;
+    const Dims shape = read_square_dims(cursor);
+    cursor.fail_at_if(shape.size() != 2, begin, "expects [number of groups, size of a group]");
+    std::int64_t count = 0;
+    constexpr std::int64_t kMostIds = std::int64_t{1} << 24;
+    cursor.fail_at_if(__builtin_mul_overflow(shape[0], shape[1], &count) || count > kMostIds, begin,
+                      "replica groups of more than {} devices", kMostIds);
+    const IotaList iota = read_iota(cursor, count);
+    result.groups = in_groups_of(shape[1], iota.ids);
+    result.text = fmt::format("[{},{}]{}", shape[0], shape[1], iota.text);
+    return result;
+  }
+  std::vector<Dims> lists;
+  cursor.list("replica groups", [&] {
+    const Dims& group = lists.emplace_back(cursor.int_list());
+    result.groups.emplace_back(group.begin(), group.end());
+  });
+  result.text = to_text(lists);
   return result;
 }
 
