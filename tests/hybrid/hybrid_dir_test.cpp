@@ -160,7 +160,7 @@ TEST_F(HybridDir, SaysWhereAFileIsWrong) {
       {"correction.yaml", "tilecast.correction/1", "tilecast.correction/9",
        "correction.yaml:1:1: format: expected tilecast.correction/1"},
       {"correction.yaml", "features: [prior]", "features: [moon]",
-       "correction.yaml:2:12: no group"},
+       "correction.yaml:2:12: there is no group"},
       {"correction.yaml", "features: [prior]", "features: [shape]", "schema: expected "},
       {"correction.yaml", "near:...", "", "correction.yaml:1:1: near is missing"},
       {"correction.yaml", "near:...", "near: []\n", "near: "},

@@ -249,7 +249,7 @@ TEST(Tuner, RefusesWhatIsNoSpace) {
       {}, "infinite feature");
   expect_error({.columns = 0, .analytical = {-1e-6}}, {}, "analytical time of -1e-06 s");
   const TuneSpace one{.columns = 0, .analytical = {1e-6}};
-  expect_error(one, {.known = {{0, {}, 1e-6}, {0, {}, 1e-6}}}, "or two of one");
+  expect_error(one, {.known = {{0, {}, 1e-6}, {0, {}, 1e-6}}}, "or two trials of one");
 }
 
 TEST(Tuner, RefusesTimesThatAreNotPositive) {
