@@ -39,8 +39,8 @@ RowFilter read_filter(const ConfigNode& node) {
   filter.columns = {text_of(lists ? *column : *not_empty)};
   if (lists) filter.values = texts_of(in != nullptr ? *in : *not_in);
   filter.keep_listed = not_in == nullptr;
-  filter.reason =
-      fmt::format(lists ? "`where` on column '{}'" : "column '{}' is empty", filter.columns[0]);
+  filter.reason = lists ? fmt::format("`where` on column '{}'", filter.columns[0])
+                        : fmt::format("column '{}' is empty", filter.columns[0]);
   return filter;
 }
 
