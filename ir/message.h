@@ -1,5 +1,5 @@
-// Arguments of error messages that become text only when the message does: a check that holds makes
-// none.
+// Arguments of error messages that are formatted only if the message is, so that a passing check
+// formats nothing.
 #pragma once
 
 #include <fmt/format.h>
