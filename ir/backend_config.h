@@ -23,9 +23,8 @@ struct BackendConfig {
 [[nodiscard]] BackendConfig read_backend_config(std::string_view text);
 // Attention that XLA:GPU delegates to cuDNN.
 struct AttentionConfig {
-  Dims scores;  // shape of the score array: batch, head, query, key
-  int products =
-      0;  // matrix products of that size: 2 forward; 5 backward (4, plus recomputing the scores)
+  Dims scores;          // shape of the score array: batch, head, query, key
+  int products = 0;     // of that size: 2 forward; 5 backward (4, plus the scores again)
   bool causal = false;  // only half of the scores are computed
 };
 // nullopt if the text holds no such configuration or it cannot be parsed.
