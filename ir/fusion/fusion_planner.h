@@ -61,8 +61,7 @@ class FusionPlanner {
     std::vector<InstrId> members;
     bool has_matrix = false, has_reduction = false, has_tuple_root = false, alive = true;
     std::uint32_t update = kNoCluster;  // the member that updates in place
-    Dims reduced_loop,
-        reduced;  // of reductions: input loop dims, reduced dims
+    Dims reduced_loop, reduced;         // of reductions: input loop dims, reduced dims
   };
   using Homes = boost::container::small_vector<Home, 1>;
   using Clusters = boost::container::small_vector<std::uint32_t, 4>;

@@ -86,9 +86,8 @@ namespace tilecast::ir::onnx_reader {
 // Reduces over `axes` with an opcode (add, multiply, maximum, minimum, and, or). If `keep`, the
 // reduced axes remain with size 1.
 [[nodiscard]] Term reduce(Opcode opcode, Term x, const Dims& axes, bool keep);
-[[nodiscard]] Term mean(Term x, const Dims& axes);  // keeps the axes
-[[nodiscard]] double lowest(DType dtype,
-                            bool highest = false);  // lowest or highest number
+[[nodiscard]] Term mean(Term x, const Dims& axes);               // keeps the axes
+[[nodiscard]] double lowest(DType dtype, bool highest = false);  // lowest or highest number
 // `type`: accumulator type; kInvalid: that of the operands.
 [[nodiscard]] Term dot(Term a, Term b, DotDims dims, DType type = DType::kInvalid);
 // The slices of `x` along `axis` at `indices` (not negative), like NumPy's take.
