@@ -1,7 +1,7 @@
 // Prints literals as XLA does, and rounds numbers to narrow types.
 //
 //   canonical_float(3.14159265, DType::kF32)   "3.14159274"
-//   canonical_float(1e9, DType::kF8E5M2) "inf"; check representable() first
+//   canonical_float(1e9, DType::kF8E5M2)       "inf"; check representable() first
 //
 // Source: XLA's literal printer and RoundTripFpToString; formats of the 8-bit types as in
 // ml_dtypes. Thread-safe.

@@ -2,7 +2,7 @@
 // assignment and for machines whose scratchpad holds more than the tiles of one kernel (TPU v5 and
 // later).
 //
-//   dot.1 -> f32[1024,1024]{1,0:T(8,128)S(1)} 4 MiB, kept until its last reader, add.2
+//   dot.1 -> f32[1024,1024]{1,0:T(8,128)S(1)}    4 MiB, kept until its last reader, add.2
 //
 // A result may stay if all its readers are kernels of the same computation. This excludes
 // parameters, results of computations, arrays that loops, calls, asynchronous or unknown code

@@ -2,7 +2,7 @@
 // common (layouts) or few have at all (attributes).
 //
 //   Shared<Layout> a = default_layout(2), b = a;   // one layout
-//   b.edit().memory_space = 1; // b has its own copy; a is unchanged
+//   b.edit().memory_space = 1;                     // b has its own copy; a is unchanged
 //
 // SharedOrEmpty reads as an empty T if it has no value.
 //

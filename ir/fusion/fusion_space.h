@@ -1,7 +1,7 @@
 // The decisions behind a program's fusions, as data: the search space for fusions (Kaufman et al.,
 // MLSys 2021, section 4; Phothilimthana et al., PACT 2021).
 //
-//   FusionSpace space(module); // the module must not be fused yet
+//   FusionSpace space(module);                     // the module must not be fused yet
 //   FusionConfiguration chosen = space.by_rules();
 //   chosen[17] = FusionChoice::kKeep;              // decisions()[17]: add.7 stays out of dot.5's
 //   Module fused = space.fused(chosen);

@@ -2,7 +2,7 @@
 // only a few hundred distinct contents.
 //
 //   KernelContents contents;
-//   contents.share(kernel); // shares the contents of an equal kernel seen before, if any
+//   contents.share(kernel);   // shares the contents of an equal kernel seen before, if any
 //
 // Kernels are equal if they have the same fingerprint (ir/kernels/kernel_fingerprint.h), constants,
 // comparisons and called operations, so that they cost and compute the same. Names and device

@@ -1,9 +1,9 @@
 // Peak device memory of a module, from the arrays live in main memory at each point of its
 // schedule.
 //
-//   MemoryUse use = memory_use(module); // must be scheduled, with device layouts
+//   MemoryUse use = memory_use(module);   // must be scheduled, with device layouts
 //   use.peak.total()                      // bytes at the worst point
-//   use.live // the arrays live there, largest first
+//   use.live                              // the arrays live there, largest first
 //
 // Every array has one live interval, from the op that produces it to its last reader. The peak is
 // the largest sum of arrays whose intervals overlap. Arguments and constants are always live,

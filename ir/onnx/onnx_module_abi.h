@@ -1,7 +1,7 @@
 // The ABI between the program and the plugin tilecast_onnx, so that a plugin of another build is
 // rejected. The plugin exports these C symbols:
 //
-//   std::uint64_t tilecast_onnx_module_abi(); // its kOnnxModuleAbi
+//   std::uint64_t tilecast_onnx_module_abi();  // its kOnnxModuleAbi
 //   void* tilecast_onnx_module();              // an OnnxReader
 #pragma once
 
