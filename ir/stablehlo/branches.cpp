@@ -1,11 +1,11 @@
-// Functions of several blocks: supports the form to which other tools lower structured loops
+// Converts functions of several blocks. The supported form is the one to which other tools lower a
+// structured loop; it becomes a while loop:
 //
 //   entry:  br head(...)
 //   head:   cond_br body(...), exit(...)     // forwards its arguments
 //   body:   br head(...)
 //   exit:   return
 //
-// and converts it to a while loop.
 #include <algorithm>
 #include <cctype>
 

@@ -117,7 +117,7 @@ void check_calls(const Module& module, const std::vector<GraphEdge>& calls) {
     fail("computation {} calls itself, directly or through others",
          module.computations[*walk.on_cycle].name);
   }
-  std::vector<std::size_t> depth(module.computations.size(), 0);  // nesting depth, from the callees
+  std::vector<std::size_t> depth(module.computations.size(), 0);  // depth of calls below it
   for (const std::uint32_t id : walk.post_order) {
     for (auto call = std::ranges::lower_bound(calls, id, {}, &GraphEdge::first);
          call != calls.end() && call->first == id; ++call) {

@@ -2,28 +2,28 @@
 // of the manifest, and for each table the sources of its columns.
 //
 //   name: bmm_t4
-//   source: where the numbers are from
+//   source: publication of the numbers
 //   licence: MIT
-//   timing: device                         or host: run times hold the dispatch
+//   timing: device                         or host: run times include the dispatch
 //   how_timed: CUDA events
 //   device: t4                             or `devices: {Tesla T4: t4}` with a column `device`
-//   dispatch: {softmax: 12 us}             floors per op class, host timing only
+//   dispatch: {softmax: 12 us}             floors per op class; host timing only
 //   dtype: f32                             for rows without one
-//   tables:                              without: the columns are those of a set, empty where an
-//                                        operator has none
-//     - files: bmm_*.csv                   patterns (* and ?) of file names, or with a / of whole
-//                                          paths; without: every file
-//       header: [M, N, K, t]               names of the columns, where the file has none
-//       where: {column: OPName, in: [bmm]} rows to take; also `not_in`, or `not_empty: COLUMN`;
-//                                          of tables with equal `files` the first that takes a row
+//   tables:                                if absent, the columns must be those of a set (empty if
+//                                          an operator does not use them)
+//     - files: bmm_*.csv                   patterns (* and ?) of file names or, if they contain a
+//                                          /, of whole paths; if absent: every file
+//       header: [M, N, K, t]               column names, if the file has none
+//       where: {column: OPName, in: [bmm]} rows to take; also `not_in`, or `not_empty: COLUMN`; of
+//                                          tables with equal `files`, the first that takes a row
 //       columns: {op: {constant: matmul}, m: M, ...}      measured/importers/column_rule.h
 //       keep: [CUDA Version]               columns kept as x_cuda_version
-//       parameters: [block_size_x]         columns of numbers that say how the kernel was written
-//                                          beyond its tile, as p_block_size_x
-//       fastest_of_equal: true             of rows equal in all but time, x_*, threads, vector and
-//                                          direct, the fastest: the best way to write a tile
-//   every_table: {where: ..., columns: ...} the same keys for all tables; a table's own come before
-//                                          them, column by column; rows must pass both `where`
+//       parameters: [block_size_x]         columns with numeric parameters of the kernel's code
+//                                          other than the tile, as p_block_size_x
+//       fastest_of_equal: true             among rows that differ only in time, x_*, threads,
+//                                          vector and direct, keep the fastest
+//   every_table: {where: ..., columns: ...} keys for all tables; a table's own take precedence,
+//                                          column by column; rows must pass both `where`
 //
 // Parsing is strict; errors are `file:line:col: key: got ..., expected ...`.
 #pragma once
