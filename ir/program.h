@@ -21,11 +21,11 @@ struct ScheduledKernel {
   Kernel kernel;
   double multiplicity = 1;          // product of trip counts and branch weights
   std::vector<KernelId> waits_for;  // earlier kernels whose results it uses
-  // Asynchronous pairs: a `*-start` kernel runs beside others until `done_before`, the first kernel
-  // that needs its result (invalid id = end of program). Unset for ordinary kernels.
+  // Asynchronous pairs: a `*-start` kernel runs concurrently with others until `done_before`, the
+  // first kernel that needs its result (invalid id = end of program). Unset for ordinary kernels.
   bool asynchronous = false;
   KernelId done_before;
-  std::string computation;  // that it belongs to, for reports
+  std::string computation;  // containing computation, for reports
   std::int32_t loop_depth = 0;
 };
 

@@ -142,7 +142,7 @@ long double written_bytes(const CountedOp& op, const Computation& body) {
   return total;
 }
 
-// Backend-made fusions around one gather or scatter count as that op.
+// Fusions that the backend creates around one gather or scatter count as that op.
 std::optional<WorkCounts> count_custom_fusion(const CountedOp& op, const Computation& body) {
   const auto* attrs = op.op.get<FusionAttrs>();
   if (attrs == nullptr || attrs->kind != FusionKind::kCustom) return std::nullopt;

@@ -216,7 +216,7 @@ Instruction Rewriter::fusion_of(const Unit& unit, std::vector<InstrId>& inputs) 
   InstrId hero;
   fused.instructions.reserve(instructions_inside(unit));
   for (const InstrId member : unit.members) {
-    for (const InstrId operand : old_.at(member).operands) local(operand);  // stands before it
+    for (const InstrId operand : old_.at(member).operands) local(operand);  // emitted before it
     const InstrId id(fused.instructions.size());
     Instruction& op = append(member, fused.instructions);
     for (InstrId& operand : op.operands) operand = local(operand);

@@ -1,7 +1,6 @@
 // Splits a fused kernel into the launches of a system that fuses less.
 //
-//   std::vector<Kernel> steps = split_kernel(softmax, Launches::kPerReduction);   // max, sum,
-//   divide
+//   auto steps = split_kernel(softmax, Launches::kPerReduction);   // max, sum, divide
 #pragma once
 
 #include <vector>

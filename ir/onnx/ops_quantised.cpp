@@ -117,8 +117,7 @@ Term integer_conv(const NodeSite& s, Term x, Term w, Term zx, Term zw) {
     const Term sums = reduce(Opcode::kAdd, wide(w), range(1, w.rank()), /*keep=*/false);
     y = y - along(sums * shift, y, 1);
   }
-  if (!is_zero(
-          zw)) {  // sums of x over the window: one kernel of ones per group, shared by its outputs
+  if (!is_zero(zw)) {  // window sums of x: a kernel of ones per group, shared by its outputs
     Dims ones = w.dims(), split = y.dims();
     ones[0] = groups;
     const Term sums = convolution(x, full(s.emitter, w.dtype(), ones, 1), window, groups, kSums);

@@ -69,12 +69,12 @@ class ArrayReader {
   Cursor& cursor_;
   const Shape& shape_;
   Literal& literal_;
-  Dims seen_;  // elements or sub-arrays seen per dimension
+  Dims seen_;  // elements or sub-arrays read so far, per dimension
   int nest_level_ = 0;
   bool elided_ = false;
   std::int64_t count_ = 0;
   std::string texts_;              // of the elements, concatenated
-  std::vector<std::size_t> ends_;  // where each of them ends
+  std::vector<std::size_t> ends_;  // end offset of each
 };
 
 // In lenient mode, accepts `{{NAME}}` (a template placeholder) and `{...}` of any rank; the value

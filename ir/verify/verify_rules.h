@@ -43,8 +43,7 @@ struct Site : infer::Site {
   [[nodiscard]] bool is_root() const { return computation.root == id; }
 };
 
-// ---- comparing shapes (verify_shapes.cpp)
-// --------------------------------------------------------
+// ---- comparing shapes (verify_shapes.cpp) ------------------------------------------------------
 
 // How to compare types, sizes and elements; layouts are ignored.
 struct Match {
@@ -52,9 +51,10 @@ struct Match {
   bool ignore_buffer = false;  // b(s) matches s
 };
 [[nodiscard]] bool match(const Shape& a, const Shape& b, const Match& how = {});
+// {1, 2}
 [[nodiscard]] inline DimsText shown(const Dims& index) {
   return {index, true};
-}  // {1, 2}
+}
 [[nodiscard]] const Shape* subshape(const Shape& shape, const Dims& index);  // null: no such part
 
 // ---- rules --------------------------------------------------------------------------------------

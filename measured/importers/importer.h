@@ -1,8 +1,8 @@
 // Converts third-party files to a measurement set (measured/measurement_set.h): the interface
 // common to all importers. Each importer is a function:
 //
-//   ImportReport report = import_operators({"bmm.csv.gz"}, "neusight.yaml", {.output =
-//   "sets/bmm"});
+//   ImportReport report =
+//       import_operators({"bmm.csv.gz"}, "neusight.yaml", {.output = "sets/bmm"});
 //
 // The set is written to a temporary folder and moved to its place when complete, so nothing is left
 // behind after an Error. Memory use does not depend on the number of rows.

@@ -48,8 +48,7 @@ enum class XplaneStat {
 
 // The data shared by all events of a metadata entry.
 struct XplaneEventKind {
-  std::uint32_t name =
-      0;  // of the instruction ("%fusion.3 = f32[] ..." is fusion.3), else as given
+  std::uint32_t name = 0;  // of the instruction (fusion.3 of "%fusion.3 = ..."), else as given
   std::uint32_t category = 0;
   std::optional<std::uint64_t> program;
   std::optional<double> flops, model_flops, bytes_accessed;
@@ -60,8 +59,7 @@ struct XplanePlane {
   bool is_device = false, is_sparse_core = false, has_streams = false;
   bool names_programs = false;                         // some entry of `events` names its program
   std::unordered_map<std::int64_t, XplaneStat> stats;  // those used
-  std::unordered_map<std::int64_t, std::uint32_t>
-      texts;  // names of all stats, to which values may refer
+  std::unordered_map<std::int64_t, std::uint32_t> texts;   // names of all stats
   std::unordered_map<std::int64_t, std::uint32_t> events;  // metadata id -> index in kinds
 };
 
