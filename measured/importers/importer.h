@@ -52,7 +52,7 @@ struct ImportReport {
 struct TraceSource {
   std::vector<std::string> traces;  // trace_events.h
   std::string module;               // HLO text of the program that ran
-  std::string manifest;             // YAML with manifest fields; empty if the options name a device
+  std::string manifest;  // YAML with manifest fields; optional with ImportOptions::device
 };
 // Writes one row per kernel with events (mean over occurrences) and one for the program if the
 // trace has the module's run time. Unmatched time and kernels become notes.
@@ -61,7 +61,7 @@ struct TraceSource {
 struct XplaneSource {
   std::vector<std::string> profiles;  // files or log folders (xplane.h)
   std::vector<std::string> modules;   // programs that ran, in place of the profile's own
-  std::string manifest;  // YAML with manifest fields; empty if the options name a device
+  std::string manifest;  // YAML with manifest fields; optional with ImportOptions::device
 };
 // Writes one row per kernel with events (median over all occurrences and cores) and one per module
 // for its whole run. The modules are written as HLO text. x_* columns: the fastest occurrence, and
