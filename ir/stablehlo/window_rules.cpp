@@ -85,7 +85,7 @@ void lower_dot(Lowering& lowering, const Operation& op, Opcode opcode) {
 }
 
 // One part of `raw input_batch_dimension = 0, input_feature_dimension = 3, input_spatial_dimensions
-// = [1, 2], ...` as `b01f`; empty if the dimensions are invalid.
+// = [1, 2], ...` as `b01f`; absent numbers are 0; `?` where no dimension is assigned.
 std::string raw_labels(const Lowering& lowering, const Attribute& numbers, std::string_view part,
                        std::string_view batch, std::string_view feature) {
   const Dims spatial = lowering.field(numbers, fmt::format("{}_spatial_dimensions", part));
