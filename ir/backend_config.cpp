@@ -11,7 +11,7 @@ using Json = nlohmann::json;
 
 constexpr int kMaxNesting = 64;
 
-// Undoes the quoting of a configuration that is written as a string literal.
+// Removes the quoting of a configuration written as a string literal.
 std::string unquoted(std::string_view text) {
   if (text.size() < 2 || text.front() != '"' || text.back() != '"') return std::string(text);
   std::string out;
@@ -23,7 +23,7 @@ std::string unquoted(std::string_view text) {
   return out;
 }
 
-// The JSON parser recurses; hostile nesting must not reach it.
+// The JSON parser recurses, so deeply nested input is rejected first.
 bool nests_too_deeply(std::string_view text) {
   int depth = 0;
   for (const char c : text) {
@@ -57,7 +57,7 @@ std::optional<double> number(const Json& value) {
   return parsed;
 }
 
-// False when the list holds something that is not a positive count.
+// False if the list holds anything but positive counts.
 bool read_bounds(const Json& window, const char* key, Dims& bounds) {
   constexpr double kMaxBound = 1e15;
   const Json* list = find(window, key);
@@ -88,7 +88,7 @@ void read_tile(const Json& window, BackendConfig& config) {
   if (says_something || tile.estimated_cycles) config.tile = std::move(tile);
 }
 
-// Nothing when the list holds something that is not a dimension. A list that is absent is empty.
+// nullopt if the list holds anything but dimensions. An absent list is empty.
 std::optional<Dims> dimension_list(const Json& numbers, const char* key) {
   constexpr double kMaxRank = 64;
   Dims dims;
@@ -103,7 +103,7 @@ std::optional<Dims> dimension_list(const Json& numbers, const char* key) {
   return dims;
 }
 
-// Nothing when the text is not JSON of a sane depth.
+// nullopt if the text is not JSON or too deeply nested.
 std::optional<Json> parsed(std::string_view text) {
   const std::string plain = unquoted(text);
   if (nests_too_deeply(plain)) return std::nullopt;
@@ -162,7 +162,7 @@ std::optional<AttentionConfig> read_attention(std::string_view text) {
     ++attention.products;
     backward |= key.find(kGradient) != std::string::npos;
   }
-  if (backward) ++attention.products;  // the scores, computed again
+  if (backward) ++attention.products;  // the scores are recomputed
   const Json* mask = find(*config, "mask_type");
   attention.causal = mask != nullptr && mask->is_string() &&
                      mask->get_ref<const std::string&>().find("CAUSAL") != std::string::npos;

@@ -1,9 +1,9 @@
-// What we read out of an instruction's `backend_config`: the compiler's tile and a custom call's
-// own cost estimate. Everything else in there stays raw text on the instruction.
+// Reads an instruction's `backend_config`: the compiler's tile and a custom call's own cost
+// estimate. All other keys stay raw text on the instruction.
 //
-// Keys are those seen in public XLA:TPU dumps (`window_config`, `cost_estimate`, the latter inside
-// `custom_call_config` for Pallas kernels); numbers may be JSON numbers or strings of digits.
-// Thread-safe.
+// The keys are the ones seen in public XLA:TPU dumps (`window_config` and `cost_estimate`, the
+// latter inside `custom_call_config` for Pallas kernels). Numbers may be JSON numbers or strings of
+// digits. Thread-safe.
 #pragma once
 
 #include <optional>
@@ -16,21 +16,21 @@ namespace tilecast::ir {
 struct BackendConfig {
   std::optional<CompilerTile> tile;
   std::optional<CustomCallCost> cost;
-  bool unreadable = false;  // it names one of the keys above, but is not JSON we understand
+  bool unreadable = false;  // it contains one of the keys above but cannot be parsed
 };
 
-// `text` is the attribute's raw text, either a JSON dictionary or a quoted string holding one.
+// `text` is the attribute's raw text: a JSON dictionary, or a quoted string that contains one.
 [[nodiscard]] BackendConfig read_backend_config(std::string_view text);
-// Attention that XLA:GPU gives to cuDNN.
+// Attention that XLA:GPU delegates to cuDNN.
 struct AttentionConfig {
-  Dims scores;          // of the intermediate array: batch, head, query, key
-  int products = 0;     // of scores' size: 2 forward, 5 backward (4, and the scores again)
-  bool causal = false;  // half of the scores count
+  Dims scores;          // shape of the score array: batch, head, query, key
+  int products = 0;     // of that size: 2 forward; 5 backward (4, plus the scores again)
+  bool causal = false;  // only half of the scores are computed
 };
-// Nothing where the text holds no such configuration that we understand.
+// nullopt if the text holds no such configuration or it cannot be parsed.
 [[nodiscard]] std::optional<AttentionConfig> read_attention(std::string_view text);
-// `dot_dimension_numbers` of a product that XLA:GPU gives to a library; nothing where there are
-// none that we understand.
+// `dot_dimension_numbers` of a product that XLA:GPU delegates to a library; nullopt if absent or
+// not parseable.
 [[nodiscard]] std::optional<DotDims> read_gemm_dims(std::string_view text);
 
 }  // namespace tilecast::ir

@@ -36,7 +36,7 @@ class Canonical {
  private:
   static constexpr std::uint64_t kUnnumbered = std::numeric_limits<std::uint64_t>::max();
 
-  // What the outputs need, operands first.
+  // The ops that the outputs need, operands first.
   std::vector<std::uint32_t> needed_ops() const {
     std::vector<GraphEdge> edges;
     for (std::uint32_t op = 0; op < number_.size(); ++op) {

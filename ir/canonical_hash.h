@@ -1,12 +1,12 @@
-// A kernel's identity on disk: equal for kernels that compute the same with the same ops, whatever
-// their names, the order of their ops or the numbering of their parameters; stable across
-// processes, machines and versions of this format. 32 hex digits (128 bits). Thread-safe.
+// A kernel's identity on disk. Kernels that compute the same result with the same ops have equal
+// hashes, regardless of names, op order and parameter numbering. The hash is stable across
+// processes and machines. 32 hex digits (128 bits). Thread-safe.
 //
-// The ops that the outputs need are numbered in post-order, outputs and operands from the first to
-// the last; each contributes its opcode, shape with layout, attributes and its operands' numbers.
-// Recomputing a value is another kernel than using it twice. Opcodes and types count by name.
-// What ir::Op does not hold cannot tell kernels apart: the contents of large literals, and called
-// computations that are not one op, which count by their work.
+// The ops that the outputs need are numbered in post-order, outputs and operands from first to
+// last. Each op contributes its opcode, shape with layout, attributes and its operands' numbers. A
+// kernel that recomputes a value differs from one that uses the value twice. Opcodes and types are
+// hashed by name. Information that ir::Op does not hold is ignored: the contents of large literals,
+// and called computations of more than one op, which are represented by their work counts.
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ std::int64_t participants(std::vector<std::pair<std::int64_t, std::int64_t>> pai
   return std::unique(devices.begin(), devices.end()) - devices.begin();
 }
 
-constexpr std::int64_t kMostDevices = 1 << 16;  // that are told apart
+constexpr std::int64_t kMostDevices = 1 << 16;  // above this, groups are not listed
 using Ids = std::vector<std::int64_t>;
 
 Ids first_ids(std::int64_t count) {
@@ -36,7 +36,7 @@ std::int64_t ids_written(const CollectiveAttrs& collective) {
   return static_cast<std::int64_t>(ids);
 }
 
-// Groups of devices from groups of the ids that `mode` counts.
+// Converts groups of ids, interpreted according to `mode`, to groups of devices.
 std::vector<Ids> spread(const std::vector<Ids>& written, GroupMode mode, const Module& module) {
   const std::int64_t partitions = module.num_partitions;
   if (mode == GroupMode::kFlattenedId) return written;

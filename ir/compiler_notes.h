@@ -1,4 +1,4 @@
-// What compilers and libraries say of a kernel beside its operations.
+// Information that compilers and libraries provide about a kernel besides its operations.
 #pragma once
 
 #include <optional>
@@ -7,16 +7,18 @@
 
 namespace tilecast::ir {
 
-// The compiler's own choices found in the dump (`backend_config.window_config`), bounds physical
-// major to minor; the two most minor ones count native tiles (8 sublanes, 128 lanes).
+// The compiler's tile as found in the dump (`backend_config.window_config`). Bounds are in physical
+// order, major to minor; the two minormost ones are in units of native tiles (8 sublanes, 128
+// lanes).
 struct CompilerTile {
   Dims kernel_bounds, output_bounds, input_bounds, iteration_bounds;
   std::optional<double> estimated_cycles;
 };
 
-struct CustomCallCost {  // from the dump's cost_estimate, or what a library call says of itself
+struct CustomCallCost {  // from the dump's cost_estimate, or from a library call's own
+                         // configuration
   double flops = 0, transcendentals = 0, bytes_accessed = 0;
-  bool full_precision = false;  // f32 is multiplied as it is
+  bool full_precision = false;  // f32 operands are not rounded before multiplication
 };
 
 }  // namespace tilecast::ir

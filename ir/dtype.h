@@ -56,7 +56,7 @@ enum class DType : std::uint8_t {
 
 // "bf16", "f8e4m3fn", ...
 [[nodiscard]] std::string_view name(DType dtype);
-// The type spelled `text`; "opaque_type" is accepted for opaque. Nothing when unknown.
+// The type spelled `text`; "opaque_type" is accepted for opaque. nullopt if unknown.
 [[nodiscard]] std::optional<DType> parse_dtype(std::string_view text);
 
 // Width in bits: pred 8, u4 4, c64 64; 0 for token, opaque, tuple, buffer and invalid.
@@ -68,7 +68,7 @@ inline constexpr std::array kTypeBits = {
 [[nodiscard]] constexpr int bits(DType dtype) {
   return kTypeBits[static_cast<std::size_t>(dtype)];
 }
-// Bytes an element takes in a buffer when the layout has no E(bits): sub-byte types take one byte.
+// Bytes per element in a buffer when the layout has no E(bits): sub-byte types take one byte.
 [[nodiscard]] int storage_bytes(DType dtype);
 
 [[nodiscard]] bool is_floating(DType dtype);  // f8 .. f64, bf16; not complex

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// From the last to the first; the proto of a stage is the second choice.
+// From last to first; a stage's proto ranks after its text.
 constexpr std::array<std::string_view, 5> kStages = {
     "after_codegen", "after_optimizations_after_buffer_assignment", "after_optimizations",
     "after_optimizations_before_buffer_assignment", "before_optimizations"};
@@ -29,7 +29,7 @@ struct Candidate {
   bool is_proto = false;
 };
 
-// What the name of a file says; nothing when it is no module.
+// Parses a file name; nullopt if it does not denote a module.
 std::optional<Candidate> read_file_name(const fs::path& path) {
   // The number, the module's name, its change list, the target, the stage.
   static const std::regex kName(
@@ -38,7 +38,7 @@ std::optional<Candidate> read_file_name(const fs::path& path) {
       R"((\.txt|\.hlo|\.hlo\.pb|\.pb)(?:\.gz)?)");
   const std::string file = path.filename().string();
   std::smatch match;
-  constexpr std::size_t kLongestName = 255;  // of file systems; the expression recurs by character
+  constexpr std::size_t kLongestName = 255;  // std::regex recurses per character
   if (file.size() > kLongestName || !std::regex_match(file, match, kName)) return {};
   Candidate found{{path.string(), match[2], 0, match[3]}, 0, match[4].str().ends_with("pb")};
   const std::string digits = match[1];

@@ -1,5 +1,5 @@
-// A folder that XLA dumped into (XLA_FLAGS=--xla_dump_to=DIR): which files are modules, of which
-// stage of compilation.
+// Lists the modules in an XLA dump folder (XLA_FLAGS=--xla_dump_to=DIR) and the compilation stage
+// of each.
 //
 //   module_0001.jit_f.cl_123.before_optimizations.txt                       before
 //   module_0001.jit_f.sm_8.0_gpu_after_optimizations.txt                    after
@@ -19,13 +19,14 @@ struct DumpedModule {
 };
 
 struct DumpFolder {
-  // Each module once, by id, at the last stage that was dumped after optimisation, as text where
-  // there is text and proto; before optimisation in a folder without any after.
+  // Each module once, ordered by id, at the last stage dumped after optimisation; before
+  // optimisation if the folder has no optimised module. Text is preferred over a proto of the same
+  // stage.
   std::vector<DumpedModule> modules;
-  std::vector<std::string> others;  // every other file, by path
+  std::vector<std::string> others;  // all other files, sorted by path
 };
 
-// Throws Error where the folder cannot be read or holds no module. Thread-safe.
+// Throws Error if the folder cannot be read or holds no module. Thread-safe.
 [[nodiscard]] DumpFolder read_dump_folder(const std::string& folder);
 
 }  // namespace tilecast::ir

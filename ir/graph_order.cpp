@@ -13,7 +13,7 @@ using Graph =
     boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, boost::no_property,
                                        boost::no_property, std::uint32_t, std::uint32_t>;
 
-// Keeps the order of each vertex's edges.
+// Preserves the order of each vertex's edges.
 Graph graph_of(std::size_t count, const std::vector<GraphEdge>& edges) {
   return {boost::edges_are_unsorted_multi_pass, edges.begin(), edges.end(),
           static_cast<std::uint32_t>(count)};

@@ -1,10 +1,9 @@
-// An HLO module as data: computations of instructions, exactly what the text says.
+// An HLO module as data: computations of instructions, exactly as in the text.
 //
 // Parsed by ir/text/hlo_parser.h, checked by ir/verify/verifier.h, printed by
-// ir/text/hlo_printer.h. A module is not changed after it was verified, except through the named
-// transformations (ir/fusion/fusion.h, ir/layout_assignment.h), which return a new one. Reading
-// from several threads is safe. Instruction ids index `Computation::instructions`; textual order is
-// kept.
+// ir/text/hlo_printer.h. A verified module is not changed, except by the named transformations
+// (ir/fusion/fusion.h, ir/layout_assignment.h), which return a new one. Concurrent reads are safe.
+// Instruction ids index `Computation::instructions`, which keeps the order of the text.
 #pragma once
 
 #include <string>
@@ -22,13 +21,13 @@ namespace tilecast::ir {
 using InstrId = StrongId<struct InstrTag>;
 using ComputationId = StrongId<struct ComputationTag>;
 
-// An attribute kept as its raw value: printing order is decided by the printer.
+// An attribute kept as raw text. The printer decides the order in which attributes are printed.
 struct RawAttr {
   std::string key;
   std::string value;  // exactly as written, after `key=`
 };
 
-// output_to_operand_aliasing and input_output_alias entries.
+// An entry of output_to_operand_aliasing or input_output_alias.
 struct Alias {
   Dims output_index;
   std::int64_t operand = 0;  // operand or parameter number
@@ -51,8 +50,8 @@ struct Instruction {
   SharedOrEmpty<std::vector<Alias>> aliasing;  // output_to_operand_aliasing
   SharedOrEmpty<std::string> backend_config;   // raw text
   std::string metadata;                        // raw text inside {}; see op_name()
-  SharedOrEmpty<std::vector<RawAttr>> raw;  // all else: sharding, frontend_attributes, origin ...
-  std::size_t offset = 0;                   // where the name stands in the source text
+  SharedOrEmpty<std::vector<RawAttr>> raw;  // all others: sharding, frontend_attributes, origin ...
+  std::size_t offset = 0;                   // of the name in the source text
 
   template <class T>
   [[nodiscard]] const T& as() const {
@@ -67,13 +66,13 @@ struct Instruction {
 };
 
 [[nodiscard]] Instruction parameter_instruction(std::string name, Shape shape, std::size_t number);
-// Custom calls that only annotate their operand and take no time on the device: sharding and
-// placement marks of JAX and XLA that later passes remove. The result is operand 0.
+// True for custom calls that only annotate their operand and take no time on the device: sharding
+// and placement marks of JAX and XLA, which later passes remove. The result is operand 0.
 [[nodiscard]] bool is_annotation(const Instruction& instruction);
-// Custom calls of XLA:TPU that name memory and move nothing: buffers that later ops fill, arrays
-// that lie one behind the other already.
+// True for XLA:TPU custom calls that name memory and move no data: buffers that later ops fill, and
+// concatenations of arrays that are already adjacent.
 [[nodiscard]] bool only_names_memory(const Instruction& instruction);
-// "main" where no thread is named.
+// The name of the thread; "main" if empty.
 [[nodiscard]] inline std::string_view thread_name(std::string_view thread) {
   return thread.empty() ? "main" : thread;
 }
@@ -91,7 +90,7 @@ struct Computation {
 
 struct Module {
   std::string name;
-  std::string file;                       // where it was read from, for messages
+  std::string file;                       // the file it was read from, for messages
   std::vector<Computation> computations;  // callees before callers
   ComputationId entry;
   bool is_scheduled = false;
@@ -100,7 +99,7 @@ struct Module {
   std::optional<Shape> entry_result_layout;
   std::vector<Alias> input_output_alias;
   std::vector<RawAttr> raw;           // other header attributes
-  std::vector<std::string> warnings;  // lenient reading: what was kept but not understood
+  std::vector<std::string> warnings;  // in lenient mode: attributes kept but not understood
 
   [[nodiscard]] const Computation& at(ComputationId id) const { return computations[id.index()]; }
   [[nodiscard]] const Computation& entry_computation() const { return at(entry); }

@@ -1,6 +1,6 @@
-// The attributes of HLO instructions as typed values (as HLO text names them): one struct per
-// attribute kind; ir/op_attrs.h holds one of them. Plain values; what no struct here holds stays
-// raw text in ir/hlo.h.
+// The attributes of HLO instructions as typed values, named as in HLO text: one struct per kind of
+// attribute. ir/op_attrs.h holds one of them. Plain values; other attributes stay raw text in
+// ir/hlo.h.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ namespace {
   throw Error("kernel " + kernel + ": " + what);
 }
 
-// From every op to its users, sorted, each pair once.
+// Edges from every op to its users, sorted, without duplicates.
 std::vector<GraphEdge> user_edges(const Kernel& kernel, const std::vector<Op>& ops) {
   std::vector<GraphEdge> edges;
   for (std::size_t user = 0; user < ops.size(); ++user) {
@@ -38,7 +38,7 @@ bool operands_come_first(const std::vector<Op>& ops) {
   return true;
 }
 
-// Position of every op in an order that has operands first.
+// Position of every op in a topological order.
 std::vector<OpId> evaluation_positions(const std::string& kernel, std::size_t ops,
                                        const std::vector<GraphEdge>& edges) {
   const DepthFirst users_first = depth_first(ops, edges);

@@ -1,13 +1,14 @@
-// A kernel: what the device launches, one scheduled instruction with its interior graph.
+// A kernel is what the device launches: one scheduled instruction with its interior graph.
 //
-// A fusion's callee (and fusions inside it) is inlined into one DAG; an unfused op becomes a DAG of
-// itself and its parameters. Ops are in topological order (operands first), so `OpId` order is a
-// valid evaluation order. Immutable after KernelBuilder::build(); analyses keep side tables indexed
-// by OpId. Reading is thread-safe. Shapes carry the device layouts. Copies, and equal kernels of
-// one program, share all but names (ir/kernels/kernel_contents.h). Tuples are resolved away: an op
-// with several results (variadic reduce, sort ...) keeps its tuple shape, and get-tuple-element ops
-// pick its leaves by flat position. Parameters are the used array leaves of the instruction's
-// operands, shaped as they are defined outside; scalar constants among these are constant ops.
+// The computation that a fusion calls (and fusions inside it) is inlined into one DAG; an unfused
+// op becomes a DAG of itself and its parameters. Ops are in topological order (operands first), so
+// `OpId` order is a valid evaluation order. Immutable after KernelBuilder::build(); analyses keep
+// side tables indexed by OpId. Reading is thread-safe. Shapes carry the device layouts. Copies, and
+// equal kernels of one program, share everything but names and device groups
+// (ir/kernels/kernel_contents.h). Tuples are flattened: an op with several results (variadic
+// reduce, sort ...) keeps its tuple shape, and get-tuple-element ops select its leaves by flat
+// position. Parameters are the array leaves of the instruction's operands that are used, with their
+// outside shapes; scalar constants among them become constant ops.
 #pragma once
 
 #include <optional>
@@ -33,7 +34,7 @@ struct Op {
   // reduce-like ops: FLOPs of one application of the called computations (summed)
   double applied_flops = 0;
   double applied_transcendentals = 0;
-  // reduce-like ops: the called computation, where it is one op of its two parameters
+  // reduce-like ops: the called computation, if it is one op applied to its two parameters
   std::optional<Opcode> applied;
 
   template <class T>
@@ -66,16 +67,17 @@ class Kernel {
   [[nodiscard]] const std::optional<CustomCallCost>& custom_call_cost() const {
     return content_->custom_cost;
   }
-  // For collectives: devices in one group, and how it was known ("replica_groups", "module", ...).
+  // Collectives: the number of devices in one group; 1 for other kernels.
   [[nodiscard]] std::int64_t group_size() const { return content_->group_size; }
   [[nodiscard]] const DeviceGroups& device_groups() const;
-  // Computed by the host beside the device (`execution_thread="host"`).
+  // Runs on the host (`execution_thread="host"`).
   [[nodiscard]] bool on_host() const { return content_->on_host; }
-  // In-place: outputs[i] shares the buffer of parameters[j] (dynamic-update-slice, aliasing).
+  // Pairs {i, j}: outputs[i] shares the buffer of parameters[j] (dynamic-update-slice, aliasing).
   [[nodiscard]] std::span<const std::pair<std::size_t, std::size_t>> in_place() const {
     return content_->in_place;
   }
-  // The same for kernels that share all but names and device groups; of no meaning otherwise.
+  // Identifies the shared content: equal for kernels that share everything but names and device
+  // groups.
   [[nodiscard]] const void* content() const { return content_.identity(); }
 
  private:
@@ -84,8 +86,8 @@ class Kernel {
   struct Content {
     Opcode opcode = Opcode::kFusion;
     std::vector<Op> ops;
-    std::vector<OpId> parameters, outputs, users;  // users of every op, one after the other
-    std::vector<std::uint32_t> first_user;         // by op, and the end
+    std::vector<OpId> parameters, outputs, users;  // users: the lists of all ops, concatenated
+    std::vector<std::uint32_t> first_user;         // offset into `users` per op, plus the end
     WorkCounts work;
     std::optional<CompilerTile> tile;
     std::optional<CustomCallCost> custom_cost;
@@ -100,7 +102,7 @@ class Kernel {
 };
 
 // Builds a kernel op by op (operator tables, tests, the program builder). build() verifies that the
-// graph is a DAG with arrays at its edges and throws Error otherwise.
+// graph is a DAG whose parameters and outputs are arrays, and throws Error otherwise.
 //
 //   KernelBuilder b("matmul", Opcode::kDot);
 //   OpId x = b.parameter(Shape::array(DType::kBF16, {512, 256}));
@@ -124,7 +126,7 @@ class KernelBuilder {
     content_.in_place.emplace_back(output, parameter);
   }
   [[nodiscard]] Kernel build(std::vector<OpId> outputs);
-  // What was added so far; ids are those handed out.
+  // Access to the ops added so far, by the ids that add() and parameter() returned.
   [[nodiscard]] const Op& op(OpId id) const { return content_.ops[id.index()]; }
   [[nodiscard]] Op& op(OpId id) { return content_.ops[id.index()]; }
   [[nodiscard]] const std::string& name_of(OpId id) const { return kernel_.name_of(id); }

@@ -10,14 +10,14 @@
 namespace tilecast::ir {
 namespace {
 
-// Another order of dimensions must reduce the padded size to this fraction to be taken: a new order
-// costs transposes elsewhere, which a look at one array cannot see. Our choice, not measured.
+// Another dimension order is chosen only if it reduces the padded size to this fraction: a new
+// order costs transposes elsewhere, which are not visible from one array. Our choice, not measured.
 constexpr double kWorthwhileFraction = 0.75;
-// An order that makes an array larger than this many times its own is not taken over from a
-// convolution: turning it at the convert moves less. Our choice, not measured.
+// An order is not adopted from a convolution if it would enlarge an array by more than this factor:
+// transposing at the convert moves less data. Our choice, not measured.
 constexpr double kMostInflation = 4;
 
-// Array sizes are at most 2^62; tiles far below keep rounding up free of overflow.
+// Array sizes are at most 2^62; much smaller tiles ensure that rounding up cannot overflow.
 constexpr std::int64_t kMaxTile = std::int64_t{1} << 20;
 
 void check(const LayoutRules& rules) {
@@ -32,12 +32,12 @@ void check(const LayoutRules& rules) {
               std::to_string(rules.word_bits));
 }
 
-// How many elements share a word: 1 from the word's width up.
+// Number of elements per word; 1 for types at least as wide as a word.
 std::int64_t packing(DType dtype, const LayoutRules& rules) {
   return std::max<std::int64_t>(1, rules.word_bits / std::max(1, bits(dtype)));
 }
 
-// The smallest of unit, 2 unit, 4 unit ... that holds `size`, at most `limit` (but at least unit).
+// The smallest of unit, 2 unit, 4 unit ... that is >= `size`, at most `limit` but at least unit.
 std::int64_t smallest_tile(std::int64_t size, std::int64_t unit, std::int64_t limit) {
   std::int64_t tile = unit;
   while (tile < size && tile * 2 <= limit) tile *= 2;
@@ -50,7 +50,7 @@ double padded(std::int64_t size, std::int64_t tile) {
   return remainder == 0 ? exact : exact - remainder + static_cast<double>(tile);
 }
 
-// Sizes of the two most minor dimensions -> how much tiling inflates the array.
+// The factor by which tiling inflates an array, from the sizes of its two minormost dimensions.
 class PaddingCost {
  public:
   PaddingCost(const Shape& shape, const LayoutRules& rules)
@@ -74,7 +74,7 @@ class PaddingCost {
   std::int64_t packing_;
 };
 
-// Moves `minor` and `second` to the front of the order, the rest keeping theirs.
+// Moves `minor` and `second` to the front of the order; the rest keep their relative order.
 Dims with_minor_pair(const Dims& order, std::int64_t minor, std::int64_t second) {
   Dims result = {minor, second};
   for (const std::int64_t dim : order) {
@@ -122,7 +122,7 @@ Layout ordered_layout(const Shape& shape, const Dims& order, const LayoutRules& 
   return layout;
 }
 
-// Orders that convolutions ask for, by the dimensions of the array.
+// The dimension orders preferred by convolutions, by array dimensions.
 struct PreferredOrder {
   Dims order;
   DType dtype;
@@ -135,7 +135,7 @@ Dims order_from(std::int64_t minor, std::int64_t second, int rank) {
   return with_minor_pair(descending, minor, second);
 }
 
-// The dimension besides these two that pads least as rows of `minor`; of equals the last.
+// The dimension other than these two that pads least as rows of `minor`; the last one among equals.
 std::int64_t best_spatial(const PaddingCost& cost, int rank, std::int64_t minor,
                           std::int64_t other) {
   std::int64_t best = -1;
@@ -146,17 +146,17 @@ std::int64_t best_spatial(const PaddingCost& cost, int rank, std::int64_t minor,
   return best < 0 ? other : best;
 }
 
-// A convolution wants features and batch in the two minor dimensions of its activations, whichever
-// way round pads less, and output over input features in its weights: that is how TPU dumps look.
-// A single image would leave seven of eight sublanes empty: a spatial dimension takes its place, as
-// XLA's SpaceToBatchConverter moves space into batches of one.
+// The activations of a convolution have features and batch as the two minor dimensions, in the
+// order that pads less; weights have output and input features there. This is the layout seen in
+// TPU dumps. A batch of one would leave seven of eight sublanes empty, so a spatial dimension takes
+// its place, like XLA's SpaceToBatchConverter.
 Dims convolution_order(const Shape& shape, std::int64_t feature, std::int64_t batch,
                        const LayoutRules& rules) {
   const PaddingCost cost(shape, rules);
   if (cost.size(batch) == 1) batch = best_spatial(cost, shape.rank(), feature, batch);
   const double by_batch = cost.inflation(batch, feature),
                by_feature = cost.inflation(feature, batch);
-  // Of a few by a few, where both pad alike, the batch: the products then take less.
+  // If both are small and pad equally, the batch is minor, which makes the products faster.
   const bool few = std::max(cost.size(batch), cost.size(feature)) <= rules.sublanes;
   const bool batch_minor = by_batch < by_feature || (few && by_batch == by_feature);
   return batch_minor ? order_from(batch, feature, shape.rank())
@@ -193,8 +193,9 @@ PreferredOrders preferred_orders(const Module& module, const LayoutRules& rules)
   return orders;
 }
 
-// Arrays of a convolution's sizes follow it, so that what stands between convolutions moves no
-// elements. One of another type lies behind a convert and follows only where that pads it little.
+// Arrays with the dimensions of a convolution's arrays get the same order, so that ops between
+// convolutions do not transpose. An array of another type, separated by a convert, does so only if
+// its padding is small.
 Layout layout_beside_convolutions(const Shape& shape, const LayoutRules& rules,
                                   const PreferredOrders& orders) {
   Layout own = device_layout(shape, rules);
@@ -208,7 +209,7 @@ Layout layout_beside_convolutions(const Shape& shape, const LayoutRules& rules,
   return ordered_layout(shape, order, rules);
 }
 
-// Gives shapes their layouts by the rules of one module; equal arrays are looked at once.
+// Assigns layouts by the rules of one module; results for equal arrays are cached.
 class LayoutAssigner {
  public:
   LayoutAssigner(const LayoutRules& rules, const PreferredOrders& orders)
@@ -235,7 +236,7 @@ class LayoutAssigner {
     Shape given;
     Shared<Layout> result;
   };
-  static constexpr std::size_t kSlots = 256;  // a power of two; the last array of a slot is kept
+  static constexpr std::size_t kSlots = 256;  // a power of two; a slot keeps its latest array
 
   [[nodiscard]] static std::size_t slot(const Shape& shape) {
     std::uint64_t hash = static_cast<std::uint64_t>(shape.dtype) + shape.dims.size();

@@ -1,12 +1,13 @@
-// Device layouts for dumps that carry none: gives every array the tiling of the device's native
-// tile and a dimension order that wastes little padding.
+// Assigns device layouts to dumps that carry none: every array gets the tiling of the device's
+// native tile and a dimension order that wastes little padding.
 //
 //   f32[16,4]      -> {0,1:T(4,128)}            4 x 128 elements instead of 16 x 128
 //   bf16[512,768]  -> {1,0:T(8,128)(2,1)}       two rows share a 32-bit word
 //   f32[300]       -> {0:T(512)}
 //
-// The rule is ours, made after the layouts seen in TPU dumps (XLA's layout assignment for TPU is
-// not public); it looks at one array at a time. Thread-safe.
+// The rule is ours, modelled on the layouts seen in TPU dumps (XLA's layout assignment for TPU is
+// not public). It mostly considers one array at a time; convolutions choose layouts for their
+// operands. Thread-safe.
 #pragma once
 
 #include <array>
@@ -25,20 +26,20 @@ struct LayoutRules {
   ScratchpadRules scratchpad;  // which results stay on chip between kernels
 };
 
-// True when most computed arrays carry a tiled layout (dumps taken before layout assignment may
-// have tiled parameters only).
+// True if most computed arrays carry a tiled layout (dumps taken before layout assignment may have
+// tiled parameters only).
 [[nodiscard]] bool has_device_layouts(const Module& module);
 // Tiled rules: arrays without a tiling get one, others keep theirs. Untiled rules: tilings are
-// dropped, the order of dimensions stays. Throws Error for rules that are not positive.
+// dropped and the dimension order is kept. Throws Error if a number in the rules is not positive.
 [[nodiscard]] Module assign_layouts(Module module, const LayoutRules& rules);
-// Elements of less than a byte lie side by side, as XLA packs them on every machine
-// (SubByteNormalization): E(4) where the module does not say otherwise.
+// Packs sub-byte elements, as XLA does on every machine (SubByteNormalization): sets E(bits) where
+// the module does not specify it.
 void pack_narrow_types(Module& module);
-// The layout one array gets on its own: the dimension order as given unless another one saves a
-// quarter of the padded size or more; then the one that pads least.
+// The layout of a single array: keeps the given dimension order unless another saves at least a
+// quarter of the padded size; then the order that pads least.
 [[nodiscard]] Layout device_layout(const Shape& shape, const LayoutRules& rules);
-// The layouts a convolution asks for, of rank 3 and more: output, input, kernel. Features and batch
-// are the two minor dimensions, or a spatial one in place of a batch of one.
+// The preferred layouts of a convolution of rank 3 or more: output, input, kernel. Features and
+// batch are the two minor dimensions; a spatial dimension replaces a batch of one.
 [[nodiscard]] std::array<Layout, 3> convolution_layouts(const ConvDims& dims, const Shape& input,
                                                         const Shape& kernel, const Shape& output,
                                                         const LayoutRules& rules);

@@ -23,7 +23,7 @@ bool is_library_selection(std::string_view target) {
   return target == "TopK" || target == "__gpu$TopK";
 }
 
-// The k largest of a row, with their places.
+// TopK: the k largest elements of a row, with their indices.
 std::optional<Instruction> selection(const Instruction& call) {
   const auto* attrs = call.get<CustomCallAttrs>();
   if (!attrs || !is_library_selection(attrs->target) || call.operands.size() != 1 ||
@@ -39,7 +39,8 @@ std::optional<Instruction> selection(const Instruction& call) {
   return op;
 }
 
-// The operation that the call performs; nothing where it is another one, or does not say.
+// The operation that the call performs; nullopt if it is not a supported one or cannot be
+// determined.
 std::optional<Instruction> performed(const Module& module, const Computation& computation,
                                      const Instruction& call) {
   const auto* attrs = call.get<CustomCallAttrs>();
@@ -73,7 +74,7 @@ std::optional<Instruction> performed(const Module& module, const Computation& co
       return std::nullopt;
     }
   } catch (const Error&) {
-    return std::nullopt;  // the call means something else by its dimension numbers
+    return std::nullopt;  // its dimension numbers do not have the expected meaning
   }
   return op;
 }
@@ -83,10 +84,10 @@ bool takes_first_result(const Instruction& user) {
   return user.opcode == Opcode::kGetTupleElement && element && element->index == 0;
 }
 
-// `is_entry`: the scratch memory beside the result of its root is nobody's.
+// `is_entry`: the scratch memory in the result of its root is not used by a caller.
 bool replace_calls(const Module& module, Computation& computation, bool is_entry) {
   std::vector<Instruction>& instructions = computation.instructions;
-  std::vector<bool> only_first(instructions.size(), true);  // of its results is used
+  std::vector<bool> only_first(instructions.size(), true);  // only its first result is used
   only_first[computation.root.index()] = is_entry;
   for (const Instruction& user : instructions) {
     if (takes_first_result(user)) continue;

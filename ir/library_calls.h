@@ -1,11 +1,10 @@
-// Products and convolutions that XLA:GPU gives to a library, as the operations they are.
+// Rewrites XLA:GPU library calls as the HLO operations they perform.
 //
-// Custom calls of cuBLAS, cuBLASLt (rocBLAS and hipBLASLt stand under the same names) and cuDNN
-// forward convolutions become `dot` and `convolution` of their first two operands, TopK `topk`,
-// under their own names: XLA's counts of them (gpu_hlo_cost_analysis) are those. Bias, scales and a
-// matrix that is added are left out: their bytes are not counted, nor is the scratch memory of the
-// library. A call whose shapes do not fit its dimension numbers, or whose results are used
-// otherwise, stays opaque.
+// Custom calls to cuBLAS and cuBLASLt (rocBLAS and hipBLASLt use the same names) and cuDNN forward
+// convolutions become `dot` and `convolution` of their first two operands, and TopK becomes `topk`.
+// Instruction names are kept. XLA counts work the same way (gpu_hlo_cost_analysis). The bytes of
+// bias, scales, an added matrix and the library's scratch memory are not counted. A call stays
+// opaque if its shapes do not match its dimension numbers or its other results are used.
 #pragma once
 
 #include <optional>
@@ -14,7 +13,7 @@
 
 namespace tilecast::ir {
 
-// Nothing where the module has no such call. The module must be verified. Thread-safe.
+// nullopt if the module has no such call. The module must be verified. Thread-safe.
 [[nodiscard]] std::optional<Module> with_library_calls_replaced(const Module& module);
 
 }  // namespace tilecast::ir

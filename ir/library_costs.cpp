@@ -35,7 +35,7 @@ double cholesky(const Matrix& a) {
 }
 
 struct Solver {
-  std::string_view routine;  // as LAPACK names it, without the letter of the type
+  std::string_view routine;  // LAPACK name without the type letter
   SolverFlops flops;
 };
 constexpr std::array kRoutines = {Solver{"gesv", singular_values},  // gesvd, gesvdj, ...
@@ -78,7 +78,7 @@ std::optional<CustomCallCost> solver_cost(SolverFlops flops, const Shape& a) {
   return CustomCallCost{.flops = real_products * batch * flops(matrix), .full_precision = true};
 }
 
-// Scores are query x key by batch and head; every product contracts or makes the head's size.
+// Scores are query x key per batch and head; every product contracts or produces the head size.
 std::optional<CustomCallCost> attention_cost(const AttentionConfig& config, const Shape& query) {
   if (!query.is_array() || query.dims.empty()) return std::nullopt;
   double scores = config.causal ? 0.5 : 1;

@@ -1,9 +1,10 @@
-// What calls of libraries compute, of those that say so: attention of cuDNN by the products in its
-// configuration, dense solvers (cuSOLVER, LAPACK and the calls that XLA:TPU keeps) by their names.
+// The work of library calls that can be recognised: cuDNN attention from the products in its
+// configuration; dense solvers (cuSOLVER, LAPACK and the calls that XLA:TPU keeps) from their
+// names.
 //
 // FLOPs of solvers: Golub and Van Loan, Matrix Computations, 4th ed.: QR 2 m n^2 - 2/3 n^3 (and as
 // much to form Q), LU m n^2 - n^3 / 3, Cholesky n^3 / 3, symmetric eigenvalues with vectors 9 n^3,
-// unsymmetric 25 n^3, R-SVD 6 m n^2 + 20 n^3; m >= n. Of complex numbers four times as many.
+// unsymmetric 25 n^3, R-SVD 6 m n^2 + 20 n^3; m >= n. Complex types: four times as many.
 #pragma once
 
 #include <optional>
@@ -14,7 +15,7 @@
 
 namespace tilecast::ir {
 
-// Nothing of a call that does not say. `operands`: shapes of the call's. Thread-safe.
+// nullopt if the call is not recognised. `operands`: shapes of the call's operands. Thread-safe.
 [[nodiscard]] std::optional<CustomCallCost> library_cost(const Instruction& call,
                                                          std::span<const Shape> operands);
 

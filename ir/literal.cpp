@@ -11,13 +11,13 @@
 namespace tilecast::ir {
 namespace {
 
-// A binary floating-point format: what rounding and printing need to know of it.
+// Parameters of a binary floating-point format for rounding and printing.
 struct FloatFormat {
   int mantissa_bits;  // without the leading one
-  int min_exponent;   // of normal numbers; subnormals share it
+  int min_exponent;   // smallest exponent of normal numbers, shared by subnormals
   double max_finite;
   int short_digits;  // tried first
-  int long_digits;   // enough to tell any two numbers apart (max_digits10)
+  int long_digits;   // enough to distinguish all numbers (max_digits10)
   int payload_bits;
   bool saturates;  // rounds to max_finite instead of leaving the range
 };
@@ -75,7 +75,7 @@ class ArrayWriter {
       return;
     }
     const bool innermost = level + 1 == dims_.size();
-    // One row of a matrix is spaced, a vector is not; nor is a row of at most one element.
+    // Rows of a matrix have inner spaces, vectors and rows of at most one element do not.
     const bool spaced = !innermost || (dims_.size() > 1 && dims_[level] > 1);
     out_ += '{';
     if (spaced) out_ += ' ';
@@ -89,7 +89,7 @@ class ArrayWriter {
   }
 
  private:
-  // `/*i0=2*/ `: where the outer dimension stands, in arrays of more than three dimensions.
+  // Appends `/*i0=2*/ `, the outer index, in arrays of more than three dimensions.
   void append_position(std::size_t level) {
     out_ += "/*i" + std::to_string(level) + "=" + std::to_string(index_[level]) + "*/ ";
   }
@@ -100,7 +100,7 @@ class ArrayWriter {
   Dims index_ = Dims(dims_.size(), 0);
 };
 
-// The pattern of -0 is the one NaN of such types.
+// True for types that use the bit pattern of -0 as their only NaN.
 bool has_unsigned_zero(DType dtype) {
   return name(dtype).ends_with("fnuz");
 }

@@ -1,7 +1,7 @@
-// The text of literals as XLA prints them, and the rounding of numbers to narrow types.
+// Prints literals as XLA does, and rounds numbers to narrow types.
 //
 //   canonical_float(3.14159265, DType::kF32)   "3.14159274"
-//   canonical_float(1e9, DType::kF8E5M2)       "inf"; ask representable() first
+//   canonical_float(1e9, DType::kF8E5M2)       "inf"; check representable() first
 //
 // Source: XLA's literal printer and RoundTripFpToString; formats of the 8-bit types as in
 // ml_dtypes. Thread-safe.
@@ -17,34 +17,35 @@
 
 namespace tilecast::ir {
 
-// `value` rounded to the nearest number of the floating-point type (ties to even), infinite beyond
-// its range (also where the type has no infinity). Complex types: their parts. Others: unchanged.
+// `value` rounded to the nearest number of the floating-point type (ties to even); beyond its range
+// infinite, even if the type has no infinity, or the largest number of a type that saturates.
+// Complex types: rounded as one of their parts. Other types: unchanged.
 [[nodiscard]] double round_to(double value, DType dtype);
-// True when `value` is not finite or stays finite when rounded.
+// True if `value` is not finite, or stays finite when rounded.
 [[nodiscard]] bool representable(double value, DType dtype);
 
-// The number that the low bits(dtype) bits of `pattern` stand for in the floating-point type.
-// Complex types: one part.
+// Decodes the low bits(dtype) bits of `pattern` as a number of the floating-point type. Complex
+// types: one part.
 [[nodiscard]] double from_bits(std::uint64_t pattern, DType dtype);
 
 // The shortest of two precisions that reads back as the same number of `dtype`: 6 or 9 digits for
 // f32, 15 or 17 for f64, max_digits10 for narrower types. Complex types: one part.
 [[nodiscard]] std::string canonical_float(double value, DType dtype);
 
-// Bits of a NaN payload that can be chosen; 0 where the type has at most one NaN per sign.
+// Number of free bits in a NaN payload; 0 if the type has at most one NaN per sign.
 [[nodiscard]] int nan_payload_bits(DType dtype);
 // `nan`, `-nan`, `nan(0x7f)`; the payload of the default quiet NaN is not printed.
 [[nodiscard]] std::string canonical_nan(bool negative, std::optional<std::uint64_t> payload,
                                         DType dtype);
 
-// The text of the number that `bits` encode: the low bits(dtype) ones, as in memory. Complex types:
-// one part.
+// The text of the number encoded in the low bits(dtype) bits of `bits`, as in memory. Complex
+// types: one part.
 [[nodiscard]] std::string canonical_float_bits(std::uint64_t bits, DType dtype);
 
-// Elements of an array whose text is kept. Contents of longer ones are left out: `{...}`.
+// Largest array, in elements, whose text is kept. Longer contents are printed as `{...}`.
 inline constexpr std::int64_t kMostInText = std::int64_t{1} << 20;
-// Whether the text of an array of these sizes has at most so many elements, or empty braces where
-// there are none.
+// Whether an array of these sizes has at most kMostInText elements or, if it is empty, at most that
+// many pairs of braces.
 [[nodiscard]] bool fits_in_text(const Dims& dims);
 
 // Appends `{ { 1, 2 }, { 3, 4 } }`, `{1, 2}` or, at rank 0, one element. `append_element` is called

@@ -12,7 +12,7 @@ namespace tilecast::ir {
 
 namespace {
 
-// Arrays that a sharding cuts, in HLO or kept from StableHLO.
+// Whether any array is sharded, in HLO or in an attribute kept from StableHLO.
 bool has_tiled_sharding(const Module& module) {
   const auto cuts = [](const Instruction& op) {
     return std::ranges::any_of(*op.raw, [](const RawAttr& attr) {
@@ -25,7 +25,7 @@ bool has_tiled_sharding(const Module& module) {
   });
 }
 
-// Fuses what is not optimised yet, and notes what was assumed.
+// Fuses modules that are not yet optimised, and adds notes on assumptions.
 LoadedModule prepared(LoadedModule loaded, const LoadOptions& options) {
   for (const std::string& warning : loaded.module.warnings) loaded.notes.push_back({warning});
   const bool optimised = is_optimised(loaded.module);
@@ -44,7 +44,7 @@ LoadedModule prepared(LoadedModule loaded, const LoadOptions& options) {
     }
     const FusionSpace space(std::move(loaded.module));
     loaded.module = space.fused(space.read(base::SourceText::read_file(options.fusion)));
-    verify(loaded.module);  // the decisions are anybody's
+    verify(loaded.module);  // the decisions come from a user's file
     loaded.notes.push_back({fmt::format("fused by the decisions in {}", options.fusion)});
   } else if (options.fuse && !optimised) {
     loaded.module = fuse(std::move(loaded.module));

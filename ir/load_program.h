@@ -1,5 +1,6 @@
-// From a file to the program a device runs: read, fuse when the dump is from before optimisation,
-// lay arrays out as the device does, cut into kernels. What was assumed on the way becomes a note.
+// Loads a file as the program a device runs: reads it, fuses it if the dump was taken before
+// optimisation, assigns the device's layouts and cuts it into kernels. Assumptions are recorded as
+// notes.
 //
 //   LoadedModule module = load_module("model.hlo", options);       // once per file
 //   Program program = program_for(module, layout, options);    // once per device
@@ -17,33 +18,33 @@ namespace tilecast::ir {
 
 struct LoadOptions {
   ReadOptions read;
-  bool fuse = true;       // fuse modules that are not optimised yet
-  std::string fusion;     // by the decisions in this file (FusionSpace::read); empty: by the rules
-  double trip_count = 5;  // of loops whose count cannot be found (XLA's own assumption)
-  int jobs = 1;           // threads; the result does not depend on it
+  bool fuse = true;       // fuse modules that are not yet optimised
+  std::string fusion;     // file with fusion decisions (FusionSpace::read); empty: use the rules
+  double trip_count = 5;  // for loops of unknown trip count (XLA's assumption)
+  int jobs = 1;           // threads; does not affect the result
 };
 
 struct LoadedModule {
   std::string file;
   Module module;
   std::vector<Note> notes;
-  bool optimised = false;  // as read: a compiler fused it, scheduled it or laid its arrays out
+  bool optimised = false;  // as read: already fused, scheduled or laid out by a compiler
 };
 
-// One program on one device, with the notes of loading beside it.
+// A program on one device, with the notes from loading it.
 struct DeviceProgram {
   Program program;
   std::vector<Note> notes;
 };
 
-// Throws Error where decisions are given for a module that is fused already.
+// Throws Error if fusion decisions are given for a module that is already fused.
 [[nodiscard]] LoadedModule load_module(const std::string& path, const LoadOptions& options);
-// The bytes of such a file; `text.file()` names them in messages.
+// The same for the bytes of a file; `text.file()` names it in messages.
 [[nodiscard]] LoadedModule load_module(base::SourceText text, const LoadOptions& options);
-// Takes its own copy of the module, to lay it out: move the last one in.
+// Copies the module in order to change its layouts; move it in for the last device.
 [[nodiscard]] DeviceProgram program_for(LoadedModule loaded, const LayoutRules& layout,
                                         const LoadOptions& options);
-// With the layouts of the dump as they are.
+// Keeps the layouts of the dump.
 [[nodiscard]] DeviceProgram program_as_dumped(const LoadedModule& loaded,
                                               const LoadOptions& options);
 

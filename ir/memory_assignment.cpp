@@ -10,8 +10,8 @@
 namespace tilecast::ir {
 namespace {
 
-// An array that a kernel makes and later kernels read: its first and last place in the schedule,
-// and every instruction whose shape names it (`element` of a tuple, or -1).
+// An array produced by a kernel and read by later ones: its first and last position in the
+// schedule, and every instruction whose shape contains it (`element` of a tuple, or -1).
 struct Result {
   struct Name {
     InstrId instruction;
@@ -27,7 +27,7 @@ class ComputationResults {
   ComputationResults(const Module& module, const Computation& computation)
       : module_(module), computation_(computation), users_(user_lists(computation)) {}
 
-  // Those that may stay, in the order in which they are made.
+  // The results that may stay on chip, in order of production.
   [[nodiscard]] std::vector<Result> find() {
     const std::vector<InstrId> order = schedule_order(computation_);
     places_.resize(order.size());
@@ -79,7 +79,8 @@ class ComputationResults {
     }
   }
 
-  // Adds the names of an array; false when something other than a kernel reads it.
+  // Adds the instructions whose shapes contain the array; false if anything other than a kernel
+  // reads it.
   bool follow(InstrId id, std::int64_t element, Result& result) {
     result.names.push_back({id, element});
     if (id == computation_.root) return false;
@@ -98,10 +99,10 @@ class ComputationResults {
   const Module& module_;
   const Computation& computation_;
   UserLists users_;
-  std::vector<std::size_t> places_;  // in the schedule, by instruction
+  std::vector<std::size_t> places_;  // position in the schedule, by instruction
 };
 
-// Which of them fit together.
+// Which of the results fit on chip together.
 std::vector<bool> fitting(const std::vector<Result>& results, std::int64_t capacity) {
   std::vector<bool> stays(results.size());
   std::set<std::pair<std::size_t, std::size_t>> held;  // last use, result

@@ -1,5 +1,5 @@
-// Arguments of error messages that become text only when the message does: a check that holds makes
-// none.
+// Arguments of error messages that are formatted only if the message is, so that a passing check
+// formats nothing.
 #pragma once
 
 #include <fmt/format.h>
@@ -25,15 +25,18 @@ struct DimsText {
   bool in_braces = false;
   [[nodiscard]] std::string str() const;
 };
+// f32[2,3]
 [[nodiscard]] inline ShapeText human(const Shape& shape) {
   return {shape, false};
-}  // f32[2,3]
+}
+// F32
 [[nodiscard]] inline TypeText type_name(DType dtype) {
   return {dtype};
-}  // F32
+}
+// 1, 2
 [[nodiscard]] inline DimsText join(const Dims& dims) {
   return {dims};
-}  // 1, 2
+}
 
 }  // namespace tilecast::ir
 

@@ -1,5 +1,6 @@
-// A flat hash table from texts to ids in the order in which texts are added: the names of one
-// computation's instructions while it is read, say. Texts must outlive it. Single-threaded.
+// A flat hash table from names to ids, which count up in the order of insertion; for example, the
+// instruction names of the computation being parsed. The names must outlive the table. Not
+// thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +21,14 @@ class NameTable {
     if (slots_.size() < 2 * count) resize(std::bit_ceil(2 * count));
   }
 
-  // The id of `name`; an invalid id when not found.
+  // The id of `name`; an invalid id if not found.
   [[nodiscard]] Id find(std::string_view name) const {
     if (slots_.empty()) return {};
     const Slot& slot = slots_[locate(name, hash(name))];
     return slot.index == kFree ? Id() : Id(slot.index);
   }
 
-  // Names are added in the order of the ids; false when `name` is there already.
+  // Gives `name` the next id; false if it is already present.
   bool add(std::string_view name) {
     if (slots_.size() < 2 * (names_.size() + 1)) {
       resize(std::max(2 * slots_.size(), std::size_t{16}));
@@ -51,7 +52,7 @@ class NameTable {
     return static_cast<std::uint32_t>(base::hash_text(name));
   }
 
-  // The slot that holds `name`, or the free one where it belongs.
+  // The slot that holds `name`, or the free slot in which to insert it.
   [[nodiscard]] std::size_t locate(std::string_view name, std::uint32_t bits) const {
     const std::size_t mask = slots_.size() - 1;
     std::size_t at = bits & mask;
@@ -74,7 +75,7 @@ class NameTable {
   }
 
   std::vector<std::string_view> names_;  // by id
-  std::vector<Slot> slots_;              // a power of two of them, at most half full
+  std::vector<Slot> slots_;              // size is a power of two; at most half full
 };
 
 }  // namespace tilecast::ir

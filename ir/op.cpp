@@ -10,7 +10,7 @@ namespace {
 
 using Spelling = base::WordEntry<Opcode>;
 
-// Names used by older dumps.
+// Spellings in older dumps.
 constexpr std::array kOldSpellings = {
     Spelling{"cross-replica-sum", Opcode::kAllReduce},
     Spelling{"tuple-select", Opcode::kSelect},

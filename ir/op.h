@@ -1,5 +1,5 @@
-// Every HLO opcode: one row each, with its text name, its operand count and the class of work it
-// is. Closed set: an unknown opcode is an error.
+// Every HLO opcode: one row each, with its text name, operand count and class of work. The set is
+// closed: an unknown opcode is an error.
 #pragma once
 
 #include <array>
@@ -158,7 +158,7 @@ enum class Opcode : std::uint8_t {
 #undef TILECAST_OPCODE_ENUM
 };
 
-// What kind of work an opcode is; the first thing a cost model asks.
+// The kind of work an opcode does; cost models dispatch on it.
 enum class OpClass : std::uint8_t {
   kFree,            // no time of its own: parameter, constant, tuple, bitcast ...
   kElementwise,     // vector unit
@@ -202,7 +202,7 @@ inline constexpr std::array kOps = {  // by opcode
   return info(opcode).work;
 }
 [[nodiscard]] std::string_view name(OpClass work);
-// The opcode spelled `text`, old spellings included; nothing when unknown.
+// The opcode spelled `text`, old spellings included; nullopt if unknown.
 [[nodiscard]] std::optional<Opcode> parse_opcode(std::string_view text);
 
 [[nodiscard]] constexpr bool is_one_of(Opcode opcode, std::initializer_list<Opcode> opcodes) {

@@ -1,4 +1,4 @@
-// OpAttrs: the closed set of what an opcode can carry (ir/hlo_attributes.h), as one value.
+// OpAttrs: the attributes of one instruction, as one of the structs of ir/hlo_attributes.h.
 //
 //   OpAttrs attrs = SliceAttrs{...};
 //   if (const auto* slice = attrs.get<SliceAttrs>()) use(slice->dims);
@@ -14,7 +14,7 @@
 
 namespace tilecast::ir {
 
-// Nothing, or one of the structs; copies share it.
+// Empty, or one of the structs. Copies share it until one of them is edited.
 class OpAttrs {
  public:
   OpAttrs() = default;
@@ -22,7 +22,7 @@ class OpAttrs {
   OpAttrs(T attrs) : held_(Shared<T>(std::move(attrs))) {}  // NOLINT(google-explicit-constructor)
 
   template <class T>
-  [[nodiscard]] const T* get() const {  // null: it is none, or of another kind
+  [[nodiscard]] const T* get() const {  // null if empty or of another kind
     const auto* held = std::get_if<Shared<T>>(&held_);
     return held == nullptr ? nullptr : &**held;
   }
@@ -30,14 +30,14 @@ class OpAttrs {
   [[nodiscard]] const T& as() const {  // throws std::bad_variant_access
     return *std::get<Shared<T>>(held_);
   }
-  // Copies that share it stay as they are.
+  // Edits this object only; copies that share the value are not affected.
   template <class T>
-  [[nodiscard]] T* edit_if() {  // as get()
+  [[nodiscard]] T* edit_if() {  // null as for get()
     auto* held = std::get_if<Shared<T>>(&held_);
     return held == nullptr ? nullptr : &held->edit();
   }
   template <class T>
-  [[nodiscard]] T& edit() {  // as as()
+  [[nodiscard]] T& edit() {  // throws as as()
     return std::get<Shared<T>>(held_).edit();
   }
   // visitor(std::monostate) or visitor(const T&).

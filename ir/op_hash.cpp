@@ -19,7 +19,7 @@ void add_conv_dims(Hash128& hash, const ConvDims& dims) {
   hash.add(dims.output_spatial);
 }
 
-// Not given is the same as "default".
+// A missing precision equals "default".
 void add_precision(Hash128& hash, const std::vector<std::string>& precision) {
   for (std::size_t i = 0; i < precision.size(); ++i) {
     if (precision[i] == "default") continue;
@@ -82,7 +82,7 @@ struct CostAttributes {
   }
   void operator()(const IndexAttrs& a) const { hash.add(static_cast<std::uint64_t>(a.index)); }
   void operator()(const FusionAttrs& a) const { hash.add(static_cast<std::uint64_t>(a.kind)); }
-  template <class Other>  // nothing in it changes the cost: numbers, names, literals, flags
+  template <class Other>  // does not affect the cost: numbers, names, literals, flags
   void operator()(const Other&) const {}
 };
 
@@ -120,13 +120,13 @@ struct ValueAttributes {
     hash.add(a.transpose_a);
   }
   void operator()(const BatchNormAttrs& a) const { hash.add(a.epsilon); }
-  template <class Other>  // all that matters in it is in CostAttributes
+  template <class Other>  // everything relevant is in CostAttributes
   void operator()(const Other&) const {}
 };
 
 }  // namespace
 
-// Eight characters at a time, the first in the lowest bits on every machine.
+// Hashes eight characters at a time, the first in the lowest bits on every machine.
 void Hash128::add(std::string_view text) {
   add(std::uint64_t{text.size()});
   for (std::size_t begin = 0; begin < text.size(); begin += 8) {

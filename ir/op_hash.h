@@ -1,13 +1,13 @@
-// 128 bits that tell texts, numbers, shapes and attributes apart: what fingerprints and hashes of
-// kernels are made of. Stable across processes, machines and builds; no protection against forgery.
+// A 128-bit hash of text, numbers, shapes and attributes, used for kernel fingerprints and hashes.
+// Stable across processes, machines and builds; not cryptographic.
 //
 //   Hash128 hash;
 //   hash.add("dot");
 //   add_shape(hash, shape);
 //   hash.result()
 //
-// Two independent multiply-xorshift streams (the finaliser of MurmurHash3, Appleby 2011).
-// A Hash128 is used by one thread.
+// Two independent multiply-xorshift streams (the finaliser of MurmurHash3, Appleby 2011). Not
+// thread-safe.
 #pragma once
 
 #include <array>
@@ -42,13 +42,13 @@ class Hash128 {
   std::array<std::uint64_t, 2> state_ = {0x243f6a8885a308d3ULL, 0x13198a2e03707344ULL};
 };
 
-// Element type by its name, dimensions, layout, elements of a tuple.
+// Adds the element type (by name), dimensions, layout and tuple elements.
 void add_shape(Hash128& hash, const Shape& shape);
 
-// What of an op's attributes can matter to how long it takes.
+// Adds the attributes that can affect how long an op takes.
 void add_cost_attributes(Hash128& hash, const OpAttrs& attrs);
-// What besides can matter to what it computes: values of constants, directions of comparisons ...
-// Never numbers of parameters, channels or names.
+// Adds the further attributes that affect what an op computes: constants, comparison directions ...
+// Parameter numbers, channel ids and names are never added.
 void add_value_attributes(Hash128& hash, const OpAttrs& attrs);
 
 }  // namespace tilecast::ir

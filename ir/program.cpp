@@ -15,8 +15,8 @@ namespace {
 constexpr int kMaxCallDepth = 256;
 constexpr std::size_t kMaxVisited = 4'000'000;
 constexpr std::size_t kMaxKernels = 2'000'000;  // 1 to 4 KB each
-constexpr std::size_t kBatch = 64;              // kernels made by one thread in one go
-constexpr std::size_t kMostScalarRows = 1024;   // times a computation runs that are told apart
+constexpr std::size_t kBatch = 64;              // kernels that a thread builds per task
+constexpr std::size_t kMostScalarRows = 1024;   // runs of a computation to distinguish
 
 std::string number(double value) {
   std::string text = std::to_string(value);
@@ -249,8 +249,8 @@ ProgramBuilder::ValueId ProgramBuilder::launch(Frame& frame, InstrId id) {
   return add_value({{kernel}, {}});
 }
 
-// `user` is about to be scheduled: finished asynchronous kernels it waits for have found their
-// user.
+// Called before `user` is scheduled: it is the first user of the finished asynchronous kernels that
+// it waits for.
 void ProgramBuilder::resolve_first_use(Frame& frame, KernelId user,
                                        const std::vector<KernelId>& used) {
   if (frame.pending.empty()) return;
@@ -262,7 +262,7 @@ void ProgramBuilder::resolve_first_use(Frame& frame, KernelId user,
   });
 }
 
-// At the end of a computation, whatever nobody used is waited for where its done op stands.
+// At the end of a computation: asynchronous kernels without a user must complete by their done op.
 void ProgramBuilder::close(Frame& frame) {
   for (const KernelId kernel : frame.pending) {
     const Pending& state = pending_.at(kernel.value);
@@ -270,7 +270,7 @@ void ProgramBuilder::close(Frame& frame) {
   }
 }
 
-// The walk was the part that needs an order.
+// Builds the kernels in parallel, after the walk, which must be sequential.
 void ProgramBuilder::make_kernels() {
   const std::size_t kernels = launched_.size();
   KernelContents contents;
@@ -324,7 +324,7 @@ std::vector<KernelId> ProgramBuilder::kernels_behind(const std::vector<ValueId>&
   return kernels;
 }
 
-// The value that may come from any of `values`: element by element where all are tuples alike.
+// A value that may be any of `values`; element by element if all are tuples of equal size.
 ProgramBuilder::ValueId ProgramBuilder::merged(const std::vector<ValueId>& values) {
   if (values.empty()) return add_value({});
   const std::size_t elements = values_[values[0]].elements.size();

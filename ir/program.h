@@ -1,4 +1,4 @@
-// A program: the kernels a module launches, how often, and which must wait for which.
+// A program: the kernels a module launches, how often, and their dependences.
 //
 // Built from a verified module whose shapes carry device layouts. Loops, calls and conditionals are
 // flattened: a kernel in a while body appears once with the loop's trip count as its multiplicity.
@@ -19,17 +19,17 @@ using KernelId = StrongId<struct KernelTag>;
 
 struct ScheduledKernel {
   Kernel kernel;
-  double multiplicity = 1;          // product of trip counts; branches count with their weight
-  std::vector<KernelId> waits_for;  // earlier kernels of the schedule whose results it uses
-  // Asynchronous pairs: a `*-start` kernel runs beside others until `done_before`, the first kernel
-  // that needs its result (invalid id = end of program). Unset for ordinary kernels.
+  double multiplicity = 1;          // product of trip counts and branch weights
+  std::vector<KernelId> waits_for;  // earlier kernels whose results it uses
+  // Asynchronous pairs: a `*-start` kernel runs concurrently with others until `done_before`, the
+  // first kernel that needs its result (invalid id = end of program). Unset for ordinary kernels.
   bool asynchronous = false;
   KernelId done_before;
-  std::string computation;  // where it stands, for reports
+  std::string computation;  // containing computation, for reports
   std::int32_t loop_depth = 0;
 };
 
-// Something the numbers rest on that the reader should know ("trip count of while.7 unknown: 5").
+// An assumption behind the numbers that the user should know ("trip count of while.7 unknown: 5").
 struct Note {
   std::string what;
   std::size_t count = 1;
@@ -37,7 +37,7 @@ struct Note {
 
 struct ProgramOptions {
   double default_trip_count = 5;  // XLA's memory-space assignment assumes 5 per unknown loop
-  int jobs = 1;                   // threads; the program does not depend on it
+  int jobs = 1;                   // threads; does not affect the result
 };
 
 class Program {
@@ -47,7 +47,7 @@ class Program {
   [[nodiscard]] const ScheduledKernel& at(KernelId id) const { return kernels_[id.index()]; }
   [[nodiscard]] std::span<const Note> notes() const { return notes_; }
   [[nodiscard]] std::int64_t devices() const { return devices_; }    // replicas x partitions
-  [[nodiscard]] const MemoryUse& memory() const { return memory_; }  // of one of them
+  [[nodiscard]] const MemoryUse& memory() const { return memory_; }  // of one device
 
  private:
   friend Program make_program(const Module&, const ProgramOptions&);
@@ -61,7 +61,7 @@ class Program {
 
 [[nodiscard]] Program make_program(const Module& module, const ProgramOptions& options = {});
 
-// Ops that take no time as kernels (2.7): parameter, constant, tuple, bitcast, *-done ...
+// True for ops that take no time: parameter, constant, tuple, bitcast, *-done ...
 [[nodiscard]] bool is_zero_cost(Opcode opcode);
 
 }  // namespace tilecast::ir

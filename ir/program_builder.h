@@ -1,5 +1,5 @@
-// Flattens a module's control flow into the kernels of a Program; a part of make_program().
-// Used by one thread, once.
+// Flattens a module's control flow into the kernels of a Program; part of make_program(). Single
+// use, not thread-safe.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -18,35 +18,35 @@ class ProgramBuilder {
   [[nodiscard]] Program build();
 
  private:
-  // Which kernels a result comes from: by itself, and element by element where that is known.
+  // The kernels that produce a result: as a whole and, where known, per tuple element.
   using ValueId = std::uint32_t;
   struct Value {
     boost::container::small_vector<KernelId, 2> kernels;
     std::vector<ValueId> elements;
   };
-  // One walk through one computation.
+  // State of one walk through one computation.
   struct Frame {
     ComputationId computation;
     std::vector<ValueId> values;  // by instruction
     std::vector<ValueId> arguments;
     double multiplicity = 1;
     std::int32_t loop_depth = 0;
-    // Its arguments as scalars, for loops: one row for each time it runs, all as often, or one that
-    // holds whenever it runs.
+    // Known scalar values of its arguments, for loops: one row per run, or a single row that holds
+    // for all runs.
     std::vector<ScalarValues> scalars;
-    std::vector<KernelId> pending;  // asynchronous kernels whose first user was not seen yet
+    std::vector<KernelId> pending;  // asynchronous kernels whose first user has not been seen yet
   };
   struct Trips {
-    std::optional<double> total;        // of all times the loop runs
-    std::vector<ScalarValues> scalars;  // of its body's frame
+    std::optional<double> total;        // over all runs of the loop
+    std::vector<ScalarValues> scalars;  // for the body's frame
   };
   struct Pending {
-    std::size_t done_at;  // kernels scheduled before its done op
+    std::size_t done_at;  // number of kernels scheduled before its done op
     bool done = false;
   };
 
   [[nodiscard]] ValueId walk(Frame frame, int depth);
-  // The frame of what `frame` calls.
+  // The frame for a computation called from `frame`.
   [[nodiscard]] Frame inside(const Frame& frame, ComputationId callee,
                              const std::vector<InstrId>& operands, double multiplicity);
   [[nodiscard]] Trips count_trips(const Frame& frame, const Instruction& op);

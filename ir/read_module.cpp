@@ -20,9 +20,9 @@ namespace tilecast::ir {
 namespace {
 
 constexpr std::string_view kTextBlanks = " \t\r\n";
-constexpr std::size_t kLookedAt = 64 << 10;  // of a text, to tell its form
+constexpr std::size_t kLookedAt = 64 << 10;  // bytes examined to recognise the format
 
-// The text without blanks and comments at its start.
+// Removes leading white space and comments.
 std::string_view skip_comments(std::string_view text) {
   for (;;) {
     text.remove_prefix(std::min(text.find_first_not_of(kTextBlanks), text.size()));
@@ -86,7 +86,7 @@ bool is_hlo_text(std::string_view bytes) {
   return !after.empty() && std::string_view("=[{").find(after.front()) != std::string_view::npos;
 }
 
-// Parts of it are modules of their own, as several dumps in one file are.
+// Throws Error if the file holds several modules, such as concatenated dumps.
 void expect_one_module(const base::SourceText& file) {
   constexpr std::string_view kStart = "\nHloModule ";
   std::vector<std::string_view> names;
@@ -103,7 +103,7 @@ void expect_one_module(const base::SourceText& file) {
                   file.file(), names.size(), fmt::join(names, ", "), file.file()));
 }
 
-// Standard input is there once: whoever asks again gets the same text.
+// Standard input can be read only once, so the text is kept for later calls.
 const base::SourceText& standard_input() {
   static const base::SourceText kText(
       "standard input", std::string(base::SourceText::read_file("/dev/stdin").text()));

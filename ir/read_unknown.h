@@ -1,4 +1,4 @@
-// What a file is that holds no program we read, as a message with a way out.
+// The error message for a file that is not a program we can read, with advice on how to get one.
 #pragma once
 
 #include <string>

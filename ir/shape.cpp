@@ -8,7 +8,7 @@
 namespace tilecast::ir {
 namespace {
 
-// Sizes stay below this, so that a few of them can be added without overflow.
+// Upper limit of sizes, so that a few of them can be added without overflow.
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 62;
 
 [[noreturn]] void fail(const Shape& shape, std::string_view why) {
@@ -60,7 +60,7 @@ std::int64_t sum_over_leaves(const Shape& shape, LeafBytes&& leaf_bytes) {
   return sum;
 }
 
-// Sizes in physical order, most major first.
+// Sizes in physical order, majormost first.
 Dims physical(const Dims& logical, const Shape& shape) {
   Dims result;
   if (!shape.layout) return logical;
@@ -73,8 +73,8 @@ Dims physical(const Dims& logical, const Shape& shape) {
   return result;
 }
 
-// Merges every dimension whose tile entry is `*` into the next more minor one, of sizes most major
-// first; returns the tile without those entries.
+// Merges every dimension whose tile entry is `*` into the next more minor one. `sizes` are
+// majormost first. Returns the tile without those entries.
 Dims combine(Dims& sizes, const Dims& tile, const Shape& shape) {
   while (sizes.size() < tile.size()) sizes.insert(sizes.begin(), 1);
   Dims rest;

@@ -1,10 +1,10 @@
 // Shapes and device layouts.
 //
-// A shape is an array (`bf16[32,12,12,192]{3,0,2,1:T(8,128)(2,1)}`), a tuple, a token, an opaque or
-// a buffer `b(shape)`. Dimension i of an array has `dims[i]` elements. A layout lists dimensions
-// from the fastest varying to the slowest (`minor_to_major`), then the tilings, outermost first,
-// that the device applies to the most minor physical dimensions.
-// Value types; thread-compatible; comparisons are structural.
+// A shape is an array (`bf16[32,12,12,192]{3,0,2,1:T(8,128)(2,1)}`), a tuple, a token, an opaque
+// value or a buffer `b(shape)`. Dimension i of an array has `dims[i]` elements. A layout lists
+// dimensions from the fastest varying to the slowest (`minor_to_major`), then the tilings,
+// outermost first, that the device applies to the minormost physical dimensions. Value types;
+// thread-compatible; comparisons are structural.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -36,7 +36,7 @@ struct Layout {
 };
 
 struct Shape {
-  static constexpr int kMaxRank = 32;  // one bit of dynamic_mask each; readers refuse more
+  static constexpr int kMaxRank = 32;  // one bit of dynamic_mask each; readers reject higher ranks
 
   DType dtype = DType::kInvalid;
   Dims dims;                       // arrays only
@@ -72,10 +72,10 @@ struct Shape {
 [[nodiscard]] std::int64_t element_count(const Shape& shape);
 // Bytes of the elements alone, tuples summed over array leaves; layout padding ignored.
 [[nodiscard]] std::int64_t unpadded_bytes(const Shape& shape);
-// Bytes the buffer takes on the device: first tiling pads the minor dimensions, L(n) pads the end
+// Bytes of the buffer on the device: the first tiling pads the minor dimensions, L(n) pads the end
 // (openxla.org/xla/tiled_layout). Tuples: summed over leaves. Token, opaque: 0.
 [[nodiscard]] std::int64_t padded_bytes(const Shape& shape);
-// Dimension sizes in physical order, most major first, each padded to its tile.
+// Dimension sizes in physical order, majormost first, each padded to its tile.
 [[nodiscard]] Dims padded_physical_dims(const Shape& shape);
 
 // Same element types, dimensions and tuple structure; layouts (and dynamic bounds) ignored.
@@ -92,7 +92,7 @@ void for_each_leaf(const Shape& shape, Visit&& visit) {
   }
 }
 
-// HLO text: with layouts (`f32[2,3]{1,0}`) or without.
+// HLO text, with layouts (`f32[2,3]{1,0}`) or without.
 [[nodiscard]] std::string to_string(const Shape& shape, bool with_layout = true);
 
 }  // namespace tilecast::ir

@@ -1,12 +1,12 @@
-// A value that its copies share until one of them is edited, or none: what many instructions have
-// alike (layouts) or few have at all (attributes) takes the room of a pointer.
+// A copy-on-write optional value of the size of a pointer, for data that many instructions have in
+// common (layouts) or few have at all (attributes).
 //
 //   Shared<Layout> a = default_layout(2), b = a;   // one layout
-//   b.edit().memory_space = 1;                     // b's own; a is as it was
+//   b.edit().memory_space = 1;                     // b has its own copy; a is unchanged
 //
-// SharedOrEmpty reads as an empty T where there is none.
+// SharedOrEmpty reads as an empty T if it has no value.
 //
-// Different objects may be used in different threads, also when they share a value.
+// Different objects may be used in different threads, even if they share a value.
 #pragma once
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
@@ -25,7 +25,7 @@ class Shared {
 
   [[nodiscard]] bool has_value() const { return node_ != nullptr; }
   explicit operator bool() const { return has_value(); }
-  // Of a Shared that has a value.
+  // These require a value.
   const T& operator*() const { return node_->value; }
   const T* operator->() const { return &node_->value; }
   [[nodiscard]] T& edit() {
@@ -33,7 +33,7 @@ class Shared {
     return node_->value;
   }
   void reset() { node_.reset(); }
-  // The same for copies that share their value, of no meaning otherwise.
+  // Equal for copies that share their value.
   [[nodiscard]] const void* identity() const { return node_.get(); }
 
   friend bool operator==(const Shared& a, const Shared& b) {

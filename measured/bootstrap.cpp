@@ -11,7 +11,7 @@
 namespace tilecast::measured {
 namespace {
 
-constexpr double kTail = 0.025;  // of each side, for 95 %
+constexpr double kTail = 0.025;  // per side, for 95 %
 
 // The indices of each group, groups in order of first appearance; without groups, one index each.
 std::vector<std::vector<std::size_t>> groups(std::size_t n, std::span<const std::size_t> group_of) {
@@ -26,8 +26,8 @@ std::vector<std::vector<std::size_t>> groups(std::size_t n, std::span<const std:
   return members;
 }
 
-// 0 ... count - 1, the same on every platform (std::uniform_int_distribution is not): the high half
-// of a 32-bit draw times the count.
+// A random number in 0 ... count - 1, the same on every platform (unlike
+// std::uniform_int_distribution): the high half of a 32-bit draw times the count.
 std::size_t draw(std::mt19937_64& random, std::size_t count) {
   constexpr int kBits = 32;
   return static_cast<std::size_t>(((random() >> kBits) * count) >> kBits);

@@ -63,8 +63,8 @@ Problem problem(const OpRow& row) {
           .w = axis(row, "w", "kw")};
 }
 
-// Where batch and feature stand in the three arrays; the spatial dimensions are the same everywhere
-// or, for the weight gradient, first in the output.
+// `batch_feature`: positions of batch and feature in the three arrays. The spatial dimensions are
+// the same everywhere or, for the weight gradient, first in the output.
 ir::ConvDims labels(std::string text, std::array<int, 6> batch_feature, ir::Dims kernel_spatial,
                     ir::Dims output_spatial) {
   return {.input_batch = batch_feature[0],

@@ -1,5 +1,6 @@
-// Kernels of a 2-d convolution (NHWC x HWIO -> NHWC) and of its two gradients, from a table row.
-// Extents: forward out = floor((size + low + high - k) / stride) + 1 (XLA's window rule).
+// Builds the kernels of a 2-d convolution (NHWC x HWIO -> NHWC) and of its two gradients from a
+// table row. Output size of the forward convolution: floor((size + low + high - k) / stride) + 1
+// (XLA's window rule).
 #pragma once
 
 #include "ir/kernels/kernel_sketch.h"

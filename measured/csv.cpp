@@ -100,7 +100,7 @@ CsvTable with_columns(const CsvTable& table, const std::vector<std::string>& add
   return result;
 }
 
-// At the start of a file it would be taken for the mark itself.
+// Quoted at the start of a file, where it would be read as a byte order mark.
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 std::string csv_line(const std::vector<std::string>& cells) {
@@ -109,7 +109,7 @@ std::string csv_line(const std::vector<std::string>& cells) {
     if (&cell != &cells.front()) line += ',';
     const bool quote = cell.find_first_of(",\"\r\n") != std::string::npos ||
                        base::trim(cell) != cell || cell.starts_with(kByteOrderMark) ||
-                       (cell.empty() && cells.size() == 1);  // else a blank line, which is no row
+                       (cell.empty() && cells.size() == 1);  // it would be a blank line
     if (!quote) {
       line += cell;
       continue;

@@ -42,8 +42,8 @@ std::string CsvReader::position(std::string_view record, std::size_t offset) con
   return fmt::format("{}:{}:{}", file_, record_line_ + std::ranges::count(before, '\n'), column);
 }
 
-// The first line end at or behind at_ + from, read as far as needed; or the end of the file. All
-// relative to at_, which moves in the buffer.
+// The first line end at or after at_ + from, reading more if needed; or the end of the file.
+// Offsets are relative to at_, which moves within the buffer.
 std::size_t CsvReader::line_end(std::size_t from) {
   for (;;) {
     const std::size_t end = buffer_.find('\n', at_ + from);
@@ -58,7 +58,7 @@ std::size_t CsvReader::line_end(std::size_t from) {
   }
 }
 
-// The end of a row: of its line, or of the last one where quoted fields hold line ends.
+// The end of a row: the end of its line or, if quoted fields contain line ends, of its last line.
 std::size_t CsvReader::record_end() {
   std::size_t end = line_end(0);
   const auto find = [&](char wanted, std::size_t from) {

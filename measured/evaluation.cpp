@@ -42,7 +42,7 @@ constexpr std::string_view kMetricNames[kMetricCount] = {"mape",
 constexpr std::string_view kBreakdownNames[] = {"all",   "set",    "class", "size",
                                                 "split", "family", "kernel"};
 
-// How a row's kernel was written: "out=8x4 p_unroll=4".
+// Tile and parameters of a row: "out=8x4 p_unroll=4".
 std::string tile_text(const SampleSet& samples, const Sample& sample) {
   std::string text =
       sample.tile == analytical::TileConfig{} ? "" : analytical::to_string(sample.tile);
@@ -54,7 +54,7 @@ std::string tile_text(const SampleSet& samples, const Sample& sample) {
   return text;
 }
 
-// Rows of one set by line, works by name and fingerprint: what several columns are joined on.
+// Joins the columns: rows of a set by line, works by name and fingerprint.
 class Joiner {
  public:
   explicit Joiner(ScoreSheet& sheet) : sheet_(sheet), set_(sheet.sets.size() - 1) {}
@@ -95,7 +95,7 @@ std::optional<double> usable_time(const Prediction& prediction) {
   return time_s;
 }
 
-// Of a time that is usable.
+// The interval of a prediction, if its bounds are usable.
 std::optional<Interval> usable_interval(const Prediction& prediction) {
   const std::optional<Interval>& interval = prediction.interval;
   if (!interval || !usable_time(prediction)) return std::nullopt;
@@ -104,7 +104,7 @@ std::optional<Interval> usable_interval(const Prediction& prediction) {
   return usable ? interval : std::nullopt;
 }
 
-// Faults of all columns' devices; one row may be faulty for several.
+// Faults for the devices of all columns; a row may have faults for several.
 std::vector<RowFault> joined_faults(std::span<const Answers> per_column) {
   std::vector<RowFault> faults;
   std::set<std::pair<int, RowFault::Kind>> seen;
@@ -118,7 +118,7 @@ std::vector<RowFault> joined_faults(std::span<const Answers> per_column) {
   return faults;
 }
 
-// The fastest time measured of every work.
+// The fastest measured time of every work.
 std::vector<double> fastest_of_works(const ScoreSheet& sheet) {
   std::vector<double> fastest(sheet.works.size(), INFINITY);
   for (const ScoredRow& row : sheet.rows) {
@@ -149,12 +149,12 @@ class Strata {
     return strata;
   }
 
-  // Of these rows, the ones that every column answered, with their works and rankings.
+  // The rows that every column answered, with their works and rankings.
   StratumRows scored(const std::vector<std::size_t>& rows) const {
     StratumRows result;
     std::unordered_map<std::size_t, std::size_t> place;
     std::vector<std::vector<std::size_t>> tiled;
-    std::unordered_map<std::size_t, double> fastest;  // measured, of each work's tiles
+    std::unordered_map<std::size_t, double> fastest;  // fastest measured tile per work
     for (const std::size_t i : rows) {
       const ScoredRow& row = sheet_.rows[i];
       if (!row.tile.empty()) {

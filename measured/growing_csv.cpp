@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kNanosecondsPerSecond = 1e9;
 
-// Without what is behind the last line break, and without a last line that is no row: a power cut
-// leaves zeros.
+// Parses `text` after removing an incomplete last line and a malformed last row (a power failure
+// leaves zeros).
 CsvTable read_whole_rows(const std::string& file, std::string& text) {
   text.resize(text.rfind('\n') + 1);  // npos + 1 is 0
   try {
@@ -35,7 +35,7 @@ GrowingCsv::GrowingCsv(std::string file, std::vector<std::string> columns)
   out_.emplace(name, base::GrowingFile::Begin::kNewOrOn);
   std::string text = out_->contents();
   const std::size_t before = text.size();
-  if (header.starts_with(text) && text != header) {  // new, or torn in its first line
+  if (header.starts_with(text) && text != header) {  // new, or incomplete first line
     out_->cut(0);
     add_durably(header);
     return;

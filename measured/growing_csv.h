@@ -1,10 +1,10 @@
-// A CSV file that a long job adds rows to, so that it can go on after any interruption.
+// A CSV file to which a long job appends rows, so that it can resume after an interruption.
 //
 //   GrowingCsv file("trials.csv", {"trial", "measured_ns"});
-//   for (const CsvRow& row : file.known().rows) ...    // of the job so far
-//   file.add({"17", "12.5"});                          // kept if this process ends
+//   for (const CsvRow& row : file.known().rows) ...    // rows from earlier runs
+//   file.add({"17", "12.5"});                          // survives the end of this process
 //
-// A torn last row is dropped. Not thread-safe; one process at a time (locked).
+// An incomplete last row is dropped. Not thread-safe; the file is locked for one process at a time.
 #pragma once
 
 #include <optional>
@@ -18,14 +18,14 @@ namespace tilecast::measured {
 
 class GrowingCsv {
  public:
-  // An empty name: nothing is kept. Throws Error for a file of other columns, which stays as it is,
-  // for a broken row before the last one, and where it cannot be written.
+  // With an empty name nothing is stored. Throws Error if the file has other columns (it is not
+  // changed), has a malformed row before the last one, or cannot be written.
   GrowingCsv(std::string file, std::vector<std::string> columns);
 
   [[nodiscard]] const CsvTable& known() const { return known_; }
-  [[nodiscard]] std::size_t dropped() const { return dropped_; }  // bytes of a torn last row
+  [[nodiscard]] std::size_t dropped() const { return dropped_; }  // bytes of an incomplete last row
   void add(const std::vector<std::string>& cells) { write(csv_line(cells)); }
-  // Whole lines, on the disk when this returns: kept if the power fails.
+  // Appends whole lines and returns when they are on disk, so that they survive a power failure.
   void add_durably(std::string_view lines);
 
  private:
@@ -36,8 +36,8 @@ class GrowingCsv {
   std::optional<base::GrowingFile> out_;
 };
 
-// Nanoseconds of a time cell as seconds; nothing where it is empty. Throws Error for what is no
-// time above 0.
+// Reads a cell in nanoseconds as seconds; nullopt if empty. Throws Error unless the time is above
+// 0.
 [[nodiscard]] std::optional<double> time_ns_cell(const CsvTable& table, const CsvRow& row,
                                                  std::string_view column);
 [[nodiscard]] std::string time_ns_text(const std::optional<double>& seconds);

@@ -1,4 +1,4 @@
-// Which columns a table may have: a column that nobody reads is an error, or is named in a note.
+// The columns that a table may have. A column that is not read causes an error or a note.
 #pragma once
 
 #include <span>
@@ -10,13 +10,14 @@
 
 namespace tilecast::measured {
 
-// Those that say which operator ran (measured/op_kernels.h, measured/paradnn.h), `op` first.
+// Columns that identify the operator (measured/op_kernels.h, measured/paradnn.h), `op` first.
 [[nodiscard]] std::span<const std::string_view> operator_columns();
-// Of measured rows, that say nothing about what ran: runtime_ns, class ...
+// Columns of measured rows that do not identify the operator: runtime_ns, class ...
 [[nodiscard]] std::span<const std::string_view> measured_columns();
 
-// The columns of the table that are not in `read`, to be named in a note; x_* (their author's own)
-// are not. Throws Error for one that looks like a misspelt column of `read` and is not in `kept`.
+// The columns of the table that are not in `read`, except x_* (user-defined); to be named in a
+// note. Throws Error for a column that looks like a misspelling of one in `read` and is not in
+// `kept`.
 [[nodiscard]] std::vector<std::string> columns_not_read(const CsvTable& table,
                                                         std::span<const std::string_view> read,
                                                         std::span<const std::string_view> kept);

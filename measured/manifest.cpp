@@ -221,7 +221,7 @@ Manifest manifest_of(const ConfigNode& root, const std::string& folder,
   manifest.how_timed = optional_text(root, "how_timed");
   manifest.writer = optional_text(root, "writer");
   manifest.timed = optional_text(root, "timed");
-  // Sets that `tilecast measure` made before the key was there.
+  // Sets written by `tilecast measure` before the key existed.
   if (manifest.writer.empty() && manifest.how_timed.starts_with("generated C")) {
     manifest.writer = kOwnWriter;
   }

@@ -1,4 +1,4 @@
-// The keys of a manifest, which a measurement set and the mapping of an import read alike.
+// Reads the keys of a manifest, for measurement sets and import mappings.
 #pragma once
 
 #include <span>
@@ -10,9 +10,9 @@
 
 namespace tilecast::measured {
 
-// A device is not required (the columns of a mapping may name it). Paths of devices are relative to
-// `folder`. Keys in `others` are the caller's; any other unknown one is an Error, as are missing
-// ones and values that make no sense: each names its place.
+// The device is optional, because columns of a mapping may name it. Device paths are relative to
+// `folder`. `others`: keys handled by the caller. Throws Error, with the position, for other
+// unknown keys, missing keys and invalid values.
 [[nodiscard]] Manifest manifest_of(const hwdesc::ConfigNode& root, const std::string& folder,
                                    std::span<const std::string_view> others);
 

@@ -69,7 +69,7 @@ void fill_dtype(const Manifest& manifest, CsvTable& table) {
   }
 }
 
-// The devices of a set by what its rows call them.
+// The devices of a set, by their names in rows.
 class DeviceNames {
  public:
   explicit DeviceNames(const Manifest& manifest) : manifest_(manifest) {}
@@ -98,7 +98,8 @@ class DeviceNames {
   const Manifest& manifest_;
 };
 
-// The files that rows name, checked once each to be regular files inside the directory or archive.
+// The files named in rows; each is checked once to be a regular file inside the directory or
+// archive.
 class SetFiles {
  public:
   explicit SetFiles(const std::string& directory)
@@ -124,7 +125,7 @@ class SetFiles {
     }
     const fs::path whole = fs::path(directory_) / path;
     if (!base::is_file(whole.string())) return "no such file in the set";
-    if (is_archive_) return {};  // nothing in it is a link
+    if (is_archive_) return {};  // archives hold no links
     const fs::path inside = fs::weakly_canonical(whole).lexically_relative(root_);
     if (inside.empty() || *inside.begin() == "..") {
       return "which leads outside the set's directory";
@@ -238,7 +239,7 @@ std::string duplicate_key(const CsvTable& table, const CsvRow& row, const Measur
 void read_rows(MeasurementSet& set, SetFiles& files) {
   const CsvTable& table = set.table;
   const DeviceNames devices(set.manifest);
-  std::unordered_map<std::string, int> seen;  // what ran, where -> line
+  std::unordered_map<std::string, int> seen;  // work, device, tile -> line
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const CsvRow& row = table.rows[i];
     MeasurementRow read;
@@ -283,7 +284,7 @@ std::string read_text(const std::string& path, std::size_t max_bytes) {
   return base::SourceText::read_bytes(path, max_bytes);
 }
 
-// What a set packed calls its devices is packed with it.
+// Requires that the device descriptions of an archived set are in the archive.
 void check_devices_inside(const Manifest& manifest, const std::string& archive) {
   const std::string inside = fs::path(archive).lexically_normal().string() + "/";
   const auto check = [&](const std::string& device) {

@@ -39,7 +39,7 @@ std::uint64_t pairs_of(std::uint64_t n) {
   return n < 2 ? 0 : n * (n - 1) / 2;
 }
 
-// Pairs of equal elements in a sorted range.
+// Number of pairs of equal elements in a sorted range.
 template <class Items, class Equal>
 std::uint64_t tied_pairs(const Items& sorted, const Equal& equal) {
   std::uint64_t ties = 0, run = 1;
@@ -54,8 +54,8 @@ std::uint64_t tied_pairs(const Items& sorted, const Equal& equal) {
   return ties;
 }
 
-// Sorts `values` by merging, and counts the exchanges a bubble sort would need: strictly decreasing
-// pairs, that is, discordant ones.
+// Merge sort that counts the exchanges of a bubble sort, which is the number of strictly decreasing
+// (discordant) pairs.
 std::uint64_t sort_and_count(std::vector<double>& values) {
   std::vector<double> merged(values.size());
   std::uint64_t exchanges = 0;
@@ -85,9 +85,10 @@ double best_measured(const Ranking& ranking) {
       ->measured;
 }
 
-// Mean of `value(fastest measured among the k predicted fastest)`. Where equal predictions straddle
-// the k-th place, the places left are drawn from them at random and the mean is over the draws:
-// P(the i-th fastest of g is the fastest of r drawn) = C(g - 1 - i, r - 1) / C(g, r).
+// Mean of `value(fastest measured among the k predicted fastest)`. If equal predictions straddle
+// the k-th place, the remaining places are drawn from them at random, and the result is the
+// expectation over the draws: P(the i-th fastest of g is the fastest of r drawn) = C(g - 1 - i, r -
+// 1) / C(g, r).
 template <class Value>
 double expected_over_ties(const Ranking& ranking, std::size_t k, const Value& value) {
   Ranking order = ranking;
@@ -134,7 +135,7 @@ std::size_t places(int k) {
   return static_cast<std::size_t>(k);
 }
 
-// Rounded up; 0.1 of 10 is 1, whatever a binary fraction makes of it.
+// Rounds up, tolerating binary rounding: 0.1 of 10 is 1.
 std::size_t rows_in(double share, std::size_t rows) {
   constexpr double kRounding = 1e-9;
   TC_CHECK(share > 0 && share <= 1, "a share of rows is above 0 and at most 1");
@@ -287,7 +288,7 @@ std::optional<double> selective_mape(std::span<const Pair> pairs,
   std::ranges::sort(rows, {}, &Row::width);
   const std::size_t kept = rows_in(share, rows.size());
   double sum = 0;
-  for (std::size_t first = 0; first < kept;) {  // those of one width
+  for (std::size_t first = 0; first < kept;) {  // rows of equal width
     double alike = 0, of_alike = 0;
     std::size_t end = first;
     for (; end < rows.size() && rows[end].width == rows[first].width; ++end) {

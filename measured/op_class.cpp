@@ -10,7 +10,7 @@ using ir::Op;
 using ir::OpClass;
 using ir::Opcode;
 
-// Elements an op goes through: the larger of its result and its operands.
+// Elements that an op processes: the size of its result or its largest operand.
 double extent(const ir::Kernel& kernel, const Op& op) {
   double most = ir::array_elements(op.shape);
   for (const ir::OpId id : op.operands) {
@@ -19,7 +19,7 @@ double extent(const ir::Kernel& kernel, const Op& op) {
   return most;
 }
 
-// Largest extent over the ops that `is` picks.
+// Largest extent of the ops for which `is` holds.
 template <class Predicate>
 double largest(const ir::Kernel& kernel, Predicate&& is) {
   double most = 0;
@@ -39,7 +39,7 @@ std::string op_class(const ir::Kernel& kernel) {
   if (kernel.opcode() != Opcode::kFusion) return std::string(ir::name(kernel.opcode()));
   if (has(kernel, Opcode::kConvolution)) return "convolution_fusion";
   if (has(kernel, Opcode::kDot)) return "matmul_fusion";
-  // A reduction or transposition of at least a quarter of the largest array sets the pace.
+  // A reduction or transpose dominates if its extent is at least a quarter of the largest array.
   constexpr double kDominates = 0.25;
   const double whole = largest(kernel, [](const Op&) { return true; });
   const auto dominates = [&](auto&& is) { return largest(kernel, is) >= kDominates * whole; };

@@ -17,12 +17,12 @@ using ir::DType;
 using ir::Opcode;
 using ir::OpId;
 
-// Of the scratchpad, what compilers keep for the tiles of kernels; the rest, on the machines where
-// there is any (TPU v5e and later), holds arrays of the program. JAX's scoped VMEM limits are 16 to
-// 32 MiB.
+// Part of the scratchpad that compilers reserve for the tiles of kernels. If it is larger (TPU v5e
+// and later), the rest holds arrays of the program. Source: JAX's scoped VMEM limits are 16 to 32
+// MiB.
 constexpr double kScopedBytes = 32.0 * 1024 * 1024;
 
-// 16-bit floats are widened for the arithmetic of a fusion, and narrowed at its end.
+// Widens 16-bit floats for the arithmetic of a fusion; the result is narrowed at its end.
 OpId widen(ir::KernelSketch& sketch, OpId x) {
   const DType dtype = sketch.shape(x).dtype;
   if (dtype != DType::kBF16 && dtype != DType::kF16) return x;
@@ -216,7 +216,7 @@ ir::Kernel make(const OpRow& row, const OpDefaults& defaults) {
                              op, fmt::join(operator_names(), ", ")));
 }
 
-// The same kernel with the largest operand of its product on chip, if it fits there.
+// The same kernel with the largest operand of its product on chip, if it fits.
 ir::Kernel keep_largest_operand(ir::Kernel kernel, const OpDefaults& defaults) {
   if (ir::op_class(kernel.opcode()) != ir::OpClass::kMatrix) return kernel;
   const auto bytes = [&](OpId id) { return ir::padded_bytes(kernel.op(id).shape); };

@@ -1,4 +1,4 @@
-// The operators a table may name, as the kernels a device would run for them.
+// Builds the kernels that a device runs for the operators of a table.
 //
 // matmul                batch (1), m, n, k                 [batch,m,k] x [batch,k,n]
 // conv2d                n, h, w, ci, co, kh, kw, stride (1), padding (0 | pixels | same | valid)
@@ -11,12 +11,12 @@
 // all_reduce            elements | rows, columns; devices (those of one host)
 // Every row: dtype. `out_dtype` changes the result of convert, matmul and conv2d*.
 //
-// softmax, layernorm and gelu are one fusion each, or several launches where the column `execution`
-// says so: reductions (a new kernel after every reduction) or ops (one per op); `fused` is one.
-// Without it softmax and layernorm are a kernel per reduction on machines with a scratchpad, whose
-// compiler ends kernels there. 16-bit floats are computed in f32 inside, as XLA's float
-// normalisation does. Convolution gradients are convolutions, as in XLA: the input's with dilated,
-// reversed windows, the weights' with batch and feature swapped.
+// softmax, layernorm and gelu are one fusion each, or several launches according to the column
+// `execution`: fused (one), reductions (a new kernel after every reduction) or ops (one per op). By
+// default, softmax and layernorm have one kernel per reduction on machines with a scratchpad,
+// because their compiler ends kernels there. 16-bit floats are computed in f32 internally, as in
+// XLA's float normalisation. Convolution gradients are convolutions, as in XLA: to the input with
+// dilated, reversed windows, to the weights with batch and feature swapped.
 #pragma once
 
 #include <cstdint>
@@ -33,17 +33,17 @@ namespace tilecast::measured {
 struct OpDefaults {
   ir::LayoutRules layout;
   std::int64_t all_reduce_devices = 1;
-  ir::Launches launches = ir::Launches::kFused;  // of softmax and layernorm without `execution`
-  // The largest operand of a product stays on chip between runs when it fits so many bytes.
+  ir::Launches launches = ir::Launches::kFused;  // of softmax and layernorm if `execution` is empty
+  // The largest operand of a product stays on chip between runs if it fits into this many bytes.
   double kept_bytes = 0;
 };
-// `repeated`: the operator is part of a program that runs again and again.
+// `repeated`: the operator is part of a program that runs repeatedly.
 [[nodiscard]] OpDefaults op_defaults(const hwdesc::Device& device, bool repeated = false);
 
-// The operator as one kernel, whatever its execution. Throws Error naming file, row and column.
+// The operator as a single kernel, ignoring `execution`. Throws Error naming file, row and column.
 [[nodiscard]] ir::Kernel operator_kernel(const CsvTable& table, const CsvRow& row,
                                          const OpDefaults& defaults);
-// What the device launches for it, in this order. Throws Error as above.
+// The kernels launched for the operator, in order. Throws Error as above.
 [[nodiscard]] std::vector<ir::Kernel> operator_launches(const CsvTable& table, const CsvRow& row,
                                                         const OpDefaults& defaults);
 

@@ -34,7 +34,7 @@ ir::DType OpRow::out_dtype() const {
   return text("out_dtype").empty() ? dtype() : dtype_in("out_dtype");
 }
 
-// `16x16x32`.
+// Parses `16x16x32`.
 ir::Dims OpRow::sizes(std::string_view column) const {
   ir::Dims dims;
   std::string_view rest = text(column);

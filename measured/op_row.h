@@ -15,12 +15,12 @@ class OpRow {
   OpRow(const CsvTable& table, const CsvRow& row) : table_(table), row_(row) {}
 
   [[nodiscard]] std::string_view text(std::string_view column) const;
-  // At least 1; `fallback` for an empty or absent cell, an Error when there is none.
+  // At least 1. An empty or absent cell gives `fallback`, or throws Error without one.
   [[nodiscard]] std::int64_t integer(std::string_view column,
                                      std::optional<std::int64_t> fallback = std::nullopt) const;
   [[nodiscard]] ir::DType dtype() const;      // column dtype, required
   [[nodiscard]] ir::DType out_dtype() const;  // column out_dtype, else dtype
-  // Those of `shape`, {elements}, or {rows, columns}.
+  // The sizes in column `shape`, else {elements}, else {rows, columns}.
   [[nodiscard]] ir::Dims elements() const;
   [[noreturn]] void fail(std::string_view column, std::string_view message) const;
 

@@ -14,16 +14,16 @@ using ir::KernelSketch;
 using ir::Opcode;
 using ir::OpId;
 
-// A dense layer's weight [inputs, units], and how often the network has it.
+// The weight [inputs, units] of a dense layer, and the number of such layers.
 struct Dense {
   std::int64_t inputs = 1, units = 1;
   double count = 1;
   bool first = false, last = false;
 };
 
-// What every kernel of one program shares.
+// Parameters common to all kernels of a program.
 struct Step {
-  std::int64_t rows = 1;  // of the batch, on one device
+  std::int64_t rows = 1;  // batch rows on one device
   std::int64_t devices = 1;
   DType dtype = DType::kBF16;
   const ir::LayoutRules& layout;
@@ -60,7 +60,7 @@ ir::Kernel forward(const Dense& layer, const Step& step) {
   return sketch.build({to(sketch, y, step.dtype)});
 }
 
-// Gradient to the logits: softmax less the one-hot labels, over the rows of the whole batch.
+// Gradient to the logits: (softmax - one-hot labels) / rows of the whole batch.
 ir::Kernel loss(const Dense& layer, const Step& step) {
   KernelSketch sketch("softmax_cross_entropy", Opcode::kFusion, step.layout);
   const OpId logits =

@@ -1,12 +1,12 @@
-// One training step of a fully connected network as ParaDnn builds it (Wang, Wei, Brooks,
+// One training step of a fully connected network as built by ParaDnn (Wang, Wei, Brooks,
 // arXiv:1907.10701): input -> `layers` hidden layers of `nodes` units with ReLU -> `output`
 // classes, softmax cross-entropy, data parallel: every device holds all weights and a share of the
 // batch.
 //
 //   FcTraining net{.layers = 16, .nodes = 1024, .input = 2000, .output = 1000, .batch = 4096};
-//   std::vector<WorkloadPart> step = fc_training_program(net, defaults);   // of ONE device
+//   std::vector<WorkloadPart> step = fc_training_program(net, defaults);   // for one device
 //
-// What one device runs, per layer with a [k,n] weight and b = batch / devices rows:
+// Kernels of one device, per layer with a [k,n] weight and b = batch / devices rows:
 //   forward         dot, bias, ReLU fused                        2 b k n FLOPs
 //   loss            softmax cross-entropy and its gradient, one fusion, once
 //   backward        gradient to the input fused with the ReLU's  2 b k n, not for the first layer
@@ -15,13 +15,12 @@
 //   all-reduce      both gradients, over all devices; none for one device
 //   update          RMSProp with momentum, one fusion: 4 arrays read, 3 written
 // Weights, their gradients and the optimizer's state are f32; `dtype` is that of activations. The
-// optimizer is ParaDnn's default; times alone do not tell it from others, as its traffic and the
-// all-reduce both grow with the parameters.
-// Layers of equal shape are one part with launches = their number.
+// optimizer is ParaDnn's default; it cannot be identified from times, because its traffic and the
+// all-reduce both grow with the parameters. Layers of equal shape are one part whose `launches` is
+// their number.
 //
-// The host feeds features and one-hot labels beside the computation: a step takes the longer of
-// the two. See HostFeed (measured/measurement_set.h) for the programs of which a measured time is
-// the host's.
+// The host feeds features and one-hot labels in parallel with the computation, so a step takes the
+// longer of the two. See fc_training_class() for steps whose measured time may be the host's.
 //
 // Thread-safe values.
 #pragma once
@@ -42,10 +41,10 @@ namespace tilecast::measured {
 
 struct FcTraining {
   std::int64_t layers = 1;             // hidden layers
-  std::int64_t nodes = 1;              // units of each
+  std::int64_t nodes = 1;              // units per hidden layer
   std::int64_t input = 1, output = 1;  // features, classes
-  std::int64_t batch = 1;              // of all devices together
-  std::int64_t devices = 1;            // divides batch
+  std::int64_t batch = 1;              // over all devices
+  std::int64_t devices = 1;            // must divide batch
   ir::DType dtype = ir::DType::kBF16;
 };
 
@@ -58,14 +57,14 @@ struct FcTraining {
 [[nodiscard]] std::vector<WorkloadPart> fc_training_program(const FcTraining& parameters,
                                                             const OpDefaults& defaults);
 
-// What the host takes to feed one step: features in `dtype` and f32 one-hot labels of the whole
-// batch.
+// The time in which the host feeds one step: features in `dtype` and f32 one-hot labels of the
+// whole batch.
 [[nodiscard]] Seconds feed_time(const FcTraining& parameters, const HostFeed& feed);
 
-// The classes of measured steps: "fc_training", whose time is the devices', and
-// "fc_training_infeed", whose time may be the host's. A step is the devices' when its kernels take
-// longer than the feed even at the speed of light (analytical/roofline.h): beyond the two constants
-// of HostFeed no measured time decides, and no model's estimate.
+// The op class of a measured step: "fc_training" if its time is the devices', "fc_training_infeed"
+// if it may be the host's. It is the devices' if the kernels take longer than the feed even at the
+// speed of light (analytical/roofline.h). This depends only on the two constants of HostFeed, not
+// on measured times or a model's estimates.
 [[nodiscard]] std::string_view fc_training_class(const FcTraining& parameters,
                                                  std::span<const WorkloadPart> program,
                                                  const hwdesc::Device& device,

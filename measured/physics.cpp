@@ -21,7 +21,7 @@ using analytical::Bound;
 
 constexpr double kLightMargin = 0.98;  // clocks and timers are not exact
 constexpr double kSlipMargin = 1.5;
-constexpr double kPlausibleRatio = 30;  // of a set's median time to the estimate
+constexpr double kPlausibleRatio = 30;  // largest ratio of a set's median time to the estimate
 constexpr std::size_t kReferenceRows = 101;
 
 struct Slip {
@@ -42,20 +42,21 @@ const Slip* slip_of(double ratio) {
   return found == kSlips.end() ? nullptr : &*found;
 }
 
-// The level that may still hold what the launch before left: not the workers' own ones.
+// The memory level that may still hold data of the previous launch; levels private to a worker do
+// not count.
 const hwdesc::MemoryLevel* warm_cache(const hwdesc::Device& device) {
   const bool cached = device.execution != hwdesc::Execution::kScratchpad;
   return cached && device.memory.size() > 2 ? &device.memory[1] : nullptr;
 }
 
-// A typical ratio of time to estimate; 1 where the typical one is a slip itself.
+// The typical ratio of time to estimate; 1 if the typical ratio is implausible itself.
 double reference(const std::vector<double>& ratios) {
   const double typical = base::upper_median(ratios);
   const bool plausible = typical > 1 / kPlausibleRatio && typical < kPlausibleRatio;
   return plausible ? typical : 1;
 }
 
-// Light alone is a poor estimate of small work: launches and latencies are added.
+// A rough estimate: the light time plus launches and latencies, which dominate small work.
 double rough_s(const Sample& sample, const Workload& work, Seconds light, const SampleSet& samples,
                const hwdesc::Device& device) {
   double launches = 0;
@@ -66,7 +67,7 @@ double rough_s(const Sample& sample, const Workload& work, Seconds light, const 
   return light.value + launches * each + host.value;
 }
 
-// The samples `picked`, alone.
+// A set with only the samples in `picked`.
 SampleSet subset(const SampleSet& samples, const std::vector<std::size_t>& picked) {
   SampleSet some;
   some.manifest = samples.manifest;
@@ -84,7 +85,7 @@ SampleSet subset(const SampleSet& samples, const std::vector<std::size_t>& picke
   return some;
 }
 
-// measured / analytical; 0 where the model does not answer.
+// measured / analytical; 0 if the model has no answer.
 std::vector<double> analytical_ratios(const SampleSet& samples,
                                       const std::vector<std::size_t>& picked,
                                       const hwdesc::Device& device, int jobs) {
@@ -99,7 +100,7 @@ std::vector<double> analytical_ratios(const SampleSet& samples,
   return ratios;
 }
 
-// What the rough estimate suspects, the analytical model confirms.
+// Candidates are found with the rough estimate and confirmed with the analytical model.
 std::vector<RowFault> unit_slips(const SampleSet& samples, const std::vector<Seconds>& light,
                                  const hwdesc::Device& device, int jobs) {
   std::vector<double> rough;
@@ -139,7 +140,7 @@ std::vector<RowFault> unit_slips(const SampleSet& samples, const std::vector<Sec
   return faults;
 }
 
-// Share of main memory's time that a launch needs whose arrays may be in the cache already.
+// The fraction of main memory's time that a launch needs if its arrays may already be in the cache.
 double warm_share(const analytical::Traffic& traffic, const hwdesc::MemoryLevel& cache,
                   const hwdesc::Device& device) {
   const double bytes = (traffic.read + traffic.write).value;
@@ -147,8 +148,9 @@ double warm_share(const analytical::Traffic& traffic, const hwdesc::MemoryLevel&
   return std::min(1.0, std::max(cold, device.main_memory().bandwidth / cache.bandwidth));
 }
 
-// Whether f32 products run faster than both the vector lanes and the matrix unit's full-precision
-// multipliers could: those of 24-bit mantissas are at least four times as large as those of f16.
+// Whether f32 products are faster than possible on the vector lanes and on full-precision
+// multipliers in the matrix unit (multipliers of 24-bit mantissas are at least four times as large
+// as those of f16).
 bool rounds_f32(const hwdesc::Device& device) {
   constexpr double kFasterThanLanes = 1.5, kHalfOfF16 = 0.49;
   const double f32 = device.matrix_peak("f32").value;

@@ -21,9 +21,9 @@ using analytical::Estimate;
 using analytical::KernelQuery;
 using analytical::TileConfig;
 
-constexpr std::size_t kChunk = 64;  // queries that go to a model together
+constexpr std::size_t kChunk = 64;  // queries per batch
 
-// What is asked of a kernel; parts of a sample.
+// The part of a query other than the kernel; points into a sample.
 struct Asked {
   const TileConfig* tile = nullptr;
   std::span<const float> parameters;
@@ -36,7 +36,7 @@ struct AskedLess {
                       t.order, t.unroll);
     };
     if (bounds(*a.tile) != bounds(*b.tile)) return bounds(*a.tile) < bounds(*b.tile);
-    // By their bits: NaN says that a row has no such parameter.
+    // Compared by bits, because NaN means that a row has no such parameter.
     const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
     return std::ranges::lexicographical_compare(a.parameters, b.parameters, {}, bits, bits);
   }
@@ -47,7 +47,7 @@ struct Question {
   Asked asked;
 };
 
-// Numbers distinct questions in order of appearance.
+// Numbers distinct queries in order of appearance.
 class Questions {
  public:
   std::size_t number_of(const ir::Kernel& kernel, const Sample& sample) {
@@ -94,8 +94,8 @@ std::vector<std::optional<Estimate>> ask(std::span<const KernelQuery> queries,
   return answers;
 }
 
-// 90 %, on the device. Parts that are one kernel, with one answer, err alike: they count as its
-// launches. Of one kernel: its own interval, to the bit.
+// The 90 % interval of the device time. Parts with the same kernel and answer have the same error,
+// so they are merged as launches. A single kernel keeps exactly its own interval.
 std::optional<Interval> interval_of(std::vector<LaunchedEstimate> parts) {
   const auto is_corrected = [](const LaunchedEstimate& part) {
     return part.estimate->correction.has_value();
@@ -167,7 +167,7 @@ std::vector<Prediction> PredictionPlan::predict(const analytical::CostModel& mod
     prediction.interval = interval_of(std::move(launched));
     if (!prediction.interval) continue;
     if (!(prediction.on_device.value > 0)) continue;
-    // Relative, as what holds a dispatch was measured (hybrid/bands.h).
+    // The interval is relative to the time including dispatch, as it was learned (hybrid/bands.h).
     const double whole = prediction.comparable() / prediction.on_device;
     prediction.interval->low *= whole;
     prediction.interval->high *= whole;

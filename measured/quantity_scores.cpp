@@ -18,7 +18,7 @@ std::optional<QuantityScores> quantity_scores(std::span<const QuantityPair> pair
   if (pairs.empty()) return std::nullopt;
   QuantityScores scores{.rows = pairs.size()};
   const auto rows = static_cast<double>(pairs.size());
-  double squares = 0, exact = 0;  // the second: rows
+  double squares = 0, exact = 0;  // exact: number of rows
   for (const QuantityPair& pair : pairs) {
     TC_CHECK(std::isfinite(pair.predicted) && std::isfinite(pair.measured), "a finite quantity");
     const double off = pair.predicted - pair.measured;

@@ -1,5 +1,6 @@
-// How far predictions of a quantity other than time are off, in its own unit: times are judged by
-// ratios (measured/metrics.h), registers and shares by differences. Thread-safe.
+// Errors of predictions of a quantity other than time, in its own unit. Unlike times, which are
+// compared by ratios (measured/metrics.h), registers and shares are compared by differences.
+// Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +15,12 @@ struct QuantityPair {
 
 struct QuantityScores {
   std::size_t rows = 0;
-  double rmse = 0, mean_absolute = 0;   // in the unit
-  std::optional<double> rmse_of_range;  // share of the range; absent where the range is 0
-  std::optional<double> exact;          // of counts: share that is right when rounded
+  double rmse = 0, mean_absolute = 0;   // in the quantity's unit
+  std::optional<double> rmse_of_range;  // RMSE / range; absent if the range is 0
+  std::optional<double> exact;          // counts only: share that is exact after rounding
 };
-// `range`: greatest less least measured value of all rows scored, which `pairs` may be a part of.
-// nullopt without pairs.
+// `range`: measured_range() of all scored rows, of which `pairs` may be a subset. nullopt without
+// pairs.
 [[nodiscard]] std::optional<QuantityScores> quantity_scores(std::span<const QuantityPair> pairs,
                                                             double range, bool count);
 [[nodiscard]] double measured_range(std::span<const QuantityPair> pairs);  // 0 without pairs

@@ -16,9 +16,9 @@
 namespace tilecast::measured {
 namespace {
 
-// What the set calls `device`; "" when it has none of its rows.
+// The set's name for `device`; "" if the set has no rows of it.
 std::string name_in_set(const MeasurementSet& set, const hwdesc::Device& device) {
-  std::map<std::string, std::string> by_name;  // name of a description -> as the rows say
+  std::map<std::string, std::string> by_name;  // name in the description -> name in rows
   std::set<std::string> all;
   for (const MeasurementRow& row : set.rows) all.insert(row.device);
   for (const RowFault& fault : set.faults) all.insert(fault.device);
@@ -46,7 +46,7 @@ void require_times(const MeasurementSet& set) {
                           set.directory, names));
 }
 
-// Leaves out the samples whose lines have faults.
+// Removes the samples whose lines have faults.
 void drop_faulty(SampleSet& samples, std::vector<RowFault> faults) {
   std::set<int> lines;
   for (const RowFault& fault : faults) lines.insert(fault.line);
@@ -56,7 +56,7 @@ void drop_faulty(SampleSet& samples, std::vector<RowFault> faults) {
 }
 
 void check_physics(SampleSet& samples, const hwdesc::Device& device, int jobs) {
-  std::vector<Sample> untimed;  // set aside: physics judges times
+  std::vector<Sample> untimed;  // set aside, because the physics checks need times
   std::erase_if(samples.samples, [&](const Sample& sample) {
     const bool has_time = !std::isnan(sample.measured.value);
     if (!has_time) untimed.push_back(sample);

@@ -9,10 +9,10 @@
 namespace tilecast::measured {
 namespace {
 
-// Below this an interval says nothing.
+// Fewer rows or kernels give no meaningful interval.
 constexpr std::size_t kMinUnits = 3;
 constexpr int kMinDraws = 200;
-// Rows drawn in all; keeps a stratum of 50,000 rows within seconds.
+// Total number of rows drawn; a stratum of 50,000 rows then takes seconds.
 constexpr double kRowDraws = 4e6;
 
 using ErrorMetric = std::optional<double> (*)(std::span<const Pair>);
@@ -93,7 +93,7 @@ void score_errors(Scores& scores, const StratumRows& stratum, const std::vector<
   }
 }
 
-// The rows of a column that have an interval.
+// The rows for which a column has an interval.
 struct Covered {
   std::vector<Interval> intervals;
   std::vector<Pair> pairs;
@@ -162,8 +162,8 @@ bool all_tied(const Ranking& ranking) {
                      [&](const Pair& pair) { return pair.predicted == ranking.front().predicted; });
 }
 
-// Several kernels: resampled whole. Every metric is a mean over kernels, a ratio of sums, or a
-// quantile, so what a kernel adds is worked out once.
+// Bootstraps over whole kernels. Every metric is a mean over kernels, a ratio of sums or a
+// quantile, so the contribution of each kernel is computed only once.
 std::optional<Interval> interval_over_kernels(Metric metric, std::span<const Ranking> kernels,
                                               const BootstrapOptions& options) {
   std::vector<std::optional<double>> value(kernels.size());

@@ -29,7 +29,7 @@ std::vector<const std::vector<std::size_t>*> shuffled(const Groups& groups, std:
   return order;
 }
 
-// `scored` by sample.
+// `scored`: per sample.
 Split split_of(const std::vector<bool>& scored) {
   Split split;
   for (std::size_t i = 0; i < scored.size(); ++i)
@@ -121,7 +121,7 @@ Split largest_held_out(std::span<const double> size, std::span<const std::string
     const double count = static_cast<double>(ascending.size());
     auto kept = static_cast<std::size_t>(std::ceil((1 - share) * count));
     kept = std::clamp<std::size_t>(kept, 1, ascending.size());
-    const double limit = size[ascending[kept - 1]];  // the largest that is fitted
+    const double limit = size[ascending[kept - 1]];  // the largest fitted size
     for (const std::size_t i : ascending) scored[i] = size[i] > limit;
   }
   return split_of(scored);

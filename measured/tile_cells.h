@@ -1,6 +1,6 @@
-// The tile of a row of a table (analytical/tile.h): output_bounds, kernel_bounds and input_bounds,
-// numbers separated by spaces; stages, warps and unroll, a number each; threads, vector and order,
-// as bounds; direct, 1 or empty. Thread-safe.
+// Reads and writes the tile of a table row (analytical/tile.h). Columns: output_bounds,
+// kernel_bounds, input_bounds, threads, vector and order (numbers separated by spaces); stages,
+// warps and unroll (a number each); direct (1 or empty). Thread-safe.
 #pragma once
 
 #include <span>
@@ -14,11 +14,11 @@
 namespace tilecast::measured {
 
 [[nodiscard]] std::span<const std::string_view> tile_columns();
-// A cell of each of them; tile_cells() of a row that holds them is the tile.
+// The cells of a tile, in the order of tile_columns(); the inverse of tile_cells().
 [[nodiscard]] std::vector<std::string> tile_texts(const analytical::TileConfig& tile);
 
-// Columns that are not there and empty cells say nothing. Throws Error, with the place, for a cell
-// that is no list of numbers, and for stages, warps or unroll that are not 1 to 1024.
+// Absent columns and empty cells leave the tile's field unset. Throws Error, with the position, for
+// a cell that is not a list of numbers and for stages, warps or unroll outside 1 to 1024.
 [[nodiscard]] analytical::TileConfig tile_cells(const CsvTable& table, const CsvRow& row);
 
 }  // namespace tilecast::measured

@@ -9,9 +9,9 @@
 namespace tilecast::measured {
 namespace {
 
-constexpr double kNormalQuantile = 1.6448536269514722;  // of 0.95: z
+constexpr double kNormalQuantile = 1.6448536269514722;  // z, the 0.95 quantile
 
-// Sums over parts of a_i d_i, by side.
+// Sums over parts of (a_i d_i)^2 and a_i d_i, for one side.
 struct Deviations {
   double sum = 0, sum_of_squares = 0;
 
@@ -54,7 +54,7 @@ std::optional<Interval> total_interval(std::span<const LaunchedEstimate> kernels
   for (const auto& [estimate, launches] : kernels) {
     const double time = estimate->time.value;
     if (!std::isfinite(time)) return std::nullopt;
-    if (time <= 0 || launches <= 0) continue;  // adds nothing
+    if (time <= 0 || launches <= 0) continue;  // no contribution
     IntervalPart part{.time = time, .low = time, .high = time, .launches = launches};
     if (estimate->correction) {
       any = true;

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kTrainingStep = "fc_training";  // measured/paradnn.h
 
-// Rows whose work comes from one place: an operator, or a file.
+// Rows with the same source of work: an operator or a file.
 struct Source {
   std::vector<std::size_t> works;            // into WorksOfRows::works
   std::vector<const MeasurementRow*> first;  // the first row of each
@@ -43,7 +43,8 @@ bool is_whole_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// "matmul bf16 m=64 n=12288": the operator, then its cells; `bucketed`: sizes as powers of two.
+// "matmul bf16 m=64 n=12288": the operator and its cells. `bucketed`: sizes are rounded down to
+// powers of two.
 std::string describe_operator(const std::string& key, bool bucketed) {
   std::string text;
   for (std::size_t at = 0; at < key.size();) {
@@ -95,7 +96,7 @@ class Builder {
     }
   }
 
-  // The parts of a training step; returns its class.
+  // Builds the parts of a training step; returns its class.
   std::string build_training_step(const CsvRow& cells, Workload& work) const {
     const FcTraining parameters = fc_training_row(OpRow(set_.table, cells), defaults_);
     work.is_program = true;
@@ -181,7 +182,7 @@ class Builder {
                             near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
   }
 
-  // What the row itself says wins.
+  // Values given in the row take precedence.
   static void finish(const MeasurementRow& row, const std::string& op_class,
                      const std::string& family, Workload& work) {
     work.op_class = row.op_class.empty() ? op_class : row.op_class;

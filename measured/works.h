@@ -1,5 +1,5 @@
-// The work of measurement rows as kernels: operators through measured/op_kernels.h, HLO files
-// through ir/load_program.h. Rows of equal work share it, files are read once.
+// Builds the work of measurement rows as kernels: operators through measured/op_kernels.h, HLO
+// files through ir/load_program.h. Rows with equal work share it; each file is read once.
 #pragma once
 
 #include <deque>

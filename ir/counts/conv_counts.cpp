@@ -1,4 +1,4 @@
-// Counting the multiply-adds of convolutions and dots.
+// Counts the multiply-adds of convolutions and dots.
 //
 // One convolution dimension: kernel position k in [0, K) and output position o in [0, O) touch the
 // dilated input at u = s*o + d*k - p, which is real input when b | u and 0 <= u <= b*(I-1). XLA
@@ -159,14 +159,14 @@ std::int64_t valid_positions(std::int64_t input_size, std::int64_t output_size,
   const Wide last_output = output_size - 1;
   const Wide c =
       p + Wide{window.base_dilation} * (input_size - 1);  // last real input, as s*o + d*k
-  // The k for which any output position can be valid, as a range of x.
+  // The range of x whose k has valid output positions.
   const Wide k_low = std::max<Wide>(0, ceil_div(p - s * last_output, d));
   const Wide k_high = std::min<Wide>(window.size - 1, floor_div(c, d));
   const Wide from = std::max<Wide>(0, ceil_div(k_low - q->k0, q->alpha));
   const Wide to = floor_div(k_high - q->k0, q->alpha) + 1;
   if (from >= to) return 0;
-  // Up to x = high_turn the last output position limits, then the end of the input; up to
-  // x = low_turn the start of the input limits, then the first output position.
+  // Upper limit: the last output position up to x = high_turn, then the end of the input. Lower
+  // limit: the start of the input up to x = low_turn, then the first output position.
   const auto turn = [&](Wide bound) {
     return std::clamp(floor_div(floor_div(bound, d) - q->k0, q->alpha) + 1, from, to);
   };
@@ -186,7 +186,8 @@ float matrix_flops(Opcode opcode, const OpAttrs& attrs, const Shape& lhs, const 
   }
   const auto* dot = attrs.get<DotAttrs>();
   if (dot == nullptr) return 0;
-  // Groups along the contraction make a result each, of their part of it: all of it once.
+  // With groups along the contracting dimension, each group produces its own result from its part,
+  // so every part counts once.
   const bool group_results =
       opcode == Opcode::kRaggedDot && dot->dims.rhs_group.empty() &&
       std::ranges::count(dot->dims.lhs_contracting, dot->dims.lhs_ragged[0]) > 0;

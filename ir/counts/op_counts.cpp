@@ -10,7 +10,7 @@ namespace {
 
 constexpr long double kFmaFlops = 2;
 
-// The sum of `of(leaf)`, at most the largest number.
+// The saturated sum of `of(leaf)`.
 template <class Of>
 std::int64_t sum_of_leaves(const Shape& shape, Of&& of) {
   std::int64_t sum = 0;
@@ -107,7 +107,8 @@ void count_infeed_or_outfeed(const CountedOp& op, WorkCounts& counts) {
   }
 }
 
-// The same elements in the same order in memory: the permutation only renames dimensions.
+// True if the elements stay in the same order in memory, so that the permutation only renames
+// dimensions.
 bool is_bitcast_transpose(const CountedOp& op) {
   if (op.operand_count() != 1) return false;
   const Shape& from = op.operand_shape(0);
@@ -144,7 +145,8 @@ void keep_larger(WorkCounts& a, const WorkCounts& b) {
                          b.operand_bytes.end());
 }
 
-// while: condition and body once; conditional: per property the larger branch; others: the callee.
+// while: condition and body, once each; conditional: the maximum over branches per property;
+// others: the callee.
 WorkCounts count_callees(const CountedOp& op) {
   WorkCounts counts;
   for (std::size_t i = 0; i < op.op.called.size(); ++i) {
@@ -275,7 +277,7 @@ void count_gather(const CountedOp& op, WorkCounts& counts) {
 }
 
 void count_scatter(const CountedOp& op, WorkCounts& counts) {
-  const std::size_t n = op.operand_count() / 2;  // n operands, the indices, n updates
+  const std::size_t n = op.operand_count() / 2;  // n operands, one array of indices, n updates
   if (op.operand_count() != 2 * n + 1 || n == 0) return;
   long double updates = 0;
   for (std::size_t i = 0; i < n; ++i) {

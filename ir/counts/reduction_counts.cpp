@@ -1,4 +1,4 @@
-// Counting ops that apply a computation: reduce, reduce-window, select-and-scatter, scan.
+// Counts ops that apply a computation: reduce, reduce-window, select-and-scatter, scan.
 #include <algorithm>
 #include <optional>
 
@@ -13,8 +13,8 @@ long double window_elements(const Window& window) {
   return product;
 }
 
-// A reduce-window over the whole of one dimension at every position: a reduce, then a broadcast.
-// Returns that dimension.
+// For a reduce-window that covers all of one dimension at every position, and so equals a reduce
+// followed by a broadcast: that dimension.
 std::optional<std::size_t> reduce_then_broadcast_dim(const Shape& result, const Window& window) {
   if (!result.is_array()) return std::nullopt;
   const auto reduces = [](const WindowDim& d) { return d.size != 1; };

@@ -25,7 +25,7 @@ std::int64_t remainder(std::int64_t a, std::int64_t b) {
   return b == -1 ? 0 : a % b;
 }
 
-// `a` of `type` moved by `by` bits; a shift by the width or more leaves zeros, or the sign.
+// `a` of `type` shifted by `by` bits; a shift by the width or more gives zeros, or the sign.
 Unsigned shifted(Opcode opcode, std::int64_t a, std::int64_t by, DType type) {
   const int width = bits(type);
   const bool out = by < 0 || by >= width;
@@ -98,7 +98,7 @@ ScalarValue converted(const ScalarValue& value, DType to) {
   return result;
 }
 
-// A loop state's element plus or minus a number.
+// The sum or difference of a loop-state element and a number.
 ScalarValue moved(Opcode opcode, const ScalarValue& a, const ScalarValue& b) {
   const bool swapped = b.element >= 0;
   const ScalarValue& base = swapped ? b : a;
@@ -189,7 +189,7 @@ ScalarValue scalar_result(const Instruction& op, const ScalarValues& operands) {
       return integer_value(operands[1].type,
                            static_cast<Unsigned>(std::min(
                                std::max(operands[0].value, operands[1].value), operands[2].value)));
-    case kAnd:  // nothing and anything is nothing
+    case kAnd:  // 0 and anything is 0
       for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
         if (known(i) && operands[i].value == 0) return operands[i];
       }

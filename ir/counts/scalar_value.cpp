@@ -8,9 +8,9 @@
 namespace tilecast::ir {
 namespace {
 
-constexpr int kMaxDepth = 1000;  // of operands of operands
+constexpr int kMaxDepth = 1000;  // of nested operands
 
-// A tuple, or one integer: what may have a value here.
+// Shapes that can have a known value: a tuple or a single integer.
 bool may_be_known(const Shape& shape) {
   if (shape.is_tuple()) return true;
   const bool integral = is_integer(shape.dtype) || shape.dtype == DType::kPred;
@@ -94,7 +94,7 @@ ScalarValue LoopEvaluator::computed(Activation& at, const Instruction& op) {
 ScalarValue LoopEvaluator::element(Activation& at, const Instruction& get) {
   const auto index = static_cast<std::size_t>(get.as<IndexAttrs>().index);
   const Instruction& tuple = at.computation.at(get.operands[0]);
-  if (tuple.opcode == Opcode::kTuple) {  // not all the other elements
+  if (tuple.opcode == Opcode::kTuple) {  // without evaluating the other elements
     return index < tuple.operands.size() ? value_of(at, tuple.operands[index]) : ScalarValue{};
   }
   const ScalarValue& value = value_of(at, get.operands[0]);

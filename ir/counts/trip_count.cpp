@@ -11,9 +11,9 @@ namespace {
 
 using Wide = __int128;
 
-constexpr int kMostSteps = 128;  // that XLA evaluates
+constexpr int kMostSteps = 128;  // as in XLA
 
-// `"known_trip_count":{"n":"8"}`, quotes perhaps escaped.
+// `"known_trip_count":{"n":"8"}`, quotes may be escaped.
 std::optional<std::int64_t> count_in(std::string_view config) {
   constexpr std::string_view kKey = "known_trip_count";
   const std::size_t key = config.find(kKey);
@@ -32,13 +32,14 @@ std::optional<std::int64_t> count_in(std::string_view config) {
   return at == digits ? std::nullopt : std::optional(value);
 }
 
-// Steps until `difference`, which changes by `step` in each, compares otherwise with 0.
+// The number of steps until the comparison of `difference` with 0 becomes false; each step adds
+// `step`.
 std::optional<Wide> steps_until(std::string_view direction, Wide difference, Wide step) {
   if (direction == "NE") {
     const bool meets = step != 0 && difference % step == 0 && -difference / step >= 0;
     return meets ? std::optional(-difference / step) : std::nullopt;
   }
-  if (direction == "EQ") return std::nullopt;  // ends after a step, which was tried
+  if (direction == "EQ") return std::nullopt;  // ends after one step; already evaluated
   const bool greater = direction.starts_with('G');
   const Wide end = direction.ends_with('E') ? 1 : 0;
   const Wide from = greater ? -difference : difference;  // counts up to `end`
@@ -50,7 +51,7 @@ std::optional<Wide> steps_until(std::string_view direction, Wide difference, Wid
 // One side of a loop's comparison: where it starts and how far a step moves it.
 struct Side {
   Wide start = 0, step = 0;
-  Wide counter = 0;  // start of the state's element
+  Wide counter = 0;  // initial value of the state's element
   DType type, counter_type;
 };
 
@@ -69,14 +70,14 @@ std::optional<Side> side_of(const ScalarValue& value, const ScalarValue& state,
   return Side{Wide{first.value} + value.value, second.value, first.value, value.type, first.type};
 }
 
-// Neither the side nor its counter wraps on the way.
+// Whether neither the side nor its counter wraps around within `steps`.
 bool stays_in_type(const Side& side, Wide steps) {
   const Wide way = steps * side.step;
   return fits(side.start, side.type) && fits(side.start + way, side.type) &&
          fits(side.counter + way, side.counter_type);
 }
 
-// The state of a loop of which nothing is known, its integers named by their position.
+// A fully symbolic loop state: each integer stands for the state element at its position.
 ScalarValue symbols(const Shape& shape) {
   const auto symbol = [](const Shape& element, std::int32_t i) -> ScalarValue {
     const bool counts = is_integer(element.dtype) && element.rank() == 0;

@@ -1,13 +1,13 @@
-// How often while loops run: known_trip_count of the backend_config, else their own scalar code is
-// evaluated, at most 128 steps of it (as XLA's ComputeWhileLoopTripCount does), else a counter that
-// moves by a constant is counted in closed form, else unknown.
+// Trip counts of while loops, from the first source that gives one: known_trip_count in the
+// backend_config; evaluation of the loop's scalar code, up to 128 iterations (like XLA's
+// ComputeWhileLoopTripCount); a closed form for counters that change by a constant.
 //
 //   LoopEvaluator loops(module);
 //   const ScalarValue state = loops.evaluate(caller, while_op.operands[0], {});
 //   const LoopRun run = loops.run(while_op, state);   // run.trips
 //
-// Integers wrap as their types do. Everything here is bounded by a budget for the module: code that
-// exceeds it is unknown. One evaluator belongs to one thread.
+// Integers wrap as their types do. Evaluation is limited by a budget per module; a count that would
+// exceed it is unknown. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@
 
 namespace tilecast::ir {
 
-// A scalar integer or pred as far as it follows from constants, or a tuple of such.
+// A scalar integer or pred, if it follows from constants, or a tuple of such values.
 struct ScalarValue {
   DType type = DType::kInvalid;  // kInvalid: not known, or a tuple
   std::int64_t value = 0;
-  std::int32_t element = -1;              // >= 0: value is added to that element of a loop's state
-  const CompareAttrs* compare = nullptr;  // of elements[0] and elements[1], which is not decided
+  std::int32_t element = -1;  // >= 0: symbolic, `value` plus that element of a loop's state
+  const CompareAttrs* compare = nullptr;  // undecided comparison of elements[0] and elements[1]
   std::vector<ScalarValue> elements;
 
   [[nodiscard]] bool is_known() const {
@@ -33,13 +33,13 @@ struct ScalarValue {
 };
 using ScalarValues = std::vector<ScalarValue>;
 
-// What `a` and `b` agree in.
+// The parts in which `a` and `b` agree.
 [[nodiscard]] ScalarValue common(const ScalarValue& a, const ScalarValue& b);
 
 struct LoopRun {
   std::optional<std::int64_t> trips;
-  bool is_stepwise = false;  // states holds the state of every iteration, end the one after them
-  // Else one state: what stays as it is in all iterations.
+  bool is_stepwise = false;  // `states` holds one state per iteration, `end` the final one
+  // If not stepwise: a single state, with the values that all iterations share.
   ScalarValues states;
   ScalarValue end;
 };
@@ -48,7 +48,7 @@ class LoopEvaluator {
  public:
   explicit LoopEvaluator(const Module& module) : module_(module) {}
 
-  // An instruction's value, by the arguments of its computation; those left out are unknown.
+  // The value of an instruction, given the arguments of its computation; missing ones are unknown.
   [[nodiscard]] ScalarValue evaluate(const Computation& computation, InstrId id,
                                      const ScalarValues& arguments);
   [[nodiscard]] LoopRun run(const Instruction& while_op, const ScalarValue& state);
@@ -73,9 +73,9 @@ class LoopEvaluator {
   int depth_ = 0;
 };
 
-// 0 or more, as the compiler says; nothing where it does not.
+// The trip count stated by the compiler, >= 0; nullopt if there is none.
 [[nodiscard]] std::optional<std::int64_t> known_trip_count(const Instruction& while_op);
-// Of a loop whose computation gets arguments that are not known.
+// The trip count of a loop in a computation whose arguments are unknown.
 [[nodiscard]] std::optional<std::int64_t> trip_count(const Module& module,
                                                      const Computation& caller,
                                                      const Instruction& while_op);

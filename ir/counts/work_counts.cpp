@@ -25,7 +25,7 @@ std::int64_t default_shape_bytes(const Shape& shape) {
   return unpadded_bytes(shape);
 }
 
-// Time of one resource: nothing when it is not used or has no rate.
+// Time of one resource; 0 if it is not used or has no rate.
 float resource_time(float amount, float per_second, float min_latency) {
   if (amount == 0 || per_second <= 0) return 0;
   return std::max(amount / per_second, min_latency);
@@ -38,7 +38,8 @@ float bottleneck_time(const WorkCounts& counts, const WorkCountOptions& o) {
                                  o.transcendentals_min_latency_s)});
 }
 
-// XLA gives these no time of their own: they cost nothing, or carry their callees' time.
+// False for ops to which XLA assigns no time of their own: they are free, or have the time of their
+// callees.
 bool has_own_time(Opcode opcode) {
   using enum Opcode;
   return !is_one_of(opcode, {kParameter, kConstant, kGetTupleElement, kAfterAll, kAddDependency,

@@ -1,6 +1,6 @@
-// How much work a computation is, counted exactly as XLA's HloCostAnalysis counts it.
-// Counts are properties of the program; time is analytical/'s business.
-// Rules per opcode are in ir/counts/op_counts.cpp, of fusions in ir/fusion/fusion_bytes.cpp.
+// The work of a computation, counted exactly as by XLA's HloCostAnalysis. Counts are properties of
+// the program; analytical/ turns them into times. The rules per opcode are in
+// ir/counts/op_counts.cpp, those for fusions in ir/fusion/fusion_bytes.cpp.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -11,19 +11,19 @@
 
 namespace tilecast::ir {
 
-// XLA keeps these as 32-bit floats; so do we, to come out equal. -1 = unknown (custom-call).
-// Counts too large for a float saturate at its maximum.
+// 32-bit floats as in XLA, so that the numbers are equal. -1 = unknown (custom-call). Counts too
+// large for a float saturate at its maximum.
 struct WorkCounts {
   float flops = 0;  // a multiply-add is 2
   float transcendentals = 0;
   float bytes_accessed = 0;                                // total; operands + result, XLA's rules
   boost::container::small_vector<float, 4> operand_bytes;  // per operand, its leaves summed
   float output_bytes = 0;
-  float optimal_s = 0;  // only when rates are configured
+  float optimal_s = 0;  // only if rates are configured
 };
 
 struct WorkCountOptions {
-  // Size of a shape in bytes; default is unpadded with an 8-byte pointer per tuple element.
+  // Size of a shape in bytes; the default is unpadded, with an 8-byte pointer per tuple element.
   std::int64_t (*shape_bytes)(const Shape&) = nullptr;
   bool count_multiple_input_accesses = false;
   // XLA up to 2025: a tuple result counts as its pointer table, not as the sum of its leaves.
@@ -32,17 +32,17 @@ struct WorkCountOptions {
   float flops_min_latency_s = 0, bytes_min_latency_s = 0, transcendentals_min_latency_s = 0;
 };
 
-// Walks called computations once and remembers their sums. The module must be verified and outlive
-// the counter. Not thread-safe: one counter per thread.
-// Throws Error when computations nest deeper than kMaxCallDepth, or sizes pass 2^62 bytes.
+// Walks each called computation once and caches its sum. The module must be verified and outlive
+// the counter. Not thread-safe: use one counter per thread. Throws Error if computations nest
+// deeper than kMaxCallDepth or sizes exceed 2^62 bytes.
 class WorkCounter {
  public:
   explicit WorkCounter(const Module& module, WorkCountOptions options = {});
   [[nodiscard]] WorkCounts of(ComputationId computation, InstrId instruction);
-  // Sum over the computation, dead instructions included.
+  // Sum over the computation, including dead instructions.
   [[nodiscard]] const WorkCounts& total(ComputationId computation);
 
-  // Size of `shape` by the options; 0 for shapes without a layout, as in XLA.
+  // Size of `shape` according to the options; 0 for shapes without a layout, as in XLA.
   [[nodiscard]] std::int64_t shape_bytes(const Shape& shape) const;
   [[nodiscard]] const WorkCountOptions& options() const { return options_; }
 
@@ -61,13 +61,13 @@ class WorkCounter {
 [[nodiscard]] std::int64_t valid_positions(std::int64_t input_size, std::int64_t output_size,
                                            const WindowDim& window);
 
-// FLOPs of a convolution, dot, scaled-dot or ragged-dot by XLA's rules, but that all rows of a
-// ragged-dot count (XLA leaves out its first result dimension); 0 for other opcodes.
+// FLOPs of a convolution, dot, scaled-dot or ragged-dot by XLA's rules, except that all rows of a
+// ragged-dot are counted (XLA omits its first result dimension); 0 for other opcodes.
 [[nodiscard]] float matrix_flops(Opcode opcode, const OpAttrs& attrs, const Shape& lhs,
                                  const Shape& rhs, const Shape& result);
 
-// FLOPs of an fft, cholesky or triangular-solve of `a` (and the right sides `b`) by XLA's rules:
-// 8 n log2(n) a transform, n^3 / 3, 2 n^2 a column; 0 for other opcodes.
+// FLOPs of an fft, cholesky or triangular-solve of `a` (and the right sides `b`) by XLA's rules: 8
+// n log2(n) per transform, n^3 / 3, 2 n^2 per column; 0 for other opcodes.
 [[nodiscard]] double linear_algebra_flops(Opcode opcode, const OpAttrs& attrs, const Shape& a,
                                           const Shape& b);
 

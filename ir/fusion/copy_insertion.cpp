@@ -1,4 +1,4 @@
-// Copies that a program needs before its updates in place.
+// Inserts the copies that a program needs before in-place updates.
 #include <algorithm>
 #include <set>
 
@@ -12,11 +12,11 @@ namespace {
 
 class Copies {
  public:
-  // `kept`: numbers of parameters that belong to the caller.
+  // `kept`: numbers of the parameters that must not be overwritten.
   Copies(Computation& computation, std::set<std::int64_t> kept)
       : computation_(computation), users_(user_lists(computation)), kept_(std::move(kept)) {}
 
-  // Each copy stands before its update.
+  // Inserts each copy before its update.
   void insert(FreshNames& names) {
     std::vector<Instruction>& old = computation_.instructions;
     std::vector<std::vector<std::size_t>> copied(old.size());  // operands, by update
@@ -72,7 +72,8 @@ class Copies {
     return target == computation_.root || read_after(target, update);
   }
 
-  // Does the result hold the target, or something read it that needs the updated array first?
+  // True if the target is part of the result, or is read by an op that depends on the updated
+  // array.
   [[nodiscard]] bool read_after(InstrId target, InstrId update) const {
     const std::vector<InstrId>& readers = users_[target.index()];
     if (readers.size() < 2) return false;

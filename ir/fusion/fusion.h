@@ -1,7 +1,8 @@
-// Our own fusion pass, for dumps taken before optimisation: gives TPU-like kernels by the public
-// rules (InstructionFusion). Producers are fused into consumers in reverse post-order; expensive
-// producers are never duplicated; one convolution or dot per fusion; sibling reductions over the
-// same input become multi-output fusions; a limit bounds the operands of one fusion.
+// Our own fusion pass, for dumps taken before optimisation. It forms TPU-like kernels by XLA's
+// public rules (InstructionFusion): producers are fused into consumers in reverse post-order,
+// expensive producers are never duplicated, a fusion holds at most one convolution or dot, sibling
+// reductions over the same input become multi-output fusions, and the number of operands of a
+// fusion is limited.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +12,24 @@
 namespace tilecast::ir {
 
 struct FusionOptions {
-  int max_parameters = 64;     // operands of one fusion
-  std::int64_t max_ops = 512;  // instructions of one fusion
-  // Recompute cheap elementwise producers in each of their users where that moves fewer bytes than
-  // writing and re-reading them; otherwise only broadcasts, iotas and widening converts are.
+  int max_parameters = 64;     // most operands of one fusion
+  std::int64_t max_ops = 512;  // most instructions in one fusion
+  // Recompute cheap elementwise producers in each of their users if that moves fewer bytes than
+  // writing and re-reading them. If false, only broadcasts, iotas and widening converts are
+  // recomputed.
   bool recompute_to_save_bytes = true;
 };
 
-// A module counts as optimised when it holds a fusion instruction, is scheduled, or has
-// device layouts.
+// A module counts as optimised if it holds a fusion instruction, is scheduled, or has device
+// layouts.
 [[nodiscard]] bool is_optimised(const Module& module);
-// A module from before copy insertion with the copies that its updates in place need (XLA's
-// CopyInsertion): of constants, of parameters that the caller does not give away
-// (input_output_alias), of arrays that are read after the update.
+// Adds the copies that in-place updates need to a module dumped before XLA's CopyInsertion: copies
+// of constants, of parameters that the caller does not donate (input_output_alias), and of arrays
+// that are read after the update.
 [[nodiscard]] Module with_copies(Module module);
-// Returns the module with fusions formed in every sequential computation. That it means something
-// (ir/verify/verifier.h) is shown on thousands of random modules, not checked again in each run.
-// Large modules are worth moving in.
+// Returns the module with fusions formed in every sequential computation. The result is not
+// verified (ir/verify/verifier.h); tests verify it for thousands of random modules. Move large
+// modules in to avoid a copy.
 [[nodiscard]] Module fuse(Module module, const FusionOptions& options = {});
 
 }  // namespace tilecast::ir

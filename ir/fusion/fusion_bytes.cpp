@@ -1,5 +1,5 @@
-// Bytes of a fusion: intermediate values never touch memory, so bytes are rebuilt from what the
-// fused parameters are used for (XLA HloCostAnalysis::HandleFusion, FusionParameterReadBytes).
+// Bytes of a fusion. Intermediate values never reach memory, so bytes are computed from how the
+// fused parameters are used (XLA's HloCostAnalysis::HandleFusion, FusionParameterReadBytes).
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -19,13 +19,13 @@ bool reads_part(Opcode opcode) {
          opcode == Opcode::kDynamicUpdateSlice;
 }
 
-// What reading fused parameters costs; one per fusion, remembers nested results.
+// Bytes read through fused parameters. One per fusion; caches nested results.
 class ParameterReads {
  public:
   ParameterReads(const Module& module, const WorkCounter& counter)
       : module_(module), counter_(counter) {}
 
-  // What HloCostAnalysis counts as read for a parameter (or a get-tuple-element of one).
+  // The bytes that HloCostAnalysis counts as read for a parameter (or a get-tuple-element of one).
   long double of(ComputationId callee, InstrId id) {
     const auto key = std::pair(callee.index(), id.index());
     if (const auto it = known_.find(key); it != known_.end()) return it->second;
@@ -63,10 +63,10 @@ class ParameterReads {
                          bool& full) const {
     if (user.opcode == Opcode::kSlice) return size(user);
     if (!is_operand_zero(user, id)) return once(computation.at(id), full);
-    return user.opcode == Opcode::kDynamicSlice ? size(user) : 0;  // an update in place reads none
+    return user.opcode == Opcode::kDynamicSlice ? size(user) : 0;  // an in-place update reads none
   }
 
-  // A nested fusion is looked through: what its own users need counts, if it only forwards.
+  // For a nested fusion, the reads of its own users count if it only forwards the value.
   long double nested_read(ComputationId callee, InstrId id, InstrId fusion_id) {
     const Computation& computation = module_.at(callee);
     const Instruction& fusion = computation.at(fusion_id);
@@ -97,8 +97,8 @@ class ParameterReads {
   std::map<std::size_t, UserLists> users_;
 };
 
-// A tuple parameter is read leaf by leaf, each through its chain of get-tuple-elements as far as
-// there is one.
+// A tuple parameter is read leaf by leaf, each through its chain of get-tuple-elements if it has
+// one.
 long double read_leaves(ParameterReads& reads, const Computation& body, ComputationId callee,
                         InstrId at, const Shape& shape) {
   if (!shape.is_tuple()) return reads.of(callee, at);
@@ -119,7 +119,7 @@ long double read_leaves(ParameterReads& reads, const Computation& body, Computat
   return total;
 }
 
-// An output written in place by a dynamic-update-slice costs only the update.
+// For an output written in place by a dynamic-update-slice, only the update counts.
 long double written_bytes(const CountedOp& op, const Computation& body) {
   const auto produced_by = [&](const Instruction& producer, const Shape& leaf) {
     const bool in_place =
@@ -142,7 +142,7 @@ long double written_bytes(const CountedOp& op, const Computation& body) {
   return total;
 }
 
-// Backend-made fusions around one gather or scatter count as that op.
+// Fusions that the backend creates around one gather or scatter count as that op.
 std::optional<WorkCounts> count_custom_fusion(const CountedOp& op, const Computation& body) {
   const auto* attrs = op.op.get<FusionAttrs>();
   if (attrs == nullptr || attrs->kind != FusionKind::kCustom) return std::nullopt;

@@ -1,5 +1,5 @@
-// What is tidied before fusing: dead code, annotations, reshapes that do nothing, and the order:
-// what is fused must not depend on that of the text, which is none where a module is not scheduled.
+// Cleanup before fusion: removes dead code, annotations and no-op reshapes, and normalises the
+// order, because the fusions of an unscheduled module must not depend on the order of its text.
 #include <algorithm>
 
 #include "ir/fusion/fusion_rewriter.h"
@@ -9,9 +9,9 @@
 namespace tilecast::ir {
 namespace {
 
-constexpr std::int64_t kTileRows = 8;  // rows of the narrowest tile, 8 sublanes
+constexpr std::int64_t kTileRows = 8;  // rows of the smallest tile, 8 sublanes
 
-// Loops, branches and calls are kept without looking into them.
+// True for ops that must be kept. Loops, branches and calls are always kept.
 bool has_effects(const Instruction& op) {
   using enum Opcode;
   switch (op_class(op.opcode)) {
@@ -117,7 +117,7 @@ class Tidier {
     }
   }
 
-  Computation computation_;  // instructions are moved out of it in order
+  Computation computation_;  // instructions are moved out in order
   std::vector<InstrId> order_;
   std::vector<InstrId> stands_for_, new_id_;
 };

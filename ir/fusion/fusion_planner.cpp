@@ -9,13 +9,14 @@ namespace tilecast::ir {
 namespace {
 
 constexpr std::size_t kMaxCopies = 4;
-// Of an expression in one kernel: slices and pads of slices and pads (a scan, a stencil of many
-// steps) would double it with every level (XLA's FusionNodeIndexingEvaluation has the same limit).
+// Most evaluations of an expression in one kernel. Nested slices and pads (a scan, a stencil of
+// many steps) would double the code with every level (same limit as XLA's
+// FusionNodeIndexingEvaluation).
 constexpr std::uint32_t kMaxEvaluations = 15;
-constexpr std::size_t kMaxSources = 16;  // open ends of the expression that a convert narrows
+constexpr std::size_t kMaxSources = 16;  // inputs of the expression that a convert narrows
 
-// Where the operand of an op at `position` is: one-to-one ops pass it on, reductions start a new
-// loop.
+// The position of the operand of an op at `position`: one-to-one ops keep it, reductions start a
+// new loop.
 template <class Position>
 Position operand_position(const Instruction& user, Position position) {
   if (streams(user)) return position;
@@ -170,7 +171,8 @@ void FusionPlanner::add_indexers(const Read& read, Home& producer) const {
   }
 }
 
-// How `producer` would sit in the kernel of `reads`, all its users there; nothing if it may not.
+// The home of `producer` in the kernel of `reads` (all its users there); nullopt if it may not
+// join.
 std::optional<FusionPlanner::Home> FusionPlanner::accepted_home(std::uint32_t producer,
                                                                 std::span<const Read> reads) const {
   const Cluster& kernel = clusters_[reads.front().cluster];
@@ -207,7 +209,8 @@ bool FusionPlanner::accepts_hero(const Cluster& cluster, const Instruction& hero
           (cluster.reduced == reduced_dims(hero) && cluster.reduced_loop == reduced_loop(hero)));
 }
 
-// A kernel that updates a buffer in position may read that buffer only where it writes it.
+// Whether adding `producer` would break an in-place update: such a kernel may read the updated
+// buffer only where it writes it.
 bool FusionPlanner::breaks_update(const Cluster& cluster, const Instruction& producer) const {
   if (cluster.update == kNoCluster) return false;
   const Instruction& update = at(cluster.update);
@@ -223,7 +226,8 @@ bool FusionPlanner::breaks_update(const Cluster& cluster, const Instruction& pro
   return !same_slice;
 }
 
-// Recomputing reads the operands once more per kernel; a root is written once and read by each.
+// Compares bytes: recomputing reads the operands again in every kernel; a root is written once and
+// read by each kernel.
 bool FusionPlanner::is_worth_recomputing(std::uint32_t id, const std::vector<Home>& homes) const {
   const Instruction& op = at(id);
   if (homes.size() > kMaxCopies || !streams(op) || is_costly(op)) return false;
@@ -242,8 +246,8 @@ bool FusionPlanner::is_worth_recomputing(std::uint32_t id, const std::vector<Hom
   return recompute <= keep;
 }
 
-// Would the kernels in `homes` read what this convert makes narrow, because they do not compute it
-// themselves? Then the convert belongs to the kernel that does, which stores the narrow type.
+// True if the kernels in `homes` would read the value that this convert narrows rather than compute
+// it. The convert then belongs to the kernel that computes the value, which stores the narrow type.
 bool FusionPlanner::narrows_stored_value(std::uint32_t id, const std::vector<Home>& homes) const {
   const auto width = [&](InstrId of) { return bits(computation_.at(of).shape.dtype); };
   const Instruction& op = at(id);
@@ -251,7 +255,7 @@ bool FusionPlanner::narrows_stored_value(std::uint32_t id, const std::vector<Hom
       bits(op.shape.dtype) >= width(op.operands[0])) {
     return false;
   }
-  std::vector<InstrId> open{op.operands[0]};  // what only this convert reads, element by element
+  std::vector<InstrId> open{op.operands[0]};  // read only by this convert, element by element
   while (!open.empty() && open.size() <= kMaxSources) {
     const InstrId source = open.back();
     open.pop_back();
@@ -306,7 +310,7 @@ Dims FusionPlanner::reduced_loop(const Instruction& reduction) const {
   return loop_dims(computation_.at(reduction.operands[0]).shape);
 }
 
-// Reductions share a loop nest when these are equal; every reduce-window has one of its own.
+// Reductions share a loop nest if these are equal; every reduce-window has its own.
 Dims FusionPlanner::reduced_dims(const Instruction& reduction) const {
   if (reduction.opcode == Opcode::kReduce) {
     Dims dims = reduction.dimensions;

@@ -1,14 +1,15 @@
-// Decides which instructions of one computation form a kernel together; part of fuse().
+// Decides which instructions of a computation form a kernel together; part of fuse().
 //
-// 1. Producers into consumers, in reverse order: a producer joins the kernel of its users when they
-//    are all in one kernel; it is recomputed in several when that is free (broadcast, iota,
-//    widening convert) or moves fewer bytes than writing and re-reading it; else it becomes a
-//    kernel's root. A convert to a narrower type stays with the kernel whose value it narrows.
+// 1. Producers into consumers, in reverse order: a producer joins the kernel of its users if they
+//    are all in one kernel. It is recomputed in several kernels if that is free (broadcast, iota,
+//    widening convert) or moves fewer bytes than writing and re-reading it. Otherwise it becomes
+//    the root of a kernel. A convert to a narrower type stays in the kernel that computes its
+//    operand.
 // 2. Several outputs: a root joins a kernel that reads it element by element, and kernels that read
-//    the same array in the same loop nest become one, unless that closes a cycle.
-// Choices (ir/fusion/fusion_space.h) may forbid a step of either kind, or ask for a recomputation
-// that moves more bytes; they never allow what is not legal.
-// The graph is a computation whose text is in topological order. Near-linear time.
+//    the same array in the same loop nest are merged, unless that would close a cycle.
+// Choices (ir/fusion/fusion_space.h) may forbid a step of either kind or force a recomputation that
+// moves more bytes. They never allow an illegal step. The instructions of the computation must be
+// in topological order. Near-linear time.
 #pragma once
 
 #include <boost/container/flat_set.hpp>
@@ -25,14 +26,14 @@ namespace tilecast::ir {
 
 class FusionPlanner {
  public:
-  // `graph` is of the computation; both outlive the planner, so do the choices.
+  // `graph` must be that of `computation`. Both, and the choices, must outlive the planner.
   FusionPlanner(const Computation& computation, const FusionGraph& graph,
                 const FusionOptions& options, FusionChoices choices = {});
   [[nodiscard]] std::vector<FusedKernel> plan();
 
  private:
   static constexpr std::uint32_t kNoCluster = UINT32_MAX;
-  // How a member's elements meet the kernel's loop.
+  // How a member's elements map to the iterations of the kernel's loop.
   enum class Position : std::uint8_t {
     kAfter,   // one to one with the roots, after the hero if there is one
     kBefore,  // one to one with the input of the kernel's reductions
@@ -42,12 +43,13 @@ class FusionPlanner {
     std::uint32_t cluster;
     Position position;
     bool reused;  // some element may be computed more than once
-    // Members that choose its indices: itself at a root, users that rearrange; those of users that
-    // read one to one. Its code stands in the kernel as often as all of theirs.
+    // The members that determine its indices: itself if it is a root, users that rearrange
+    // elements, and the indexers of users that read one to one. Its code is emitted as often as all
+    // of theirs.
     boost::container::small_vector<std::uint32_t, 2> indexers = {};
     std::uint32_t evaluations = 1;
   };
-  struct Read {  // a user of some instruction, in one of the kernels it belongs to
+  struct Read {  // a user of an instruction, in one of the kernels that the user belongs to
     std::uint32_t cluster, user;
     friend auto operator<=>(const Read&, const Read&) = default;
   };
@@ -58,8 +60,8 @@ class FusionPlanner {
     boost::container::flat_set<std::uint32_t> inputs;  // instructions read from outside
     std::vector<InstrId> members;
     bool has_matrix = false, has_reduction = false, has_tuple_root = false, alive = true;
-    std::uint32_t update = kNoCluster;  // the member that works in position
-    Dims reduced_loop, reduced;         // of its reductions: input loop dims, dimensions reduced
+    std::uint32_t update = kNoCluster;  // the member that updates in place
+    Dims reduced_loop, reduced;         // of reductions: input loop dims, reduced dims
   };
   using Homes = boost::container::small_vector<Home, 1>;
   using Clusters = boost::container::small_vector<std::uint32_t, 4>;
@@ -74,9 +76,9 @@ class FusionPlanner {
   [[nodiscard]] Dims reduced_loop(const Instruction& reduction) const;
   [[nodiscard]] Dims reduced_dims(const Instruction& reduction) const;
   [[nodiscard]] bool is_small_constant(InstrId id) const;
-  // Whether a choice forbids the step at an edge from `id` to a member of the kernel.
+  // Whether a choice forbids this step at an edge from `id` to a member of the kernel.
   [[nodiscard]] bool is_kept(FusionStep step, std::uint32_t id, std::uint32_t cluster) const;
-  [[nodiscard]] bool is_forced(std::uint32_t id) const;  // into every kernel that reads it
+  [[nodiscard]] bool is_forced(std::uint32_t id) const;  // into every reader's kernel
 
   // Step 1.
   void locate(std::uint32_t id);
@@ -103,12 +105,12 @@ class FusionPlanner {
   [[nodiscard]] std::uint32_t last_before(std::uint32_t position) const;
   void add_span(std::uint32_t first, std::uint32_t last);
   [[nodiscard]] std::uint32_t first_after(std::uint32_t position) const;
-  struct Node {  // a kernel, or an instruction in none
+  struct Node {  // a kernel, or an instruction outside all kernels
     std::uint32_t id;
     bool is_cluster;
     friend bool operator==(const Node&, const Node&) = default;
   };
-  struct Side {  // of a search from both ends
+  struct Side {  // one end of a bidirectional search
     std::uint32_t mark;
     std::vector<Node> open;
   };
@@ -132,9 +134,9 @@ class FusionPlanner {
   const FusionOptions& options_;
   FusionChoices choices_;
   std::vector<Homes> homes_;
-  std::vector<std::uint32_t> owner_;  // cluster whose root it is
+  std::vector<std::uint32_t> owner_;  // per instruction: the cluster of which it is a root
   std::vector<Cluster> clusters_;
-  std::map<std::uint32_t, std::uint32_t> spans_;  // first root -> last member, of several roots
+  std::map<std::uint32_t, std::uint32_t> spans_;  // if several roots: first root -> last member
   std::vector<std::uint32_t> seen_;               // by instruction, for reaches()
   std::uint32_t visit_ = 0;
 };

@@ -1,4 +1,4 @@
-// Cycle checks of the fusion planner: whether one kernel needs another.
+// Cycle checks of the fusion planner: whether one kernel depends on another.
 #include <algorithm>
 
 #include "ir/fusion/fusion_planner.h"
@@ -6,15 +6,15 @@
 namespace tilecast::ir {
 namespace {
 
-// Users looked at for one cycle check: near the kernels, and wherever kernels of several roots
-// reach. The second is rarely needed and so may be long.
+// Most users visited in one cycle check: near the kernels, and anywhere that kernels with several
+// roots reach. The second search is rarely needed, so it may be long.
 constexpr std::size_t kMaxVisitedNear = 256;
 constexpr std::size_t kMaxVisitedFar = 65536;
 
 }  // namespace
 
-// The last position in the text that can come before `position` in some order of the kernels: those
-// of several roots need what stands up to their last member before what follows their first root.
+// The last text position that can come before `position` in some order of the kernels. Kernels with
+// several roots need everything up to their last member before anything after their first root.
 std::uint32_t FusionPlanner::last_before(std::uint32_t position) const {
   const auto after = spans_.upper_bound(position);
   return after == spans_.begin() ? position : std::max(position, std::prev(after)->second);
@@ -27,7 +27,7 @@ std::uint32_t FusionPlanner::first_after(std::uint32_t position) const {
   return inside ? std::prev(after)->first : position;
 }
 
-// Spans that overlap become one.
+// Adds a span; overlapping spans are merged.
 void FusionPlanner::add_span(std::uint32_t first, std::uint32_t last) {
   auto it = spans_.upper_bound(first);
   if (it != spans_.begin() && std::prev(it)->second >= first) --it;
@@ -39,8 +39,8 @@ void FusionPlanner::add_span(std::uint32_t first, std::uint32_t last) {
   spans_.emplace(first, last);
 }
 
-// Whether something computed by `from` is needed by `to`: through other kernels only, or directly
-// too. Gives up with "yes" after a bounded search; text positions cut it short.
+// Whether `to` depends on `from`, through other kernels only or also directly. Returns true if the
+// bounded search is exhausted; text positions prune the search.
 bool FusionPlanner::reaches(std::uint32_t from, std::uint32_t to, bool through_others_only) {
   const std::uint32_t last = clusters_[to].last;
   return reaches_near(from, to, through_others_only, last) ||
@@ -68,7 +68,7 @@ bool FusionPlanner::reaches_near(std::uint32_t from, std::uint32_t to, bool thro
       for (const Home& reading : homes_[user]) {
         const Cluster& reader = clusters_[reading.cluster];
         if (reading.cluster != to && reader.last_visit == visit_) continue;
-        if (reader.first > last) continue;  // it can feed nothing up to there
+        if (reader.first > last) continue;                           // it cannot reach the target
         if (home(open[next], reading.cluster) != nullptr) continue;  // computes it itself
         if (reading.cluster != to) {
           open_roots(reading.cluster);
@@ -82,7 +82,7 @@ bool FusionPlanner::reaches_near(std::uint32_t from, std::uint32_t to, bool thro
   return false;
 }
 
-// From both ends: what is needed lies between them, and often little hangs on one of the two.
+// Bidirectional search, because one of the two sides is often small.
 bool FusionPlanner::reaches_far(std::uint32_t from, std::uint32_t to, bool through_others_only) {
   const std::uint32_t last = last_before(clusters_[to].last);
   const std::uint32_t first = first_after(std::ranges::min(clusters_[from].roots).value);
@@ -116,7 +116,7 @@ bool FusionPlanner::reaches_far(std::uint32_t from, std::uint32_t to, bool throu
   return false;
 }
 
-// Of what stands up to `last` in the text.
+// Only readers up to text position `last`.
 template <class Visit>
 void FusionPlanner::for_each_reader(Node of, std::uint32_t last, Visit&& visit) const {
   const auto readers = [&](std::uint32_t value) {
@@ -132,7 +132,7 @@ void FusionPlanner::for_each_reader(Node of, std::uint32_t last, Visit&& visit) 
   for (const InstrId root : clusters_[of.id].roots) readers(root.value);
 }
 
-// Of what stands from `first` on in the text.
+// Only sources from text position `first` on.
 template <class Visit>
 void FusionPlanner::for_each_source(Node of, std::uint32_t first, Visit&& visit) const {
   const auto source = [&](std::uint32_t value) {

@@ -37,7 +37,7 @@ class Rewriter {
   }
 
  private:
-  // What becomes one scheduled instruction: a kernel, or an instruction that is in none.
+  // A scheduled instruction of the result: a kernel, or an instruction outside all kernels.
   struct Unit {
     std::vector<InstrId> members, roots;  // in order
   };
@@ -106,7 +106,7 @@ void Rewriter::split_into_units(const std::vector<FusedKernel>& kernels) {
   }
 }
 
-// By instruction: its place in the source text, whatever the order here is.
+// By instruction: its position in the source text, which may differ from the order here.
 std::vector<std::uint32_t> places_in_text(const Computation& computation) {
   std::vector<std::uint32_t> order(computation.instructions.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -117,7 +117,8 @@ std::vector<std::uint32_t> places_in_text(const Computation& computation) {
   return places;
 }
 
-// Topological over units, taking the one whose last root stands first in the source text.
+// Topological order of units; among ready units, the one whose last root is first in the source
+// text.
 std::vector<std::uint32_t> Rewriter::unit_order() const {
   const std::vector<std::uint32_t> places = places_in_text(old_);
   std::vector<GraphEdge> edges;
@@ -153,10 +154,10 @@ void Rewriter::emit(std::uint32_t unit) {
   }
 }
 
-// Moved from the old computation where it is needed no more.
+// Appends an instruction, moving it from the old computation at its last use.
 Instruction& Rewriter::append(InstrId id, std::vector<Instruction>& to) {
   Instruction& op = old_.instructions[id.index()];
-  // Scalar constants are cloned into fusions without being their members.
+  // Scalar constants are cloned into fusions but are not members.
   const bool is_last = --copies_[id.index()] == 0 && !is_scalar_constant(id);
   return is_last ? to.emplace_back(std::move(op)) : to.emplace_back(op);
 }
@@ -180,7 +181,7 @@ InstrId Rewriter::parameter(Computation& fused, std::vector<InstrId>& inputs, In
   return fused.parameters.back();
 }
 
-// Members, what they read from outside, and the tuple of several roots.
+// Counts members, values read from outside, and the tuple if there are several roots.
 std::size_t Rewriter::instructions_inside(const Unit& unit) {
   std::size_t count = unit.members.size() + (unit.roots.size() > 1 ? 1 : 0);
   for (const InstrId member : unit.members) counted_in_[member.index()] = fusions_;
@@ -193,7 +194,7 @@ std::size_t Rewriter::instructions_inside(const Unit& unit) {
   return count;
 }
 
-// Builds the fused computation and the instruction that calls it, operands still to be set.
+// Builds the fused computation and its calling instruction; the caller sets the operands.
 Instruction Rewriter::fusion_of(const Unit& unit, std::vector<InstrId>& inputs) {
   Computation fused;
   const auto local = [&](InstrId operand) {
@@ -215,7 +216,7 @@ Instruction Rewriter::fusion_of(const Unit& unit, std::vector<InstrId>& inputs) 
   InstrId hero;
   fused.instructions.reserve(instructions_inside(unit));
   for (const InstrId member : unit.members) {
-    for (const InstrId operand : old_.at(member).operands) local(operand);  // stands before it
+    for (const InstrId operand : old_.at(member).operands) local(operand);  // emitted before it
     const InstrId id(fused.instructions.size());
     Instruction& op = append(member, fused.instructions);
     for (InstrId& operand : op.operands) operand = local(operand);
@@ -238,7 +239,7 @@ Instruction Rewriter::fusion_of(const Unit& unit, std::vector<InstrId>& inputs) 
   return fusion;
 }
 
-// Several roots become a tuple.
+// Sets the root; several roots become a tuple.
 void Rewriter::set_root(const Unit& unit, Computation& fused, Instruction& fusion) {
   fused.root = local_[unit.roots[0].index()];
   fusion.shape = fused.at(fused.root).shape;

@@ -1,4 +1,4 @@
-// Tidies computations and replaces groups of instructions by fusion instructions; parts of fuse().
+// Tidies computations and replaces groups of instructions by fusion instructions; part of fuse().
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,14 @@
 
 namespace tilecast::ir {
 
-// The computation in the order of its content (order_by_content()), without instructions that
-// nothing needs, annotation custom-calls and reshapes to the same dimensions; reshapes that keep
-// the order of the tiles (only ones added or removed, or only major dimensions regrouped) become
-// bitcasts.
+// Reorders the computation by content (order_by_content()) and removes unused instructions,
+// annotation custom calls and reshapes to the same dimensions. Reshapes that keep the order of the
+// tiles (only ones added or removed, or only major dimensions regrouped) become bitcasts.
 [[nodiscard]] Computation tidied(Computation computation);
-// Every sequential computation tidied; ids of computations stay.
+// Tidies every sequential computation; computation ids do not change.
 [[nodiscard]] Module tidied(Module module);
 
-// Hands out computation and instruction names that nothing in the module has.
+// Generates computation and instruction names that are unused in the module.
 class FreshNames {
  public:
   explicit FreshNames(const Module& module);
@@ -27,7 +26,7 @@ class FreshNames {
   [[nodiscard]] std::string next(const std::string& stem);
 
  private:
-  std::int64_t highest_ = 0;  // largest number that ends any name
+  std::int64_t highest_ = 0;  // largest numeric suffix of any name
 };
 
 struct RewrittenComputation {
@@ -36,14 +35,14 @@ struct RewrittenComputation {
 };
 
 // `computation` with one fusion instruction per kernel of more than one op (scalar constants are
-// cloned into it), in the topological order nearest to the source text. The k-th new computation is
-// called by the id `first_id` + k.
+// cloned into it), in the topological order nearest to the source text. The k-th new computation
+// has the id `first_id` + k.
 [[nodiscard]] RewrittenComputation with_fusions(Computation computation,
                                                 const std::vector<FusedKernel>& kernels,
                                                 std::size_t first_id, FreshNames& names);
 
-// `module`, which is tidied, with the kernels that `plan` gives for each sequential computation (by
-// its number).
+// `module`, which must be tidied, with fusions for the kernels that `plan` returns for each
+// sequential computation (called with the computation and its index).
 using FusionPlan = std::function<std::vector<FusedKernel>(const Computation&, std::size_t)>;
 [[nodiscard]] Module with_plans(Module module, FreshNames names, const FusionPlan& plan);
 

@@ -3,7 +3,8 @@
 namespace tilecast::ir {
 namespace {
 
-// Rearranges or selects elements; cheap enough to be done while a user's operand is read.
+// True for ops that rearrange or select elements and are cheap enough to do while reading a user's
+// operand.
 bool moves_data(Opcode opcode) {
   using enum Opcode;
   return is_one_of(opcode, {kBroadcast, kIota, kSlice, kPad, kReverse, kConcatenate, kTranspose,
@@ -93,7 +94,7 @@ bool reuses_operand(const Computation& computation, const Instruction& user, std
 bool accepts_producer(const Computation& computation, const Instruction& user, std::size_t operand,
                       const Instruction& producer) {
   if (updates_in_place(user) && operand == 0) {
-    // Filling and updating is one pass; any other producer would break the update in place.
+    // Filling and updating takes one pass; any other producer would prevent the in-place update.
     return producer.opcode == Opcode::kBroadcast &&
            computation.at(producer.operands[0]).shape.is_scalar();
   }

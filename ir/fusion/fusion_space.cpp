@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kSteps = std::size(kFusionSteps);
 
-// May the two ever stand in one kernel, the reader computing the array?
+// Whether the reader's kernel may ever compute the array.
 bool may_join(const Computation& computation, const Instruction& array, const Instruction& reader) {
   for (std::size_t i = 0; i < reader.operands.size(); ++i) {
     if (&computation.at(reader.operands[i]) == &array &&
@@ -30,8 +30,8 @@ bool may_join(const Computation& computation, const Instruction& array, const In
   return true;
 }
 
-// By instruction: may it be computed in several kernels? Where several read it, or its one reader
-// is computed in several.
+// By instruction: whether it may be computed in several kernels, because it has several readers or
+// its only reader may be computed in several.
 std::vector<bool> copied(const Computation& computation, const FusionGraph& graph) {
   std::vector<bool> result(computation.instructions.size(), false);
   for (auto id = static_cast<std::uint32_t>(result.size()); id-- > 0;) {
@@ -44,7 +44,7 @@ std::vector<bool> copied(const Computation& computation, const FusionGraph& grap
   return result;
 }
 
-// Sizes and types only: layouts are the device's business.
+// Sizes and types only; layouts depend on the device.
 void add_plain_shape(Hash128& hash, const Shape& shape) {
   hash.add(name(shape.dtype));
   hash.add(shape.dims);
@@ -107,7 +107,7 @@ void FusionSpace::list_decisions(ComputationId id) {
       const bool joins = fusible && may_join(computation, made, computation.instructions[user]);
       if (joins) decide(FusionStep::kInto, several && streams(made) && !is_costly(made));
       if (joins && !several && !is_root) {
-        // Nothing else reads the array: it is no result of the kernel that both form.
+        // Nothing else reads the array, so it is not a result of the merged kernel.
         slot(FusionStep::kOutput) = slot(FusionStep::kInto);
       } else if (fusible) {
         decide(FusionStep::kOutput, false);

@@ -1,17 +1,17 @@
-// The decisions behind a program's fusions, as data: what a search over fusions chooses (Kaufman et
-// al., MLSys 2021, section 4; Phothilimthana et al., PACT 2021).
+// The decisions behind a program's fusions, as data: the search space for fusions (Kaufman et al.,
+// MLSys 2021, section 4; Phothilimthana et al., PACT 2021).
 //
-//   FusionSpace space(module);                     // of a module that is not fused yet
+//   FusionSpace space(module);                     // the module must not be fused yet
 //   FusionConfiguration chosen = space.by_rules();
 //   chosen[17] = FusionChoice::kKeep;              // decisions()[17]: add.7 stays out of dot.5's
 //   Module fused = space.fused(chosen);
 //
-// A decision stands at an edge of the graph, from an array to an instruction that reads it:
+// A decision belongs to an edge of the graph, from an array to an instruction that reads it:
 //   into    the reader's kernel computes the array
 //   output  the kernels of both become one, and the array is one of its results
 //   beside  the reader's kernel becomes one with others that read the array
-// Every vector of choices is legal: a step that cannot be taken is not, whatever was chosen.
-// Decisions are numbered in the order of the program, never by name. Immutable; thread-safe.
+// Every vector of choices is legal: a step that is impossible is not taken, whatever was chosen.
+// Decisions are numbered in the order of the program, independent of names. Immutable; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -29,28 +29,28 @@ enum class FusionStep : std::uint8_t { kInto, kOutput, kBeside };
 inline constexpr std::string_view kFusionSteps[] = {"into", "output", "beside"};
 
 enum class FusionChoice : std::uint8_t {
-  kRule,  // as fuse() decides by itself
+  kRule,  // as fuse() decides
   kKeep,  // the step is not taken
-  kFuse   // taken even where recomputing the array moves more bytes than keeping it
+  kFuse   // taken even if recomputing the array moves more bytes than storing it
 };
 inline constexpr std::string_view kFusionChoices[] = {"rule", "keep", "fuse"};
 
 struct FusionDecision {
   FusionStep step = FusionStep::kInto;
-  ComputationId computation;   // of FusionSpace::module()
-  InstrId array, reader;       // of it
-  bool may_recompute = false;  // kFuse can differ from kRule
+  ComputationId computation;   // in FusionSpace::module()
+  InstrId array, reader;       // in that computation
+  bool may_recompute = false;  // whether kFuse can differ from kRule
 };
 using FusionConfiguration = std::vector<FusionChoice>;  // by decision
 
-// One kernel of a plan.
+// One kernel in a plan.
 struct FusedKernel {
   std::vector<InstrId> members;  // any order; a member may also belong to other kernels
-  std::vector<InstrId> roots;    // members needed outside
+  std::vector<InstrId> roots;    // members used outside the kernel
 };
 
-// Users of every instruction, in the order of the text; one that reads an array twice is there
-// twice. Edges are numbered by array, then user.
+// The users of every instruction, in the order of the text; a user that reads an array twice is
+// listed twice. Edges are numbered by array, then user.
 class FusionGraph {
  public:
   explicit FusionGraph(const Computation& computation);
@@ -59,7 +59,7 @@ class FusionGraph {
   }
   [[nodiscard]] std::size_t first_edge(std::uint32_t id) const { return first_user_[id]; }
   [[nodiscard]] std::size_t edges() const { return users_.size(); }
-  // Something must run after it: stays an instruction.
+  // True if it has control successors, so that it must stay an instruction.
   [[nodiscard]] bool is_pinned(std::uint32_t id) const { return pinned_[id]; }
 
  private:
@@ -67,10 +67,10 @@ class FusionGraph {
   std::vector<bool> pinned_;
 };
 
-// What was chosen at the edges of one computation; empty: the rules everywhere.
+// The choices at the edges of one computation; empty: the rules everywhere.
 struct FusionChoices {
   static constexpr std::uint32_t kNone = UINT32_MAX;
-  std::span<const std::uint32_t> decisions;  // by step, then edge; kNone: no decision there
+  std::span<const std::uint32_t> decisions;  // indexed by step, then edge; kNone: no decision
   std::span<const FusionChoice> chosen;      // by decision
 
   [[nodiscard]] bool empty() const { return chosen.empty(); }
@@ -85,7 +85,7 @@ class FusionSpace {
  public:
   explicit FusionSpace(Module module, const FusionOptions& options = {});
 
-  // The program without what nothing needs: dead code, annotations, reshapes to equal sizes.
+  // The program without dead code, annotations and reshapes to equal sizes.
   [[nodiscard]] const Module& module() const { return module_; }
   [[nodiscard]] std::span<const FusionDecision> decisions() const { return decisions_; }
   [[nodiscard]] bool is_sequential(ComputationId id) const { return sequential_[id.index()]; }
@@ -93,22 +93,25 @@ class FusionSpace {
   [[nodiscard]] FusionConfiguration by_rules() const {
     return FusionConfiguration(decisions_.size(), FusionChoice::kRule);
   }
-  // Every decision by the rules with the probability `share`, otherwise kept; of a seed.
+  // A random configuration: each decision is kRule with probability `share`, otherwise kKeep.
+  // Deterministic for a seed.
   [[nodiscard]] FusionConfiguration random(double share, std::uint64_t seed) const;
 
-  // The kernels of a sequential computation. Instructions that are in none launch by themselves.
+  // The kernels of a sequential computation. Instructions outside all kernels are launched by
+  // themselves.
   [[nodiscard]] std::vector<FusedKernel> plan(ComputationId computation,
                                               const FusionConfiguration& chosen) const;
-  // By the rules: the module that fuse() makes.
+  // The fused module. With by_rules() it is the result of fuse().
   [[nodiscard]] Module fused(const FusionConfiguration& chosen) const;
 
-  // 32 hex digits of what is computed: equal after renaming, different after any other change.
+  // 32 hex digits that identify the computation: unaffected by renaming, different after any other
+  // change.
   [[nodiscard]] std::string program_hash() const;
-  // A line for each choice that is not the rule's, and a first line that says of which program:
+  // A first line that identifies the program, then a line for each choice other than kRule:
   //   tilecast.fusion/1 9b74c9897bac770ffc029102a200c5de 412 decisions
   //   keep into 0:17>23  # dot.5 > add.7
   [[nodiscard]] std::string text_of(const FusionConfiguration& chosen) const;
-  // Throws Error, with the line, for a text of another program and for what is no decision of it.
+  // Throws Error, with the line, if the text is for another program or names an unknown decision.
   [[nodiscard]] FusionConfiguration read(const base::SourceText& text) const;
 
  private:
@@ -121,14 +124,14 @@ class FusionSpace {
 
   Module module_;
   FusionOptions options_;
-  std::int64_t highest_number_;  // that ended a name before tidying
+  std::int64_t highest_number_;  // largest numeric suffix of a name before tidying
   std::vector<bool> sequential_;
   std::vector<FusionGraph> graphs_;                // by computation
   std::vector<std::vector<std::uint32_t>> slots_;  // by computation: FusionChoices::decisions
   std::vector<FusionDecision> decisions_;
 };
 
-// The module under a random configuration, as FusionSpace::random().
+// The module fused by a random configuration; see FusionSpace::random().
 [[nodiscard]] Module fuse_at_random(Module module, double share, std::uint64_t seed,
                                     const FusionOptions& options = {});
 

@@ -1,4 +1,4 @@
-// A fusion configuration as a file: FusionSpace::text_of() and read().
+// The file format of fusion configurations: FusionSpace::text_of() and read().
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::size_t index_of(const Names& names, std::string_view word) {
   return static_cast<std::size_t>(std::ranges::find(names, word) - std::begin(names));
 }
 
-// Words of one line up to `#`, and where they stand in the text.
+// The words of a line up to `#`, with their offsets in the text.
 struct Line {
   std::vector<std::string_view> words;
   std::size_t offset = 0;

@@ -72,7 +72,7 @@ Kernel KernelMaker::make(ComputationId computation, const FusedKernel& kernel) {
   RewrittenComputation rewritten = with_fusions(std::move(part), {moved}, calls, names);
   const Computation& caller = rewritten.caller;
   InstrId launched = caller.root;
-  if (moved.roots.size() > 1) {  // a tuple of elements of what the kernel returns
+  if (moved.roots.size() > 1) {  // get-tuple-elements of the kernel's result, as a tuple
     launched = caller.at(caller.at(launched).operands.front()).operands.front();
   }
   for (Computation& fused : rewritten.fused) scratch_.computations.push_back(std::move(fused));

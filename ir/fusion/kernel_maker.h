@@ -1,10 +1,11 @@
-// Kernels of a plan one at a time, without the program around them: what a search asks for when a
-// choice makes a kernel that it has not met.
+// Builds the kernels of a plan one at a time, without the rest of the program. A search uses it
+// when a choice leads to a kernel that it has not seen before.
 //
 //   KernelMaker maker(laid_out);           // a tidied module; outlives the maker
 //   Kernel kernel = maker.make(id, plan[3]);
 //
-// Equal to the kernel that the program under this plan launches, but for its name. Not thread-safe.
+// Except for its name, the kernel equals the one that the program launches under this plan. Not
+// thread-safe.
 #pragma once
 
 #include "ir/fusion/fusion_space.h"
@@ -18,11 +19,12 @@ class KernelMaker {
   [[nodiscard]] Kernel make(ComputationId computation, const FusedKernel& kernel);
 
  private:
-  // The kernel's members, what they read as parameters, and its roots as results.
+  // A computation of the kernel's members, with the values they read as parameters and the roots as
+  // results.
   [[nodiscard]] Computation excerpt(const Computation& computation, FusedKernel& kernel) const;
 
   const Module& module_;
-  Module scratch_;  // what kernels call; sequential computations are empty
+  Module scratch_;  // holds the computations that kernels call; sequential ones are empty
 };
 
 }  // namespace tilecast::ir

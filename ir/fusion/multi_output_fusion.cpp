@@ -7,7 +7,7 @@
 namespace tilecast::ir {
 namespace {
 
-constexpr std::size_t kMaxReaders = 12;  // readers of one array that are compared
+constexpr std::size_t kMaxReaders = 12;  // most readers of one array that are compared
 
 }  // namespace
 
@@ -42,7 +42,7 @@ void FusionPlanner::fuse_into_readers(std::uint32_t id) {
   if (readers.size() > kMaxReaders) readers.resize(kMaxReaders);
   for (const std::uint32_t reader : readers) {
     const std::uint32_t own = owner_[id];
-    if (own == kNoCluster) return;  // nothing outside reads it any more
+    if (own == kNoCluster) return;  // nothing outside reads it anymore
     if (reader == own || !clusters_[reader].alive) continue;
     const Cluster& from = clusters_[own];
     const Cluster& to = clusters_[reader];
@@ -62,7 +62,7 @@ void FusionPlanner::fuse_into_readers(std::uint32_t id) {
   }
 }
 
-// Kernels that read the same array element by element, in the same loop nest.
+// Merges kernels that read the same array element by element, in the same loop nest.
 void FusionPlanner::fuse_siblings(std::uint32_t id) {
   const Clusters readers = reading_clusters(id);
   if (readers.size() < 2) return;
@@ -85,8 +85,8 @@ void FusionPlanner::fuse_siblings(std::uint32_t id) {
   }
 }
 
-// One kernel streams the array to its output, the other reduces it: the same loop unless the first
-// one has reductions before that position.
+// If one kernel streams the array to its output and the other reduces it, the loops are the same
+// unless the first kernel has reductions before that position.
 bool FusionPlanner::loops_differ(std::uint32_t a, std::uint32_t b, std::uint32_t id) const {
   const auto after_reduction = [&](std::uint32_t cluster) {
     return clusters_[cluster].has_reduction && reading_position(cluster, id) == Position::kAfter;
@@ -94,8 +94,7 @@ bool FusionPlanner::loops_differ(std::uint32_t a, std::uint32_t b, std::uint32_t
   return after_reduction(a) || after_reduction(b);
 }
 
-// The common position of everything in `cluster` that reads `id` directly; nothing when they
-// differ.
+// The common position of all members of `cluster` that read `id` directly; nullopt if they differ.
 std::optional<FusionPlanner::Position> FusionPlanner::reading_position(std::uint32_t cluster,
                                                                        std::uint32_t id) const {
   std::optional<Position> common;
@@ -191,8 +190,8 @@ void FusionPlanner::drop_inner_roots(std::uint32_t cluster) {
   });
 }
 
-// Kernels that merged may both have computed a value that one of them read from a third: what was
-// made for that reader alone goes, and with it what only that needed.
+// After a merge, a value that one kernel read from a third may be computed inside. If nothing else
+// reads the third kernel's result, it is dropped, with everything that only it needed.
 void FusionPlanner::drop_unread() {
   bool changed = true;
   while (changed) {
@@ -207,9 +206,9 @@ void FusionPlanner::drop_unread() {
 
 bool FusionPlanner::drop_unread_members(std::uint32_t cluster) {
   Cluster& kernel = clusters_[cluster];
-  std::vector<InstrId> members = kernel.members;  // users before their operands
+  std::vector<InstrId> members = kernel.members;  // sorted: users before operands
   std::sort(members.rbegin(), members.rend());
-  ++visit_;  // of what is needed
+  ++visit_;  // marks needed members
   for (const InstrId root : kernel.roots) seen_[root.index()] = visit_;
   const auto is_unread = [&](InstrId member) { return seen_[member.index()] != visit_; };
   for (const InstrId member : members) {

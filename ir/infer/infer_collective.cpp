@@ -5,7 +5,7 @@
 namespace tilecast::ir::infer {
 namespace {
 
-// One array: itself; several: a tuple of them.
+// A single array, or a tuple of several.
 Shape packed(std::vector<Shape> shapes) {
   return shapes.size() == 1 ? std::move(shapes[0]) : Shape::tuple(std::move(shapes));
 }
@@ -30,7 +30,7 @@ const Shape& output_of(const Site& site, const Shape& result, std::size_t index)
   return result.elements[index];
 }
 
-// How many shards the text says: the ratio of the sizes of operand 0 and result 0.
+// The number of shards in the text: the ratio of the sizes of operand 0 and result 0.
 std::int64_t shard_count(const Site& site, const Shape& result, bool gather) {
   const std::int64_t dim = site.single_dimension();
   for (std::size_t i = 0; i < site.count(); ++i) {
@@ -47,7 +47,7 @@ std::int64_t shard_count(const Site& site, const Shape& result, bool gather) {
   return part <= 0 ? 1 : base::ceil_div(whole, part);
 }
 
-// The operands with the dimension of the operation resized.
+// The operands' shapes with the collective's dimension resized.
 template <class Resize>
 Shape resharded(const Site& site, Resize&& resize) {
   std::vector<Shape> outputs;
@@ -126,7 +126,7 @@ Shape collective_broadcast(const Site& site) {
   return packed(site.operand_shapes());
 }
 
-// (sources, destinations, contexts...); the in-place form names its destination as operand 1.
+// (sources, destinations, contexts...); in the in-place form, operand 1 is the destination.
 Shape collective_permute_start(const Site& site) {
   std::vector<Shape> parts;
   if (is_in_place(site)) {

@@ -62,7 +62,7 @@ void check_dims(const Shape& lhs, const Shape& rhs, const DotDims& dims) {
   }
 }
 
-// Batch dimensions, then what is left of lhs, then what is left of rhs.
+// Batch dimensions, then the remaining ones of lhs, then those of rhs.
 Shape product_shape(const Site& site, const DotDims& dims, const Dims& rhs_dropped) {
   const Shape& lhs = site.operand(0);
   const Shape& rhs = site.operand(1);
@@ -83,7 +83,7 @@ Shape product_shape(const Site& site, const DotDims& dims, const Dims& rhs_dropp
   return result;
 }
 
-// A scale has its operand's rank; each of its sizes divides the operand's.
+// A scale must have its operand's rank, and each of its sizes must divide the operand's.
 void check_scale(const Shape& operand, const Shape& scale, std::string_view which) {
   if (scale.is_scalar()) return;
   expect_array(scale, "scale of scaled-dot");
@@ -100,7 +100,7 @@ void check_scale(const Shape& operand, const Shape& scale, std::string_view whic
   }
 }
 
-// The numbers of ragged and group dimensions, by themselves.
+// Checks the numbers of ragged and group dimensions.
 void check_ragged_numbers(const Shape& lhs, const Shape& rhs, const Shape& groups,
                           const DotDims& dims) {
   expect_array(groups, "group_sizes of ragged dot");
@@ -119,7 +119,8 @@ void check_ragged_numbers(const Shape& lhs, const Shape& rhs, const Shape& group
           join(dims.rhs_group));
 }
 
-// By where the ragged dimension is: contracting and batch dimensions leave rhs without groups.
+// Checks depending on the kind of ragged dimension: if it is contracting or batch, rhs has no group
+// dimension.
 void check_ragged(const Shape& lhs, const Shape& rhs, const Shape& groups, const DotDims& dims) {
   check_ragged_numbers(lhs, rhs, groups, dims);
   fail_if(groups.dims.empty(), "group_sizes of ragged dot must have rank 1 or more.");

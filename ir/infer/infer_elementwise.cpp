@@ -12,7 +12,7 @@ DType component_type(DType dtype) {
   return dtype;
 }
 
-// Scalars and dimensions of size 1 would stretch in other languages; here nothing does.
+// There is no implicit broadcasting in HLO, not even of scalars or dimensions of size 1.
 [[noreturn]] void different_sizes(Opcode opcode, const Shape& lhs, const Shape& rhs) {
   bool stretches = lhs.is_scalar() || rhs.is_scalar() || lhs.rank() == rhs.rank();
   fail_if(lhs.rank() != rhs.rank() && !stretches, "Shapes must be equal rank, but are {} and {}",
@@ -27,7 +27,7 @@ DType component_type(DType dtype) {
   fail("Binary op {} with incompatible shapes: {} and {}.", name(opcode), human(lhs), human(rhs));
 }
 
-// Both arrays, equal types up to floating-point width, equal sizes.
+// Requires two arrays of equal sizes and of equal types up to floating-point width.
 Shape elementwise_binary(const Site& site) {
   const Shape& lhs = site.operand(0);
   const Shape& rhs = site.operand(1);

@@ -17,7 +17,7 @@ void check_in_range(const Dims& dims, int rank, std::string_view what) {
   }
 }
 
-// Sorted, unique and inside [0, rank).
+// Checks that dimensions are sorted, unique and in [0, rank).
 void check_window_dims(const Dims& dims, int rank, std::string_view name, std::string_view op) {
   for (const std::int64_t dim : dims) {
     fail_if(dim < 0 || dim >= rank, "Invalid {} set in {} op; valid range is [0, {}), got: {}.",
@@ -40,7 +40,7 @@ Shape expanded_indices(const Shape& indices, std::int64_t vector_dim, std::strin
   return expanded;
 }
 
-// The map from index components to operand dimensions.
+// Checks the map from index components to operand dimensions.
 void check_index_map(const Dims& map, const Shape& indices, std::int64_t vector_dim, int rank,
                      std::string_view op, std::string_view name) {
   const std::int64_t bound = indices.dims[static_cast<std::size_t>(vector_dim)];
@@ -59,7 +59,7 @@ void check_index_map(const Dims& map, const Shape& indices, std::int64_t vector_
           op == "Gather" ? "are " : "", name, join(map));
 }
 
-// Batching dimensions pair operand dimensions with dimensions of the indices.
+// Checks the batching dimensions, which pair operand dimensions with dimensions of the indices.
 void check_batching(const Dims& operand_dims, const Dims& index_dims, const Shape& operand,
                     const Shape& indices, std::int64_t vector_dim, std::string_view op) {
   fail_if(operand_dims.size() != index_dims.size(),
@@ -141,7 +141,7 @@ void check_gather(const GatherAttrs& attrs, const Shape& input, const Shape& ind
   check_slice_sizes(attrs, input);
 }
 
-// One operand of scatter with its updates.
+// Checks one operand of scatter with its updates.
 void check_updates(const ScatterAttrs& attrs, const Shape& operand, const Shape& indices,
                    const Shape& updates) {
   const auto rank = indices.rank() - 1 + static_cast<std::int64_t>(attrs.update_window_dims.size());

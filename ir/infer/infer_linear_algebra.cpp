@@ -49,7 +49,7 @@ void check_square(const Shape& a) {
           "The two minor dimensions of 'a' must have equal size, got {}.", human(a));
 }
 
-// Operand 0 and the per-feature vectors that come with it; `names` are operands 1, 2, ...
+// Checks operand 0 and the per-feature vectors; `names` are operands 1, 2, ...
 std::int64_t check_batch_norm(const Site& site, std::string_view op,
                               std::initializer_list<std::string_view> names) {
   const Shape& operand = site.operand(0);

@@ -5,7 +5,7 @@
 namespace tilecast::ir::infer {
 namespace {
 
-// What the reducer gives: its result, or the elements of its result tuple.
+// The reducer's result, or the elements of its result tuple.
 std::vector<const Shape*> accumulators(const Computation& reducer, std::size_t inputs) {
   const Shape& result = root_shape(reducer);
   std::vector<const Shape*> shapes;
@@ -35,7 +35,7 @@ bool scalar_like(const Shape& shape, DType dtype) {
   return shape.is_scalar() && same_type_ignoring_fp(shape.dtype, dtype);
 }
 
-// Operands 0..n-1 and n..2n-1 of reduce and reduce-window; n.
+// Checks operands 0..n-1 and n..2n-1 of reduce and reduce-window; returns n.
 std::size_t reduction_inputs(const Site& site, std::string_view what) {
   fail_if(site.count() == 0 || site.count() % 2 != 0,
           "Expected an even number of operands for {} instruction; {} must have an even number of "
@@ -67,7 +67,7 @@ void check_reduction(const Site& site, std::size_t inputs) {
   check_reducer(site.callee(0), init_values, types);
 }
 
-// One array per accumulator of the reducer, all sized as `sizes`.
+// One array per accumulator of the reducer, with the dimensions of `sizes`.
 Shape per_accumulator(const Computation& reducer, const Shape& sizes) {
   const Shape& result = root_shape(reducer);
   if (!result.is_tuple()) return array_like(sizes, result.dtype);
@@ -76,7 +76,7 @@ Shape per_accumulator(const Computation& reducer, const Shape& sizes) {
   return Shape::tuple(std::move(elements));
 }
 
-// The arrays of a tuple, or the array itself.
+// The number of arrays in a tuple; 1 for an array.
 std::size_t part_count(const Shape& shape) {
   return shape.is_tuple() ? shape.elements.size() : 1;
 }

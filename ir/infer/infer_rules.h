@@ -1,6 +1,6 @@
-// Inside of ir/infer/shape_inference.h: one function per family of opcodes, and what they share.
-// Rules and wording of the messages follow XLA's shape inference, so that a user who knows XLA
-// recognises them; the rules are listed in the XLA operation semantics.
+// Implementation of ir/infer/shape_inference.h: one function per family of opcodes, and shared
+// helpers. Rules and messages follow XLA's shape inference, so that they are familiar to XLA users.
+// Source: the XLA operation semantics.
 #pragma once
 
 #include <optional>
@@ -16,14 +16,16 @@ template <class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
   throw Error(fmt::format(format, std::forward<Args>(args)...));
 }
-// The arguments are always evaluated: names, numbers and the texts below, which are made late.
+// The arguments are always evaluated, so pass names, numbers or the lazily formatted texts of
+// ir/message.h.
 template <class... Args>
 void fail_if(bool wrong, fmt::format_string<Args...> format, Args&&... args) {
   if (wrong) [[unlikely]]
     fail(format, std::forward<Args>(args)...);
 }
 
-// One instruction with what it refers to. Accessors throw Error when the reference is absent.
+// One instruction with its context. Accessors throw Error if the operand, callee or attribute is
+// absent.
 struct Site {
   const Module& module;
   const Computation& computation;
@@ -33,7 +35,7 @@ struct Site {
   [[nodiscard]] const Shape& operand(std::size_t index) const;
   [[nodiscard]] std::vector<Shape> operand_shapes() const;
   [[nodiscard]] const Computation& callee(std::size_t index) const;
-  // The type the text gives the result, or `fallback` where it gives none.
+  // The result type given in the text, or `fallback` if there is none.
   [[nodiscard]] DType result_type(DType fallback) const;
   // The single entry of `dimensions={d}`.
   [[nodiscard]] std::int64_t single_dimension() const;
@@ -55,12 +57,13 @@ struct Site {
 [[nodiscard]] DType higher_precision(DType a, DType b);
 [[nodiscard]] bool same_type_ignoring_fp(DType a, DType b);
 void expect_array(const Shape& shape, std::string_view what);
-// Of a product of operands 0 and 1, where the text does not choose another one.
+// The result type of a product of operands 0 and 1: the one given in the text, else the operands'
+// higher precision.
 [[nodiscard]] DType product_type(const Site& site);
 void expect_same_elements(const Shape& from, const Shape& to);
 void check_operand_count(const Instruction& instruction);
 void check_selector(const Shape& selector);  // operand 0 of conditional
-// The dimension and number of carries of a scan, checked.
+// The dimension and number of carries of a scan; scan_form() checks them.
 struct ScanForm {
   std::int64_t dimension;
   std::size_t carries;
@@ -69,14 +72,14 @@ struct ScanForm {
 [[nodiscard]] bool contains(const Dims& dims, std::int64_t value);
 [[nodiscard]] bool all_unique(const Dims& dims);
 [[nodiscard]] bool is_permutation(const Dims& dims, int rank);
-// Sums and products that refuse to leave the 63-bit range.
+// Sums and products that throw Error on overflow.
 [[nodiscard]] std::int64_t checked_add(std::int64_t a, std::int64_t b);
 [[nodiscard]] std::int64_t checked_multiply(std::int64_t a, std::int64_t b);
 void append_dim(Shape& result, const Shape& from, int dim);
 
 // Sizes of `base` (leading window.size() dimensions) after the window; type `dtype`.
 [[nodiscard]] Shape window_output(const Shape& base, const Window& window, DType dtype);
-// `reducer` combines `inputs` accumulators with as many elements of the given types.
+// Checks that `reducer` combines the accumulators with as many elements of the given types.
 void check_reducer(const Computation& reducer, const std::vector<const Shape*>& init_values,
                    const std::vector<DType>& element_types);
 
@@ -98,7 +101,7 @@ void check_reducer(const Computation& reducer, const std::vector<const Shape*>& 
 [[nodiscard]] Shape reverse(const Site& site);
 [[nodiscard]] Shape get_dimension_size(const Site& site);
 [[nodiscard]] Shape set_dimension_size(const Site& site);
-// Result given by the text, checked against the operand.
+// The result shape is given in the text; these check it against the operand.
 void check_broadcast(const Site& site);
 void check_reshape(const Site& site);
 
@@ -132,7 +135,7 @@ void check_reshape(const Site& site);
 [[nodiscard]] Shape collective_broadcast(const Site& site);
 [[nodiscard]] Shape collective_permute(const Site& site);
 [[nodiscard]] Shape collective_permute_start(const Site& site);
-[[nodiscard]] Shape second_element(const Site& site);  // of the tuple its start makes
+[[nodiscard]] Shape second_element(const Site& site);  // of the tuple that the start op returns
 [[nodiscard]] Shape send(const Site& site);
 [[nodiscard]] Shape recv_done(const Site& site);
 

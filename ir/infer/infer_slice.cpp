@@ -6,8 +6,8 @@
 namespace tilecast::ir::infer {
 namespace {
 
-// The indices of dynamic-slice and dynamic-update-slice: one integer scalar per dimension, or (old
-// form) one vector. `what` names the operation in messages.
+// Checks the indices of dynamic-slice and dynamic-update-slice: one integer scalar per dimension,
+// or (old form) one vector. `what` names the operation in messages.
 void check_start_indices(const Site& site, std::size_t first, const Shape& operand,
                          std::string_view what) {
   const std::size_t indices = site.count() < first ? 0 : site.count() - first;
@@ -215,7 +215,7 @@ Shape set_dimension_size(const Site& site) {
           "SetDimensionSize's input shape is {}, the {}th dimension exceeds the INT_MAX limit.",
           human(operand), dim);
   Shape result = array_like(operand, operand.dtype);
-  // A constant equal to the bound makes the dimension static again: the text decides.
+  // A constant equal to the bound would make the dimension static, so the text decides.
   result.set_dynamic(static_cast<int>(dim));
   return result;
 }

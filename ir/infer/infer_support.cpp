@@ -1,4 +1,4 @@
-// What the shape rules share: access to operands, text for messages, checked arithmetic.
+// Helpers for shape rules: access to operands, text for messages, checked arithmetic.
 #include <algorithm>
 #include <charconv>
 

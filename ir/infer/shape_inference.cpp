@@ -79,7 +79,7 @@ struct Row {
   Rule rule;
 };
 
-// These pass shapes on, with unbounded dimensions too.
+// These pass shapes through, including unbounded dimensions.
 constexpr Row kControl[] = {
     {Opcode::kTuple, tuple},
     {Opcode::kGetTupleElement, tuple_element},

@@ -11,8 +11,8 @@ bool only_renames(const Op& op) {
          (op.opcode == Opcode::kBitcast || op.opcode == Opcode::kReshape);
 }
 
-// The target and the update of one result: a scatter has as many updates as targets, with the
-// indices between them.
+// The target and update of one result. The operands of scatter are n targets, the indices and n
+// updates.
 std::optional<InPlaceUpdate> update_of(const Kernel& kernel, OpId id, std::size_t result) {
   const Op& op = kernel.op(id);
   if (op.opcode == Opcode::kDynamicUpdateSlice && op.operands.size() >= 2) {

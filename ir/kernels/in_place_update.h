@@ -1,10 +1,10 @@
-// What a kernel writes in place: an output that is a parameter of which only some elements change
-// (a row of a KV cache, the stacked output of a scan, the rows of an embedding that got a
-// gradient). One rule for time, traffic, energy and memory: the least that is written is the
-// update.
+// In-place updates in a kernel: outputs that are parameters of which only some elements change (a
+// row of a KV cache, the stacked output of a scan, the embedding rows that received a gradient).
+// Time, traffic, energy and memory use the same rule: at least the update is written.
 //
-// A dynamic-update-slice or scatter counts whose target is, through bitcasts, reshapes and further
-// such updates, a parameter of the kernel; a target that the kernel makes itself is written whole.
+// A dynamic-update-slice or scatter counts if its target is a parameter of the kernel, possibly
+// through bitcasts, reshapes and other such updates. A target that the kernel itself computes is
+// written whole.
 #pragma once
 
 #include <vector>
@@ -15,14 +15,15 @@ namespace tilecast::ir {
 
 struct InPlaceUpdate {
   OpId op;              // dynamic-update-slice or scatter
-  OpId target, update;  // operands of it
-  bool reads = false;   // what it replaces: a scatter combines old and new
+  OpId target, update;  // operands of `op`
+  bool reads = false;   // whether the replaced elements are read: a scatter combines old and new
 };
 
-// Of the value `id`, the last update first; empty where it is made whole.
+// The updates that produce the value `id`, last one first; empty if it is written whole.
 [[nodiscard]] std::vector<InPlaceUpdate> in_place_updates(const Kernel& kernel, OpId id);
 
-// What the kernel makes of one of its outputs: all of it, or the largest update in place of it.
+// The value that the kernel computes for an output: the output itself, or the operand `update` of
+// its largest in-place update.
 [[nodiscard]] OpId made_of(const Kernel& kernel, OpId output);
 
 }  // namespace tilecast::ir

@@ -49,7 +49,7 @@ class Isolator {
   }
 
  private:
-  // The instruction and, of an asynchronous one, what follows up to its end.
+  // The instruction and, if it is an asynchronous start, the chain up to its done.
   std::vector<InstrId> chain_from(InstrId first) const {
     const Instruction& instruction = source_.at(first);
     if (continues_chain(instruction.opcode)) {
@@ -107,7 +107,7 @@ class Isolator {
     }
   }
 
-  // What stands for a value that the instruction reads.
+  // The replacement, in the new entry, of a value that the instruction reads.
   InstrId outside(const Instruction& producer) {
     if (producer.opcode == Opcode::kConstant && producer.shape.is_scalar()) {
       Instruction constant = producer;

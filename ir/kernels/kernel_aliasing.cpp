@@ -1,4 +1,4 @@
-// Which outputs of a kernel share a buffer with one of its parameters.
+// Finds the outputs of a kernel that share a buffer with a parameter.
 #include "ir/kernels/kernel_inliner.h"
 
 namespace tilecast::ir {
@@ -11,8 +11,8 @@ std::optional<std::size_t> KernelInliner::parameter_at(OpId id) const {
   return std::nullopt;
 }
 
-// Looks from an output through bitcasts for an op that updates one of its operands in place, and
-// from that operand through bitcasts for a parameter.
+// Follows bitcasts from an output to an op that updates an operand in place, then from that operand
+// to a parameter.
 std::optional<std::size_t> KernelInliner::updated_parameter(OpId output) const {
   const auto behind_bitcasts = [&](OpId id) {
     while (builder_.op(id).opcode == Opcode::kBitcast) id = builder_.op(id).operands[0];

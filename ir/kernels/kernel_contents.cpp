@@ -13,7 +13,7 @@ bool is_closed(const Op& op) {
          work != OpClass::kControl && work != OpClass::kAsyncDone;
 }
 
-// What a kernel costs and what it computes.
+// A fingerprint of a kernel's cost and of what it computes.
 Fingerprint content_fingerprint(const Kernel& kernel) {
   Hash128 hash;
   for (const std::uint64_t half : fingerprint(kernel)) hash.add(half);

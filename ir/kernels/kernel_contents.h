@@ -1,13 +1,13 @@
-// What equal kernels of a program have in common, kept once: programs repeat layers, so that a
-// million kernels often are a few hundred.
+// Shares the contents of equal kernels. Programs repeat layers, so a million kernels often have
+// only a few hundred distinct contents.
 //
 //   KernelContents contents;
-//   contents.share(kernel);   // holds what an equal kernel holds, if one was here before
+//   contents.share(kernel);   // shares the contents of an equal kernel seen before, if any
 //
-// Equal: one fingerprint (ir/kernels/kernel_fingerprint.h) and the same constants, comparisons and
-// called operations, so that they cost and compute the same; names and device groups stay each
-// kernel's own. Kernels with ops that speak to the world outside (collectives, custom calls, host
-// transfers) are never shared. Thread-safe.
+// Kernels are equal if they have the same fingerprint (ir/kernels/kernel_fingerprint.h), constants,
+// comparisons and called operations, so that they cost and compute the same. Names and device
+// groups are not shared. Kernels with ops that communicate with the outside (collectives, custom
+// calls, host transfers) are never shared. Thread-safe.
 #pragma once
 
 #include <map>

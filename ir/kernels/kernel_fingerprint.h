@@ -1,9 +1,9 @@
-// A number that tells kernels apart by what they compute, not by what they are called.
+// A hash of a kernel's computation, independent of names.
 //
-// Two kernels with equal fingerprints have the same ops, shapes, layouts, attributes, work counts,
-// tile of the compiler and size of group: every cost model gives them the same answer on a device
-// without a slice. Which devices a permute joins (device_groups()) is no part of it. 128 bits, so
-// that an accidental match among a billion kernels has a chance below 1e-20. Stable within one
+// Kernels with equal fingerprints have the same ops, shapes, layouts, attributes, work counts,
+// compiler tile and group size, so every cost model gives them the same answer on a device without
+// a slice. The devices of a collective (device_groups()) are not part of it. With 128 bits, the
+// probability of an accidental match among a billion kernels is below 1e-20. Stable within one
 // process only.
 #pragma once
 

@@ -37,8 +37,7 @@ bool inlines(Opcode opcode) {
   return opcode == Opcode::kFusion || opcode == Opcode::kCall || opcode == Opcode::kAsyncStart;
 }
 
-// One product is written in one way: pairs of contracted dimensions in the order of the left
-// operand's.
+// Normalises a product: pairs of contracting dimensions are sorted by the left operand's dimension.
 OpAttrs in_order(const OpAttrs& attrs) {
   OpAttrs ordered = attrs;
   DotDims& dims = ordered.edit<DotAttrs>().dims;
@@ -53,7 +52,7 @@ OpAttrs in_order(const OpAttrs& attrs) {
   return ordered;
 }
 
-// Large literals stay in the module: a kernel needs their shape only.
+// Drops large literals, of which a kernel needs only the shape.
 OpAttrs kept_attrs(const Instruction& instruction) {
   if (const auto* dot = instruction.get<DotAttrs>()) {
     const DotDims& dims = dot->dims;
@@ -76,8 +75,8 @@ bool commutes(Opcode opcode) {
   return is_one_of(opcode, {kAdd, kMultiply, kMaximum, kMinimum, kAnd, kOr, kXor});
 }
 
-// The opcode that `called` applies to its two parameters, where it does nothing else. A compare is
-// more than its opcode.
+// The opcode that `called` applies to its two parameters, if it does nothing else. Compares are
+// excluded, because they have a direction as well.
 std::optional<Opcode> applied_opcode(const Computation& called) {
   const Instruction& root = called.root_instruction();
   const bool plain = is_elementwise(root.opcode) && root.opcode != Opcode::kCompare &&
@@ -92,7 +91,7 @@ std::optional<Opcode> applied_opcode(const Computation& called) {
   return std::nullopt;
 }
 
-// The instruction whose work a kernel is: what an async-start wraps, else itself.
+// The instruction that does a kernel's work: the one wrapped by an async-start, or itself.
 std::pair<ComputationId, InstrId> working_instruction(const Module& module, ComputationId caller,
                                                       InstrId id) {
   const Instruction& instruction = module.at(caller).at(id);
@@ -266,7 +265,7 @@ std::vector<OpId> KernelInliner::outputs(const Value& result, const Shape& shape
     if (!id.valid()) return;
     const Opcode producer = builder_.op(id).opcode;
     if (producer == Opcode::kParameter || producer == Opcode::kConstant) {
-      Op copy;  // the buffer of the result is not the operand's
+      Op copy;  // the result needs a buffer of its own
       copy.opcode = Opcode::kCopy;
       copy.shape = outside;
       copy.operands = {id};

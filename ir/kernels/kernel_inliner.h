@@ -1,5 +1,5 @@
 // Builds the interior graph of one scheduled instruction: called fusions are inlined, tuples are
-// resolved to their array leaves. A part of make_kernel() (ir/kernel.h); used by one thread.
+// resolved to their array leaves. Part of make_kernel() (ir/kernel.h); not thread-safe.
 #pragma once
 
 #include <map>
@@ -12,14 +12,14 @@ class KernelInliner {
  public:
   KernelInliner(const Module& module, ComputationId computation, const Instruction& instruction,
                 WorkCounter& counter);
-  // `worker` is the instruction itself, or the one that an async-start wraps.
+  // `worker` is the instruction itself, or the one wrapped by an async-start.
   [[nodiscard]] Kernel build(const Computation& where, const Instruction& worker, WorkCounts work);
-  // Of the parameters, once the kernel is built.
+  // The sources of the parameters; call after build().
   [[nodiscard]] std::vector<ArraySource> take_sources() { return std::move(sources_); }
 
  private:
-  // One array of a value: an op of the kernel, an array defined outside that nothing used yet, or
-  // nothing (token, opaque).
+  // One leaf of a value: an op of the kernel, an array defined outside and not used yet, or nothing
+  // (token, opaque).
   struct Leaf {
     enum class Kind : std::uint8_t { kNone, kOp, kOutside } kind = Kind::kNone;
     std::uint32_t index = 0;
@@ -56,7 +56,7 @@ class KernelInliner {
   KernelBuilder builder_;
   std::vector<Outside> outside_;
   std::vector<ArraySource> sources_;
-  std::map<InstrId, std::size_t> first_outside_;  // operand -> its first entry in outside_
+  std::map<InstrId, std::size_t> first_outside_;  // operand -> index of its first entry in outside_
 };
 
 }  // namespace tilecast::ir

@@ -5,7 +5,7 @@
 namespace tilecast::ir {
 namespace {
 
-// Whose computation combines two elements.
+// True if the op's computation combines two elements.
 bool applies_pairs(Opcode opcode) {
   using enum Opcode;
   return is_one_of(opcode, {kReduce, kReduceWindow, kScatter, kAllReduce, kReduceScatter, kMap,
@@ -33,7 +33,7 @@ class KernelPrinterModule {
     }
     if (kernel_.outputs().size() == 1) {
       main.root = InstrId(kernel_.outputs()[0].index());
-    } else {  // of an infeed or an outfeed none
+    } else {  // infeed and outfeed have none
       main.root = InstrId(main.instructions.size());
       main.instructions.push_back(tuple_of_outputs());
     }

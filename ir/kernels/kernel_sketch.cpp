@@ -28,7 +28,7 @@ double elements_of(const Shape& shape) {
   return static_cast<double>(element_count(shape));
 }
 
-// Products of kernel and output positions that meet real input, over all spatial dimensions.
+// Number of (kernel, output) position pairs on real input, as a product over spatial dimensions.
 double window_positions(const Shape& input, const Shape& output, const ConvAttrs& attrs) {
   double positions = 1;
   for (std::size_t i = 0; i < attrs.window.size(); ++i) {

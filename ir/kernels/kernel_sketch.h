@@ -1,6 +1,6 @@
-// Builds the kernel a compiler would make for one operator of a table: ops with device layouts, and
-// the work they do, counted as XLA's HloCostAnalysis counts it (a multiply-add is 2 FLOPs; bytes
-// are parameters plus outputs, unpadded).
+// Builds the kernel that a compiler would create for one operator of a table: ops with device
+// layouts, and their work as counted by XLA's HloCostAnalysis (a multiply-add is 2 FLOPs; bytes are
+// parameters plus outputs, unpadded).
 //
 //   KernelSketch sketch("gelu", Opcode::kFusion, rules);
 //   OpId x = sketch.parameter(DType::kF32, {1024, 1024});
@@ -20,29 +20,30 @@ namespace tilecast::ir {
 
 class KernelSketch {
  public:
-  // Far above any accelerator's memory; keeps byte and FLOP counts away from overflow.
+  // Far larger than any accelerator's memory, but small enough that byte and FLOP counts do not
+  // overflow.
   static constexpr std::int64_t kMaxElements = std::int64_t{1} << 46;
 
   KernelSketch(std::string name, Opcode opcode, const LayoutRules& rules);
 
   OpId parameter(DType dtype, Dims dims);
-  // As above, last dimension fastest, whatever pads least.
+  // As above, but always row-major instead of the layout that pads least.
   OpId row_major_parameter(DType dtype, Dims dims);
-  // One-to-one ops; the result has the first operand's type unless given.
+  // An elementwise op. The result type is that of the first operand unless given.
   OpId elementwise(Opcode opcode, std::vector<OpId> operands,
                    std::optional<DType> result = std::nullopt);
   OpId copy(OpId operand);
-  // A constant spread over the shape of `like`, in its type.
+  // A constant broadcast to the shape and type of `like`.
   OpId constant_like(OpId like, std::string value);
-  // Operand dimension i becomes dimension `dimensions[i]` of the shape of `like`.
+  // Broadcasts the operand to the shape of `like`: dimension i becomes dimension `dimensions[i]`.
   OpId broadcast_like(OpId operand, OpId like, Dims dimensions);
   // Sum or maximum over `dimension`.
   OpId reduce(OpId operand, Opcode combiner, std::int64_t dimension);
   OpId transpose(OpId operand);  // swaps the two last dimensions, row-major
-  // `precision`: of both operands, as HLO's operand_precision; "" is the default.
+  // `precision`: HLO's operand_precision for both operands; "" is the default.
   OpId dot(OpId lhs, OpId rhs, DotDims dims, Dims result, DType dtype,
            const std::string& precision = "");
-  // Its operands, parameters, and its result get the layouts a convolution asks for.
+  // The operands must be parameters. They and the result get the layouts of convolution_layouts().
   OpId convolution(OpId input, OpId kernel, ConvAttrs attrs, Dims result, DType dtype);
   OpId all_reduce(OpId operand, std::int64_t devices);
 

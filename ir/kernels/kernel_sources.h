@@ -1,5 +1,5 @@
-// A kernel of a computation together with where the arrays it reads come from: what connects the
-// kernels of a program.
+// A kernel together with the sources of the arrays it reads, which connect the kernels of a
+// program.
 //
 //   const WiredKernel wired = make_wired_kernel(module, module.entry, id, counter);
 //   // wired.kernel.parameters()[i] is leaf `wired.parameters[i].leaf` of that instruction's result
@@ -13,8 +13,8 @@
 namespace tilecast::ir {
 
 struct ArraySource {
-  InstrId instruction;   // of the computation the kernel stands in
-  std::size_t leaf = 0;  // of its shape: all leaves counted, depth first; 0 for an array
+  InstrId instruction;   // in the computation that contains the kernel
+  std::size_t leaf = 0;  // leaf of its shape, depth first; 0 for an array
 };
 
 struct WiredKernel {
@@ -22,8 +22,8 @@ struct WiredKernel {
   std::vector<ArraySource> parameters;  // one per kernel.parameters()
 };
 
-// Kernels of an asynchronous start read what the start reads. Errors as make_kernel(). Thread-safe
-// with a counter of its own.
+// The kernel of an asynchronous start reads the operands of the start. Throws Error as
+// make_kernel() does. Thread-safe if each thread has its own counter.
 [[nodiscard]] WiredKernel make_wired_kernel(const Module& module, ComputationId computation,
                                             InstrId instruction, WorkCounter& counter);
 

@@ -19,7 +19,7 @@ float float_elements(const Shape& shape) {
   return static_cast<float>(element_count(shape));
 }
 
-// Copies what one launch computes out of the fused kernel.
+// Extracts the part of the fused kernel that one launch computes.
 class Launch {
  public:
   Launch(const Kernel& kernel, const std::vector<bool>& stored, OpId root)

@@ -1,7 +1,6 @@
-// A fused kernel as the several launches of a system that fuses less.
+// Splits a fused kernel into the launches of a system that fuses less.
 //
-//   std::vector<Kernel> steps = split_kernel(softmax, Launches::kPerReduction);   // max, sum,
-//   divide
+//   auto steps = split_kernel(softmax, Launches::kPerReduction);   // max, sum, divide
 #pragma once
 
 #include <vector>
@@ -12,18 +11,20 @@ namespace tilecast::ir {
 
 enum class Launches {
   kFused,         // one kernel
-  kPerReduction,  // a compiler that fuses elementwise work into what follows, up to a reduction
-  kPerOp,         // an interpreter: every op, its constants, broadcasts and conversions with it
+  kPerReduction,  // like a compiler that fuses elementwise ops into their users, up to each
+                  // reduction
+  kPerOp,  // like an interpreter: one launch per op, with its constants, broadcasts and conversions
 };
 
-// In the order of launching; values between launches are arrays in memory. What several launches
-// need is computed in each (kPerReduction). Work is counted as XLA counts it: an elementwise op is
-// one operation per element, a reduction one per element that goes away. Throws Error for kernels
-// that hold anything but elementwise ops, broadcasts, constants and reductions. Thread-safe.
+// Returns the kernels in launch order; values passed between launches are arrays in memory. With
+// kPerReduction, a value needed by several launches is recomputed in each. Work is counted as by
+// XLA: one operation per element for an elementwise op, one per eliminated element for a reduction.
+// Throws Error if the kernel has ops other than elementwise ops, broadcasts, constants and
+// reductions. Thread-safe.
 [[nodiscard]] std::vector<Kernel> split_kernel(const Kernel& kernel, Launches launches);
 
-// A kernel that makes some of the outputs (their positions) alone: what they need, updated in place
-// as before. Its work is not counted.
+// The part of a kernel that computes only the given outputs (by position), with in-place updates as
+// before. Its work is not counted.
 [[nodiscard]] Kernel kernel_of_outputs(const Kernel& kernel, std::span<const std::size_t> outputs);
 
 }  // namespace tilecast::ir

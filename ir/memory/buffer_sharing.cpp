@@ -7,8 +7,8 @@
 namespace tilecast::ir {
 namespace {
 
-// Finds what the outputs of a fused computation may overwrite.
-// `pointwise_[i]`: everything that reads instruction i in the fusion does so element by element.
+// Finds the parameters that the outputs of a fused computation may overwrite. `pointwise_[i]`: all
+// readers of instruction i in the fusion read it element by element.
 class FusionPaths {
  public:
   explicit FusionPaths(const Computation& fused) : fused_(fused) {
@@ -25,8 +25,8 @@ class FusionPaths {
     }
   }
 
-  // Is it the result of an update in place? `parameters`: the one that it updates, perhaps by way
-  // of other updates; none where the target is made in the fusion.
+  // Whether a value is the result of an in-place update. `parameters`: the updated parameter,
+  // possibly through other updates; empty if the target is computed in the fusion.
   struct Update {
     bool in_place = false;
     std::vector<std::size_t> parameters;
@@ -123,7 +123,7 @@ std::vector<BufferShare> BufferSharing::shares(const Computation& computation,
   } else if (op.opcode == Opcode::kAsyncStart && !op.called.empty()) {
     const Computation& started = module_.at(op.called.at(0));
     const Instruction& root = started.root_instruction();
-    const std::size_t first = leaf_at(op.shape, Dims{1}).value_or(0);  // its operands come before
+    const std::size_t first = leaf_at(op.shape, Dims{1}).value_or(0);  // operands come before it
     for (const BufferShare& share : this->shares(started, root)) {
       const auto* from = started.at(root.operands[share.operand]).get<ParameterAttrs>();
       if (from == nullptr) continue;

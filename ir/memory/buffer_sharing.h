@@ -1,11 +1,11 @@
-// Which results an op may write over one of its operands.
+// Finds the results that an op may write over one of its operands.
 //
-// In place, whatever the operand is: dynamic-update-slice and scatter (alone, or at the root of a
-// fusion, also one that is started asynchronously, and one after the other), all-reduce, declared
-// output_to_operand_aliasing. Elementwise ops, but copies, and fusions that are elementwise on that
-// operand, with equal shapes and layouts: only where the operand itself makes the array. After
-// XLA's HloDataflowAnalysis::CanShareOperandBufferWithUser and HeapSimulator (openxla/xla, public
-// source); of what HeapSimulator shares XLA:TPU's assignments show the last condition.
+// Always in place: dynamic-update-slice and scatter (alone or at the root of a fusion, in chains,
+// also if the fusion is started asynchronously), all-reduce, and declared
+// output_to_operand_aliasing. Elementwise ops except copies, and fusions that are elementwise in
+// the operand, with equal shapes and layouts: only if the operand itself produces the array.
+// Source: XLA's HloDataflowAnalysis::CanShareOperandBufferWithUser and HeapSimulator (openxla/xla,
+// public source); the last condition was observed in XLA:TPU's buffer assignments.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,19 @@ namespace tilecast::ir {
 
 struct BufferShare {
   std::size_t output = 0;        // leaf of the op's shape
-  std::size_t operand = 0;       // of the op
-  std::size_t operand_leaf = 0;  // of that operand's shape
-  bool in_place = true;          // false: only where the operand makes the array
+  std::size_t operand = 0;       // operand of the op
+  std::size_t operand_leaf = 0;  // leaf of that operand's shape
+  bool in_place = true;          // false: only if the operand produces the array
 };
 
-// Leaves of `shape` before the one at `index`, depth first; nothing where there is none.
+// The depth-first number of the leaf of `shape` at `index`; nullopt if there is no such leaf.
 [[nodiscard]] std::optional<std::size_t> leaf_at(const Shape& shape, const Dims& index);
 
-// Remembers fused computations; one per thread.
+// Caches the results for fused computations; not thread-safe.
 class BufferSharing {
  public:
   explicit BufferSharing(const Module& module) : module_(module) {}
-  // May name one output or operand several times: the first that can be had is meant.
+  // May list an output or operand several times; the first possible entry applies.
   [[nodiscard]] std::vector<BufferShare> shares(const Computation& computation,
                                                 const Instruction& op);
 

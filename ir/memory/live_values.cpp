@@ -15,8 +15,8 @@ Layout layout_of(const Shape& shape) {
   return shape.layout ? *shape.layout : default_layout(shape.rank());
 }
 
-// A reshape of rows without tiles, or a transpose whose layouts undo it, leaves every element where
-// it is: XLA makes bitcasts of them.
+// True if the op does not move elements: a reshape of untiled row-major arrays, or a transpose that
+// is undone by its layouts. XLA turns them into bitcasts.
 bool is_view(const Computation& computation, const Instruction& op) {
   if (!is_one_of(op.opcode, {Opcode::kReshape, Opcode::kTranspose})) return false;
   const Shape& from = computation.at(op.operands[0]).shape;
@@ -30,21 +30,21 @@ bool is_view(const Computation& computation, const Instruction& op) {
   return result == operand;
 }
 
-// Whether the result's leaves are those of operand 0.
+// Whether the result's leaves alias those of operand 0.
 bool names_operand(const Computation& computation, const Instruction& op) {
   using enum Opcode;
   return is_one_of(op.opcode, {kBitcast, kOptBarrier, kAddDependency, kDomain, kAsyncUpdate}) ||
          is_annotation(op) || is_view(computation, op);
 }
 
-// Which element of an asynchronous start's tuple holds the operands; the others are made.
+// The element of an asynchronous start's tuple that holds the operands; the others are new arrays.
 std::optional<std::size_t> operand_element(const Instruction& op) {
   if (!op.shape.is_tuple() || op.opcode == Opcode::kAllReduceStart) return std::nullopt;
   if (op.opcode == Opcode::kRecv) return std::nullopt;
   return op.opcode == Opcode::kCopyStart ? 1 : 0;
 }
 
-// Leaves of a shape before element `index`.
+// Number of leaves of a shape before element `index`.
 std::size_t leaves_before(const Shape& shape, std::size_t index) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < index; ++i) {
@@ -176,7 +176,8 @@ void LivenessWalk::visit(Frame& frame, InstrId id, int depth) {
   visit_kernel(frame, id);
 }
 
-// Ops that make no array: they name those of their operands. True when `id` is one.
+// Handles ops that produce no array but refer to those of their operands. Returns true if `id` is
+// one.
 bool LivenessWalk::visit_free(Frame& frame, InstrId id) {
   const Computation& computation = module_.at(frame.id);
   const Instruction& op = computation.at(id);
@@ -230,14 +231,15 @@ void LivenessWalk::note_shares(const Frame& frame, InstrId id, std::span<const V
   }
 }
 
-// What was started reads its operands until then.
+// Extends the shares of an asynchronous op, which reads its operands until it is done.
 void LivenessWalk::extend_shares(std::span<const ValueId> made) {
   for (Share& share : shares_) {
     if (std::ranges::find(made, share.taker) != made.end()) share.until = now_;
   }
 }
 
-// The tuple of a start names its operands and holds what is made; both live until it is done.
+// The tuple of a start refers to its operands and holds the new arrays; both are live until the
+// done op.
 void LivenessWalk::visit_start(Frame& frame, InstrId id) {
   const Instruction& op = at(frame, id);
   const auto named = operand_element(op);
@@ -283,7 +285,7 @@ void LivenessWalk::visit_call(Frame& frame, InstrId id, int depth) {
   set_leaves(frame, id, results);
 }
 
-// Branches follow one another, so that what one holds does not meet what another holds.
+// Branches are placed one after the other, so that their arrays do not overlap in time.
 void LivenessWalk::visit_conditional(Frame& frame, InstrId id, int depth) {
   const Instruction& op = at(frame, id);
   use_operands(frame, op);
@@ -296,8 +298,8 @@ void LivenessWalk::visit_conditional(Frame& frame, InstrId id, int depth) {
   set_leaves(frame, id, make_values(frame, id, BufferKind::kTemporary));
 }
 
-// The state is an array of its own that takes the place of what the loop starts with, where nothing
-// reads that later; leaves that the body hands on as they are stay what they were.
+// Each state leaf is a new array, which reuses the buffer of its initial value if that has no later
+// reader. Leaves that the body passes through unchanged remain the original arrays.
 void LivenessWalk::visit_while(Frame& frame, InstrId id, int depth) {
   const Instruction& op = at(frame, id);
   use_operands(frame, op);
@@ -327,11 +329,11 @@ void LivenessWalk::visit_while(Frame& frame, InstrId id, int depth) {
   set_leaves(frame, id, results);
 }
 
-// What the entry returns stays to the end; arguments and constants are returned as copies, unless
-// the argument is aliased with that very output.
+// Results of the entry are live to the end. Arguments and constants are returned as copies, unless
+// the argument is aliased with that output.
 void LivenessWalk::close_entry(std::vector<ValueId> roots) {
   const Computation& entry = module_.entry_computation();
-  std::vector<std::size_t> first_leaf;  // of every parameter, among the arguments
+  std::vector<std::size_t> first_leaf;  // per parameter: its first leaf among the arguments
   std::size_t leaves = 0;
   for (const InstrId id : entry.parameters) {
     first_leaf.push_back(leaves);
@@ -366,7 +368,7 @@ void LivenessWalk::close_entry(std::vector<ValueId> roots) {
   }
 }
 
-// In the order of the schedule, because a place that was taken is not free again.
+// In schedule order, because a buffer can be taken over only once.
 void LivenessWalk::settle_shares() {
   for (LiveValue& value : values_) {
     const bool is_held = value.kind == BufferKind::kConstant ||

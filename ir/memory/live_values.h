@@ -1,5 +1,5 @@
-// The arrays of a module and when they live: every array leaf of every instruction that runs one
-// after the other, once calls, loops and branches are inlined at their place in the schedule.
+// The live ranges of a module's arrays: all array leaves of all scheduled instructions, after
+// calls, loops and branches are inlined at their position in the schedule.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ struct LiveValue {
   InstrId instruction;
   std::uint32_t leaf = 0;
   BufferKind kind = BufferKind::kTemporary;
-  bool donated = false;  // an argument whose place is free after its last use
-  double bytes = 0;      // 0: another space, or one value with another
+  bool donated = false;  // an argument whose buffer is free after its last use
+  double bytes = 0;      // 0: in another memory space, or merged with another value
   Position first = 0, last = 0;
 };
 
@@ -31,8 +31,8 @@ struct ScheduledAt {
 
 struct LiveValues {
   std::vector<LiveValue> values;
-  std::vector<ScheduledAt> schedule;  // by position; the first and the last are no instruction
-  double aliased = 0;                 // bytes of outputs that take an argument's place
+  std::vector<ScheduledAt> schedule;  // by position; no instruction at the first and last
+  double aliased = 0;                 // bytes of outputs that reuse an argument's buffer
   std::size_t unsized = 0;
 };
 
@@ -53,7 +53,7 @@ class LivenessWalk {
     std::vector<Leaves> of;  // by instruction
     std::vector<ValueId> leaves;
   };
-  // `taker` is made at `at` by what reads `giver` up to `until`, and may take its place.
+  // `taker`, produced at `at` by an op that reads `giver` until `until`, may reuse its buffer.
   struct Share {
     ValueId taker, giver;
     Position at, until;
@@ -69,7 +69,7 @@ class LivenessWalk {
   void visit_done(Frame& frame, InstrId id);
   void visit_kernel(Frame& frame, InstrId id);
   void extend_shares(std::span<const ValueId> made);
-  // Which of what an op makes may lie in its operands' buffers.
+  // Records which results of an op may reuse its operands' buffers.
   void note_shares(const Frame& frame, InstrId id, std::span<const ValueId> made);
   void close_entry(std::vector<ValueId> roots);
 
@@ -97,7 +97,7 @@ class LivenessWalk {
   BufferSharing sharing_;
   int space_;
   std::vector<LiveValue> values_;
-  std::vector<ValueId> same_as_;  // by value: itself, or the one it is
+  std::vector<ValueId> same_as_;  // by value: itself, or the value it was merged with
   std::vector<Share> shares_;
   std::vector<ScheduledAt> schedule_;
   Position now_ = 0;

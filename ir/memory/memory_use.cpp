@@ -7,7 +7,7 @@
 namespace tilecast::ir {
 namespace {
 
-// Where most bytes live; of equals the first.
+// The position with most live bytes; the first among equals.
 Position peak_of(const LiveValues& live) {
   std::vector<double> change(live.schedule.size() + 1, 0.0);
   for (const LiveValue& value : live.values) {

@@ -1,18 +1,19 @@
-// Peak device memory of a module: what lies in main memory at each point of its schedule.
+// Peak device memory of a module, from the arrays live in main memory at each point of its
+// schedule.
 //
-//   MemoryUse use = memory_use(module);   // scheduled, shapes in the device's layouts
+//   MemoryUse use = memory_use(module);   // must be scheduled, with device layouts
 //   use.peak.total()                      // bytes at the worst point
-//   use.live                              // what fills them, largest first
+//   use.live                              // the arrays live there, largest first
 //
-// Every array has one interval, from the op that makes it to the last that reads it; the peak is
-// the largest sum of arrays whose intervals meet. Arguments and constants lie there all the time,
-// except that an argument with `input_output_alias` gives its place away after its last use; an
-// output stays from where it is made. Bitcasts, tuples and elements name the arrays of their
-// operands. An op that may write where it reads (ir/memory/buffer_sharing.h) takes the place of an
-// operand that nothing reads later. Loops carry one copy of a state, and state that the body hands
-// on unread or only read stays where it was. Calls, loops and branches contribute what they hold
-// where they run. This is a lower bound of any allocator that keeps this order: fragmentation, the
-// tables of tuples and alignment come on top (XLA: buffer assignment, heap simulator).
+// Every array has one live interval, from the op that produces it to its last reader. The peak is
+// the largest sum of arrays whose intervals overlap. Arguments and constants are always live,
+// except that an argument with `input_output_alias` is free after its last use; an output is live
+// from its producer to the end. Bitcasts, tuples and tuple elements refer to the arrays of their
+// operands. An op that may write in place (ir/memory/buffer_sharing.h) reuses the buffer of an
+// operand that has no later reader. Loops hold one copy of their state; state that the body does
+// not change stays in its original buffer. Calls, loops and branches add the arrays live inside
+// them while they run. This is a lower bound for any allocator with this schedule; fragmentation,
+// tuple tables and alignment come on top (XLA: buffer assignment, heap simulator).
 #pragma once
 
 #include <cstdint>
@@ -34,27 +35,27 @@ struct MemorySplit {  // bytes
 };
 
 struct LiveBuffer {
-  std::string name, computation;  // the instruction that makes it
+  std::string name, computation;  // the producer
   std::size_t leaf = 0;           // of its shape, depth first
   Shape shape;                    // of that leaf
   BufferKind kind = BufferKind::kTemporary;
   double bytes = 0;          // in its layout, padding included
-  std::string made_at;       // instruction; empty: there from the start
-  std::string last_read_at;  // instruction; empty: there to the end
+  std::string made_at;       // instruction; empty: live from the start
+  std::string last_read_at;  // instruction; empty: live to the end
 };
 
 struct MemoryUse {
   MemorySplit peak;    // at the worst point
   MemorySplit whole;   // all arguments, outputs and constants; temporaries: as at the peak
-  double aliased = 0;  // of the outputs, bytes that take an argument's place
-  std::string at;      // instruction that runs at the peak
-  std::vector<LiveBuffer> live;  // at the peak, largest first, then in the order they are made
-  std::size_t unsized = 0;       // arrays of unbounded size, which count nothing
+  double aliased = 0;  // bytes of outputs that reuse an argument's buffer
+  std::string at;      // the instruction that runs at the peak
+  std::vector<LiveBuffer> live;  // at the peak, largest first, then in order of production
+  std::size_t unsized = 0;       // arrays of unbounded size, which are not counted
 };
 
-// Of the entry computation and all it runs, on one device. Other memory spaces than `space` count
-// nothing. Linear in the instructions once calls are inlined, and in the leaves of their tuples.
-// Throws Error where calls nest deeper than 256 or inline to more than 4 million instructions.
+// Memory use of the entry computation and everything it runs, on one device. Only arrays in `space`
+// are counted. Linear in the number of instructions after inlining and of their tuple leaves.
+// Throws Error if calls nest deeper than 256 or inline to more than 4 million instructions.
 [[nodiscard]] MemoryUse memory_use(const Module& module, int space = 0);
 
 }  // namespace tilecast::ir

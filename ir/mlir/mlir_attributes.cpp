@@ -11,7 +11,7 @@
 namespace tilecast::ir::mlir {
 namespace {
 
-// `#stablehlo.dot<...>` and its kin: those whose body is a list `key = value`.
+// Attributes like `#stablehlo.dot<...>` whose body is a list of `key = value`.
 constexpr std::string_view kFieldBodies[] = {"dot",
                                              "gather",
                                              "scatter",
@@ -151,7 +151,7 @@ std::string Reader::symbol() {
   return path;
 }
 
-// An integer or a float, perhaps in hexadecimal, with its type where one is written.
+// An integer or a float, which may be hexadecimal, with its type if written.
 Attribute Reader::number() {
   const std::size_t begin = in_.offset();
   if (in_.raw() == '-') in_.seek(begin + 1);
@@ -239,7 +239,7 @@ Attribute Reader::word_attribute() {
   return value;
 }
 
-// After `dense<` or `dense_resource<`. The contents are left as they are.
+// Reads after `dense<` or `dense_resource<`. The contents are not interpreted.
 Attribute Reader::dense_attribute() {
   Attribute dense;
   dense.kind = Attribute::Kind::kDense;
@@ -319,7 +319,7 @@ std::vector<NamedAttribute> Reader::body_fields(char close) {
   return fields;
 }
 
-// A value as it stands in a body: without types, words bare.
+// A value in such a body: without types, words bare.
 Attribute Reader::body_value() {
   const std::size_t begin = in_.offset();
   if (in_.peek() == '#' || in_.peek() == '[' || in_.peek() == '@' || in_.peek() == '-' ||

@@ -1,4 +1,5 @@
-// The numbers of `dense<...>`: one value for all, nested lists, or the bytes in hexadecimal.
+// Reads the numbers in `dense<...>`: one value for all elements, nested lists, or the bytes in
+// hexadecimal.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ class DenseReader {
       read_hex(in_.quoted());
     } else if (is_word_char(text.front()) && !is_digit(text.front()) && text != "true" &&
                text != "false") {
-      values_.elided = true;  // a resource's name, or values of another kind
+      values_.elided = true;  // a resource name, or values of another kind
       return std::move(values_);
     } else if (text.front() == '[') {
       read_list(0);
@@ -45,7 +46,7 @@ class DenseReader {
  private:
   std::int64_t elements() { return shape_.is_unbounded() ? 0 : element_count(shape_); }
 
-  // Brackets nest as deep as the shape has dimensions, at most 32.
+  // The recursion depth is the rank of the shape, at most 32.
   void read_list(std::size_t level) {
     if (level == shape_.dims.size()) return read_element();
     std::int64_t size = 0;
@@ -66,7 +67,7 @@ class DenseReader {
   void read_element() {
     ++values_.count;
     if (is_complex(shape_.dtype)) {
-      const bool is_pair = in_.accept('(');  // one bracket less where the imaginary part is 0
+      const bool is_pair = in_.accept('(');  // a bare number if the imaginary part is 0
       number();
       if (is_pair) {
         in_.expect(',');
@@ -95,7 +96,7 @@ class DenseReader {
                                           : shape_.dtype;
   }
 
-  // The characters of a number; consumed.
+  // Consumes the characters of a number.
   std::string_view number_text() {
     in_.peek();
     const std::size_t begin = in_.offset();
@@ -137,7 +138,8 @@ class DenseReader {
     return static_cast<std::int64_t>(negative ? 0 - magnitude : magnitude);
   }
 
-  // Little endian; i1 takes a byte or a bit, other narrow types a byte. One element is a splat.
+  // Little endian. i1 takes a byte or a bit per element, other narrow types a byte. A single
+  // element is a splat.
   void read_hex(std::string_view text) {
     if (!text.starts_with("0x") || text.size() % 2 != 0) in_.fail("expects \"0x\" and bytes");
     text.remove_prefix(2);

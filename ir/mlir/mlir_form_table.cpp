@@ -1,12 +1,12 @@
-// Pretty forms that are a list of items and then types, as most are:
+// Table of pretty forms. Most are a list of items followed by types:
 //
 //   stablehlo.pad %0, %1, low = [0], high = [1], interior = [0] {attributes} : (t, u) -> v
 //
-// One row of kForms per op says which attribute of the generic form each item is:
-// `item=attribute:kind`, where an item is a key (`low`), the n-th bare word (`0`), an opening
-// bracket, `@` (a symbol), `"` (a string) or `$` (a constant's value), and a kind is a row of
-// kKinds, with what follows its dot as argument. Sources: the assembly formats of StablehloOps.td,
-// ChloOps.td and of the upstream dialects.
+// Each row of kForms maps the items of an op to attributes of its generic form, as
+// `item=attribute:kind`. An item is a key (`low`), the n-th bare word (`0`), an opening bracket,
+// `@` (a symbol), `"` (a string) or `$` (a constant's value). A kind is a row of kKinds; text after
+// its dot is the argument. Sources: the assembly formats of StablehloOps.td, ChloOps.td and of the
+// upstream dialects.
 #include <unordered_map>
 
 #include "ir/mlir/mlir_reader.h"
@@ -14,7 +14,7 @@
 namespace tilecast::ir::mlir {
 
 constinit const Form FormTable::kForms[] = {
-    // stablehlo, mhlo, chlo; what is not listed has operands and one type
+    // stablehlo, mhlo, chlo; unlisted ops have operands and one type
     {"broadcast", kSame, "sizes=broadcast_sizes:ints"},
     {"broadcast_in_dim", kSame, "dims=broadcast_dimensions:ints"},
     {"cholesky", kSame, "lower=lower:attr"},
@@ -62,7 +62,7 @@ constinit const Form FormTable::kForms[] = {
     {"unary_einsum", kSame, "config=einsum_config:attr"},
     {"reduce", kSame, {}, &Reader::reduce_form},
     {"while", kSame, {}, &Reader::while_form},
-    // the dialects around them
+    // other dialects
     {"builtin.module", kNone, {}, &Reader::module_form},
     {"func.func", kNone, {}, &Reader::function_form},
     {"func.call", kSame, "@=callee:symbol"},

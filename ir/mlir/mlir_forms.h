@@ -1,4 +1,4 @@
-// What is known of an op's pretty form; used by the files of this folder only.
+// Description of the pretty forms of ops; internal to ir/mlir.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -11,7 +11,7 @@ namespace tilecast::ir::mlir {
 
 using TypeList = boost::container::small_vector<TypeId, 4>;
 
-// An operation while it is read: what it is, the names before its `=`, the types of its results.
+// An operation while it is parsed: the operation, the names before its `=`, and its result types.
 struct Draft {
   explicit Draft(Operation& operation) : op(operation) {}
 
@@ -25,28 +25,28 @@ struct Draft {
   TypeList results;
 };
 
-// How an op is written in its pretty form: a list of items (mlir_forms.cpp) or a form of its own.
+// The pretty form of an op: a list of items (mlir_form_table.cpp), or a reader function of its own.
 class Reader;
 struct Form {
-  // Which types of the values are written after the colon, where they are no function type.
+  // The types written after the colon if they are not a function type.
   enum class Types : std::uint8_t {
-    kSame,       // one, of all operands and the result
+    kSame,       // one type, for all operands and the result
     kReturn,     // those of the operands; no result
-    kPairwise,   // those of the operands, which are those of the results
+    kPairwise,   // those of the operands; the results have the same
     kSelect,     // predicate and result
     kResult,     // the result
     kElement,    // an operand; the result is one element of it
     kPredicate,  // the operands; the result is i1
     kIndex,      // an operand; the result is an index
     kWitness,    // the operands; the result is a !shape.witness
-    kNone,       // no value has a type that is written
+    kNone,       // no types are written
   };
   std::string_view name;  // without the dialect for stablehlo, mhlo and chlo
   Types types = Types::kSame;
   std::string_view items;
   void (Reader::*read)(Draft& draft) = nullptr;
 };
-// nullptr: an op whose form is not known.
+// nullptr if the form of the op is unknown.
 [[nodiscard]] const Form* find_form(std::string_view op_name);
 
 struct FormTable {

@@ -1,4 +1,4 @@
-// The kinds of items of pretty forms: what is read, and the attribute it becomes.
+// The kinds of items in pretty forms: how each is read and which attribute it becomes.
 #include <algorithm>
 #include <array>
 #include <charconv>

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMaxOperations = std::size_t{4} << 20;
 constexpr std::uint32_t kMaxResults = 1U << 20;
 
-// Ops whose regions see no value from outside.
+// Ops whose regions cannot use values from outside.
 bool is_isolated(std::string_view op_name) {
   return op_name == "func.func" || op_name == "builtin.module";
 }
@@ -202,7 +202,7 @@ void Reader::check_operand(const Operation& op, std::size_t operand, TypeId writ
   const Type& wants = tree_.at(written);
   if (has.kind == wants.kind && has.shape == wants.shape && has.quantised == wants.quantised &&
       (has.kind == Type::Kind::kArray || has.kind == Type::Kind::kTuple)) {
-    return;  // spelt differently
+    return;  // same type, another spelling
   }
   in_.fail_at(op.offset, fmt::format("operand {} of {} has type {}, not {}", operand, op.name,
                                      has.text, wants.text));

@@ -6,8 +6,8 @@ namespace tilecast::ir::mlir {
 
 Reader::Reader(const base::SourceText& source) : source_(source), in_(source) {}
 
-// Aliases may stand after their uses: `#name = ...` and `!name = ...` at the beginning of a line.
-// Each part of a file that `// -----` lines divide has its own.
+// Finds the alias definitions, `#name = ...` and `!name = ...` at the beginning of a line; they may
+// follow their uses. Each part of a file between `// -----` lines has its own aliases.
 void Reader::find_aliases() {
   constexpr std::string_view kDivider = "// -----";
   const std::string_view all = source_.text();
@@ -39,7 +39,7 @@ void Reader::find_alias(Scanner& line, std::size_t begin) {
   tree_.locations.insert_or_assign(name, whole.substr(1, whole.size() - 2));
 }
 
-// Whether what follows a module is one more operation, and not a line of some log.
+// Whether the text after a module is another operation rather than, say, a log line.
 bool Reader::starts_operation() {
   const bool is_generic = in_.peek() == '"';
   const std::size_t begin = in_.offset();
@@ -49,7 +49,7 @@ bool Reader::starts_operation() {
   return is_generic || is_pretty;
 }
 
-// Everything in the file: modules, functions, aliases, resources.
+// Reads everything in the file: modules, functions, aliases, resources.
 void Reader::top_level(Block& block) {
   for (char c = in_.peek(); c != '\0'; c = in_.peek()) {
     while (in_.offset() >= part_end_) find_aliases();

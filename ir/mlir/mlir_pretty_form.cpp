@@ -37,7 +37,7 @@ const PrettyForm::Item* PrettyForm::find_item(std::string_view key) {
   return nullptr;
 }
 
-// False where no item follows.
+// Returns false if no item follows.
 bool PrettyForm::read_item() {
   const char first = in_.peek();
   const bool continues = after_comma_ || !on_new_line();
@@ -130,7 +130,7 @@ void PrettyForm::check_all(TypeId type, std::size_t first) {
   for (std::size_t i = first; i < op_.operands.size(); ++i) reader_.check_operand(op_, i, type);
 }
 
-// What follows the colon.
+// Reads the types after the colon.
 void PrettyForm::types() {
   if (in_.peek() == '(') {
     reader_.signature(draft_);

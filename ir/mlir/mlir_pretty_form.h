@@ -1,5 +1,5 @@
-// Reads one operation in a pretty form that is a list of items (mlir_form_table.cpp) and the types
-// after them.
+// Reads an operation in a pretty form that is a list of items (mlir_form_table.cpp) followed by
+// types.
 #pragma once
 
 #include "ir/mlir/mlir_reader.h"

@@ -1,5 +1,5 @@
-// The parser of MLIR text; used by the files of this folder only. Grammar:
-// mlir.llvm.org/docs/LangRef; pretty forms: the assembly formats of each dialect's op definitions.
+// The parser of MLIR text; internal to ir/mlir. Grammar: mlir.llvm.org/docs/LangRef; pretty forms:
+// the assembly formats of each dialect's op definitions.
 #pragma once
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ class Reader {
 
   // mlir_types.cpp
   TypeId type();
-  TypeId intern(std::string text);  // a scalar or ranked tensor type that no text spells
+  TypeId intern(std::string text);  // a scalar or ranked tensor type not in the source
   TypeId add_type(Type type);
   Type spelled_type(std::string_view text);
   Type tensor_type();
@@ -67,7 +67,7 @@ class Reader {
   // mlir_operations.cpp
   void find_aliases();
   void find_alias(Scanner& line, std::size_t begin);
-  // Reads at the definition of an alias, then comes back.
+  // Calls `read` at the definition of an alias, then returns to the current position.
   template <class Read>
   auto at_alias(std::string_view name, Read read) {
     const std::size_t resume = enter_alias(name);
@@ -102,7 +102,7 @@ class Reader {
   }
   void check_attributes(const Operation& op);
 
-  // mlir_structured.cpp: forms that are no list of items
+  // mlir_structured.cpp: forms that are not a list of items
   void module_form(Draft& draft);
   void function_form(Draft& draft);
   void while_form(Draft& draft);
@@ -123,7 +123,7 @@ class Reader {
   ValueNames names_;
   std::unordered_map<std::string_view, TypeId> type_ids_;
   std::unordered_map<std::string_view, std::size_t> aliases_;  // `#map`: where its value begins
-  std::size_t part_end_ = 0;  // of the part whose aliases are known
+  std::size_t part_end_ = 0;  // end of the part whose aliases were collected
   std::size_t alias_bytes_ = 0;
   std::size_t operations_ = 0;
   int depth_ = 0;

@@ -128,7 +128,7 @@ std::int64_t Scanner::integer() {
 std::string_view Scanner::balanced() {
   peek();
   const std::size_t begin = at_;
-  std::string open;  // the brackets that close what is open
+  std::string open;  // the expected closing brackets
   do {
     while (is_word_char(raw())) ++at_;
     const char c = raw();
@@ -148,7 +148,7 @@ std::string_view Scanner::balanced() {
       case '<':
       case '[':
       case '{':
-        open.push_back(static_cast<char>(c + 2));  // in ASCII two places on
+        open.push_back(static_cast<char>(c + 2));  // ASCII: closing = opening + 2
         break;
       case '>':
       case ')':

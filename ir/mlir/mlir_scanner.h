@@ -1,8 +1,8 @@
-// A position in MLIR text and readers of what its grammar is made of. No tokens: what `2x3` or
-// `0:4` mean depends on where they stand.
+// A position in MLIR text, and readers of the grammar's elements. There are no tokens, because the
+// meaning of `2x3` or `0:4` depends on the context.
 //
-// Every reader skips white space and comments first, and consumes what it read or throws Error at
-// it. Views point into the text. One scanner belongs to one thread.
+// Every reader first skips white space and comments, then consumes its input or throws Error at
+// that position. Views point into the text. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -26,19 +26,20 @@ inline constexpr std::array<bool, 256> kWordCharacters = [] {
   }
   return is;
 }();
-// What words and names after a sign consist of.
+// Characters of words and of names after a sign.
 [[nodiscard]] inline bool is_word_char(char c) {
   return kWordCharacters[static_cast<unsigned char>(c)];
 }
 [[nodiscard]] int hex_digit(char c);  // -1: none
-// What is between the quotes, with \22, \n, \t, \\ and \" resolved.
+// `text` is the content of a string; \22,
+// , \t, \\ and \" are resolved.
 [[nodiscard]] std::string unescape_mlir(std::string_view text);
 
 class Scanner {
  public:
   explicit Scanner(const base::SourceText& source)
       : source_(source), text_(source.text()), end_(text_.size()) {}
-  // Reads `part` only, which lies in the text of `source`.
+  // Reads only `part`, which must be a part of the text of `source`.
   Scanner(const base::SourceText& source, std::string_view part);
 
   [[nodiscard]] const base::SourceText& source() const { return source_; }
@@ -58,24 +59,25 @@ class Scanner {
   [[nodiscard]] bool at(std::string_view sign) const {
     return text_.substr(at_, std::min(sign.size(), end_ - at_)) == sign;
   }
-  // The next character after white space and comments, which are skipped.
+  // Skips white space and comments; returns the next character without consuming it.
   char peek() {
     const char c = raw();
     return static_cast<unsigned char>(c) > ' ' && c != '/' ? c : peek_after_space();
   }
   bool accept(char sign);
   bool accept(std::string_view sign);
-  // As above; the word must end there.
+  // As above, but the whole word must match.
   bool accept_word(std::string_view word);
   void expect(char sign);
   void expect(std::string_view sign);
   std::string_view word(std::string_view what);
-  // What follows `%`, `@`, `#`, `!` or `^`: letters, digits, `_ $ . -`. Nothing is skipped.
+  // The name after `%`, `@`, `#`, `!` or `^`: letters, digits, `_ $ . -`. Does not skip white
+  // space.
   std::string_view suffix_id();
-  // Between the quotes, escapes as written.
+  // The content of a string, with escapes as written.
   std::string_view quoted();
   std::int64_t integer();
-  // From an opening bracket to the one that closes it, both included; strings are skipped.
+  // From an opening bracket to the matching one, both included; brackets in strings are ignored.
   std::string_view balanced();
 
   [[noreturn]] void fail(std::string_view message) { fail_at(at_, message); }

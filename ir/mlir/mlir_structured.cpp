@@ -1,5 +1,5 @@
-// Forms with regions or names of their own: modules, functions, loops, reductions; and ops
-// whose form is not known.
+// Forms with regions or names of their own: modules, functions, loops, reductions; and ops of
+// unknown form.
 #include <algorithm>
 
 #include "ir/mlir/mlir_reader.h"
@@ -19,7 +19,7 @@ void Reader::module_form(Draft& draft) {
   isolated_region(op, {});
 }
 
-// `%a: t {attributes} loc(...)`; in a declaration without the name.
+// `%a: t {attributes} loc(...)`; without the name in a declaration.
 BlockArgument Reader::function_argument(std::vector<Attribute>& attributes) {
   BlockArgument argument;
   if (in_.peek() == '%') {
@@ -151,7 +151,8 @@ void Reader::reduce_form(Draft& draft) {
   region(op, reducer_arguments());
 }
 
-// Pairs of one input each; the block has all left arguments first.
+// Reads pairs of arguments, one pair per input; the block has all first arguments, then all second
+// ones.
 std::vector<BlockArgument> Reader::reducer_arguments() {
   std::vector<BlockArgument> left, right;
   while (in_.peek() == '(') {
@@ -165,7 +166,7 @@ std::vector<BlockArgument> Reader::reducer_arguments() {
   return left;
 }
 
-// The region that `applies op` stands for: two arguments of the initial value's type, the op, a
+// Creates the region for `applies op`: two arguments of the initial value's type, the op and a
 // return.
 void Reader::applied_region(Operation& reduce, std::string_view op_name) {
   if (reduce.operands.size() != 2) in_.fail("'applies' takes one input");
@@ -226,8 +227,8 @@ void Reader::manual_computation_form(Draft& draft) {
   signature(draft);
 }
 
-// Whether an op of unknown form goes on in the line that starts at the scanner: behind a sign that
-// wants more, or with what starts no op.
+// Whether an op of unknown form continues on the line at the scanner: after a character that
+// requires more text, or with text that cannot start an op.
 bool Reader::foreign_goes_on(char last) {
   if (last != '\0' && std::string_view(":,=-").find(last) != std::string_view::npos) return true;
   const std::size_t line = in_.offset();
@@ -241,9 +242,9 @@ bool Reader::foreign_goes_on(char last) {
          word != "func" && word != "module" && word != "constant";
 }
 
-// An op whose form is not known: to the end of its line, or where its brackets and types end. Its
-// operands are the values named outside braces (in parentheses only visible ones: a region's
-// arguments may stand there); its result types stand behind its last colon, else its last arrow.
+// Reads an op of unknown form, up to the end of its line or of its brackets and types. Its operands
+// are the values named outside braces (in parentheses only visible ones, since arguments of a
+// region may be there). Its result types follow its last colon, else its last arrow.
 void Reader::foreign_form(Draft& draft) {
   Operation& op = draft.op;
   std::size_t colon = 0;

@@ -1,10 +1,10 @@
-// MLIR text as data: operations with operands, attributes, regions and types, which have no meaning
-// yet. Pretty forms ("stablehlo.dot_general %0, %1, contracting_dims = [1] x [0]") give the tree of
-// their generic form: same operand order, attribute names and regions, so that both are one.
+// MLIR text as data: operations with operands, attributes, regions and types, not yet interpreted.
+// Pretty forms ("stablehlo.dot_general %0, %1, contracting_dims = [1] x [0]") are stored as their
+// generic form, with the same operand order, attribute names and regions.
 //
-// Names and raw texts point into the SourceText that was read, which must outlive the tree.
-// Plain values; thread-compatible. Grammar: mlir.llvm.org/docs/LangRef; attribute names: the
-// StableHLO specification (openxla.org/stablehlo/spec).
+// Names and raw texts point into the SourceText, which must outlive the tree. Plain values;
+// thread-compatible. Grammar: mlir.llvm.org/docs/LangRef; attribute names: the StableHLO
+// specification (openxla.org/stablehlo/spec).
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -21,10 +21,10 @@
 namespace tilecast::ir::mlir {
 
 using ValueId = StrongId<struct MlirValueTag>;  // of an SSA value, unique in the tree
-using TypeId = StrongId<struct MlirTypeTag>;    // equal texts are one type
+using TypeId = StrongId<struct MlirTypeTag>;    // types with equal text have the same id
 
 // `tensor<2x?xf32>` is kArray with kUnboundedSize; a scalar type (`f32`, `index`) is kScalar, its
-// shape of rank 0. A quantised element type gives its storage type and keeps the text.
+// shape of rank 0. A quantised element type is stored as its storage type, and its text is kept.
 struct Type {
   enum class Kind : std::uint8_t { kArray, kScalar, kTuple, kToken, kFunction, kNone, kOther };
   Kind kind = Kind::kOther;
@@ -33,7 +33,7 @@ struct Type {
   std::vector<TypeId> inputs;   // kFunction
   std::vector<TypeId> results;  // kFunction
   std::string_view text;        // as written
-  std::string_view encoding;    // what follows the element type: `#stablehlo.bounds<?, 4>`
+  std::string_view encoding;    // text after the element type: `#stablehlo.bounds<?, 4>`
   std::string_view quantised;   // `!quant.uniform<...>`, else empty
 };
 
@@ -62,13 +62,13 @@ struct Attribute {
   std::int64_t integer = 0;
   double number = 0;
   std::string string;
-  TypeId type;  // of kInteger, kFloat and kDense where written; value of kType
+  TypeId type;  // type of kInteger, kFloat and kDense if written; value of kType
   std::vector<Attribute> elements;
   std::vector<NamedAttribute> fields;
   std::string_view text;  // as written; see kDense and kCustom
   std::size_t offset = 0;
 
-  // nullptr where a kDict or kCustom has no such field.
+  // nullptr if a kDict or kCustom has no such field.
   [[nodiscard]] const Attribute* find(std::string_view name) const;
 };
 
@@ -79,7 +79,7 @@ struct NamedAttribute {
 
 struct Value {
   TypeId type;
-  std::string_view name;  // `%arg0`, `%3` without the sign; one name for all results of `%0:2`
+  std::string_view name;  // `%arg0`, `%3` without the sign; `%0:2`: the same for all results
   std::size_t offset = 0;
 };
 
@@ -94,8 +94,8 @@ struct Region {
 };
 
 // `func.func` has the attributes sym_name, sym_visibility, function_type, arg_attrs, res_attrs
-// (arrays of kDict) and its body as region; a module has sym_name and its attributes. `return` is
-// spelt as written in the dialect of its parent: func.return, stablehlo.return.
+// (arrays of kDict) and its body as region; a module has sym_name and its attributes. `return`
+// keeps its dialect: func.return, also if written bare, or stablehlo.return.
 struct Operation {
   Operation() = default;
   Operation(const Operation&) = default;
@@ -118,13 +118,13 @@ struct Operation {
 };
 
 struct Tree {
-  Operation module;  // builtin.module: one region of one block; also where the file has none
+  Operation module;  // builtin.module: one region with one block; created if the file has none
   std::vector<Value> values;
   std::vector<Type> types;
-  // `#loc3` -> what its loc(...) holds, for locations inside locations.
+  // `#loc3` -> content of its loc(...), for nested locations.
   std::unordered_map<std::string_view, std::string_view> locations;
   std::vector<std::string> warnings;  // `file:line:col: warning: ...`
-  std::deque<std::string> texts;      // of types that no text spells; views point into it
+  std::deque<std::string> texts;  // of types that do not occur in the source; views point into it
 
   [[nodiscard]] const Type& type_of(ValueId value) const {
     return types[values[value.index()].type.index()];

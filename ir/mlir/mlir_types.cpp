@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMaxTupleLeaves = 65536;
 
-// i1, i32, ui8, si64, bf16, f8E4M3FN, index: kInvalid where there is no such element type.
+// i1, i32, ui8, si64, bf16, f8E4M3FN, index ...; kInvalid if there is no such element type.
 DType scalar_dtype(std::string_view text) {
   if (text == "i1" || text == "ui1") return DType::kPred;
   if (text == "index") return DType::kS64;
@@ -72,7 +72,7 @@ TypeId Reader::intern(std::string text) {
   return id;
 }
 
-// The extent of a type that is no function type; consumed.
+// Consumes the text of a type other than a function type.
 std::string_view Reader::type_text() {
   const std::size_t begin = in_.offset();
   if (in_.raw() == '!') {
@@ -90,7 +90,7 @@ std::string_view Reader::type_text() {
   return in_.text_from(begin);
 }
 
-// Reads the type that `text`, which ends where the scanner stands, spells.
+// Parses the type in `text`, which ends at the scanner's position.
 Type Reader::spelled_type(std::string_view text) {
   const std::size_t begin = in_.offset() - text.size();
   const std::size_t open = std::min(text.find('<'), text.size());
@@ -124,7 +124,7 @@ Type Reader::spelled_type(std::string_view text) {
   return scalar;
 }
 
-// After `tensor<`.
+// Reads after `tensor<`.
 Type Reader::tensor_type() {
   Type tensor;
   if (in_.peek() == '*') return tensor;
@@ -158,7 +158,7 @@ Type Reader::tensor_type() {
   return tensor;
 }
 
-// After `tuple<`.
+// Reads after `tuple<`.
 Type Reader::tuple_type() {
   TypeList elements;
   if (in_.peek() != '>') type_list(elements);

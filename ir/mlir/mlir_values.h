@@ -1,4 +1,5 @@
-// SSA values by name, in nested scopes. Thread-compatible; names are views that must live on.
+// SSA values by name, in nested scopes. Thread-compatible; names are views and must outlive the
+// table.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +11,18 @@
 
 namespace tilecast::ir::mlir {
 
-// The values that can be used at a place, by name. Names mostly are stems with consecutive numbers
-// (`%17`, `%cst_4`), so each stem has a table.
+// The visible values, by name. Most names are a stem with consecutive numbers (`%17`, `%cst_4`), so
+// each stem has a table.
 class ValueNames {
  public:
   struct Definition {
     ValueId first;
     std::uint32_t count = 0;  // 0: no such name
   };
-  // False where the name is visible already.
+  // False if the name is already visible.
   bool define(std::string_view name, Definition definition);
   [[nodiscard]] Definition find(std::string_view name) const;
-  // Names defined after mark() are gone after release().
+  // release() removes the names defined since mark().
   [[nodiscard]] std::size_t mark() const { return defined_.size(); }
   void release(std::size_t mark);
 

@@ -15,8 +15,8 @@ namespace tilecast::ir::onnx_reader {
 namespace {
 
 constexpr std::size_t kMostInstructions = 1'000'000;
-// Tensors of the file up to this size are constants where they are integers (shapes, indices,
-// axes), larger ones parameters: they are read from memory.
+// Integer tensors of the file (shapes, indices, axes) of up to this many elements become constants;
+// larger tensors become parameters, which are read from memory.
 constexpr std::int64_t kMostLiteral = 64;
 
 std::string hlo_name(const std::string& name) {
@@ -123,7 +123,7 @@ Term Emitter::weight(Shape shape, std::string name) {
 }
 
 Term Emitter::constant(const Shape& shape, Numbers numbers, std::string name) {
-  Shape braces = shape;  // the text of an array without elements has its outer dimensions
+  Shape braces = shape;  // text of an empty array shows its outer dimensions
   for (std::int64_t& size : braces.dims) size = std::max<std::int64_t>(size, 1);
   check_sizes(braces);
   if (element_count(braces) > kMostFolded) return weight(shape, std::move(name));
@@ -132,7 +132,7 @@ Term Emitter::constant(const Shape& shape, Numbers numbers, std::string name) {
 }
 
 InstrId Emitter::materialise(const Term& term) {
-  if (term.emitter != this) {  // numbers of the computation that calls this one
+  if (term.emitter != this) {  // numbers known in the calling computation
     const Entry& outer = term.emitter->entries_[term.index];
     TC_CHECK(term.is_literal(), "only literals are seen from inside a computation");
     return materialise(constant(outer.shape, *outer.numbers, outer.name));
@@ -165,7 +165,7 @@ std::optional<Emitter::Folded> Emitter::folded(const Spec& spec, Instruction ins
   }
   if (const auto shape = infer_shape(module_, scratch, instruction)) instruction.shape = *shape;
   if (!instruction.shape.is_array()) return std::nullopt;
-  // What makes more elements than it gets is kept as written, unless small.
+  // Ops that produce more elements than they read are emitted unless small.
   const bool grows = is_one_of(spec.opcode, {Opcode::kBroadcast, Opcode::kIota});
   if (element_count(instruction.shape) > (grows ? kMostLiteral : kMostFolded)) return std::nullopt;
   auto numbers = fold(module_, instruction, operands);
@@ -190,7 +190,7 @@ Term Emitter::emit(Spec spec) {
     instruction.shape = *shape;
   TC_CHECK(instruction.shape.dtype != DType::kInvalid, "the shape is neither given nor inferred");
   Entry entry{instruction.shape, {}, nullptr, {}, /*is_written=*/true};
-  // Of weights: computed when the program runs, but known to those who ask.
+  // Computed from weights: emitted, but the numbers are known.
   if (known) entry.numbers = std::make_unique<const Numbers>(std::move(known->numbers));
   entry.id = write(std::move(instruction), std::string(name(spec.opcode)));
   return add(std::move(entry));
@@ -237,7 +237,7 @@ ComputationId Emitter::finish(const Terms& results, bool gives_tuple) {
   return ComputationId(module_.computations.size() - 1);
 }
 
-// Instructions and weights that the root does not need; the graph's inputs stay.
+// Removes instructions and weights that the root does not need; the graph's inputs are kept.
 void Emitter::remove_dead() {
   std::vector<Instruction>& all = computation_.instructions;
   std::vector<InstrId>& parameters = computation_.parameters;

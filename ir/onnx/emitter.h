@@ -1,9 +1,9 @@
-// Writes the instructions of one HLO computation while ONNX nodes are lowered onto it.
+// Emits the instructions of one HLO computation while ONNX nodes are lowered.
 //
-// A Term is a value of the graph: an instruction, or numbers that are known and cost nothing until
-// an instruction needs them. Instructions whose operands are all known are evaluated instead of
-// written, so computed shapes (Shape, Gather, Concat, Reshape ...) vanish. Shapes of results by
-// ir/infer/shape_inference.h; throws Error where operands do not fit. Single-threaded.
+// A Term is a value of the graph: an instruction, or known numbers that are not emitted until an
+// instruction needs them. Instructions whose operands are all known are folded rather than emitted,
+// so shape computations (Shape, Gather, Concat, Reshape ...) disappear. Result shapes come from
+// ir/infer/shape_inference.h. Throws Error if operands do not fit. Not thread-safe.
 #pragma once
 
 #include <deque>
@@ -20,7 +20,7 @@
 namespace tilecast::ir::onnx_reader {
 
 class Emitter;
-using Numbers = std::vector<double>;  // of an array, row-major; integers are exact to 2^53
+using Numbers = std::vector<double>;  // elements in row-major order; integers are exact up to 2^53
 
 struct Term {
   Emitter* emitter = nullptr;
@@ -31,14 +31,15 @@ struct Term {
   [[nodiscard]] const Dims& dims() const { return shape().dims; }
   [[nodiscard]] std::int64_t dim(std::size_t index_of_dim) const { return dims().at(index_of_dim); }
   [[nodiscard]] int rank() const { return shape().rank(); }
-  // Null when they are not known.
+  // Null if unknown.
   [[nodiscard]] const Numbers* numbers() const;
-  // Known numbers that become a `constant`; others are passed to computations as operands.
+  // True if the term is emitted as a `constant`. Other known numbers are passed to computations as
+  // operands.
   [[nodiscard]] bool is_literal() const;
 };
 using Terms = std::vector<Term>;
 
-// One instruction to write; the result's shape is needed only where it is not inferred.
+// An instruction to emit. `shape` is needed only if it cannot be inferred.
 struct Spec {
   Opcode opcode;
   Terms operands = {};
@@ -49,12 +50,12 @@ struct Spec {
   std::vector<RawAttr> raw = {};
 };
 
-// Most elements that are evaluated while reading; larger arrays are computed by the device.
+// Largest array, in elements, that is folded while reading; larger ones are computed on the device.
 inline constexpr std::int64_t kMostFolded = 4096;
 
 class Emitter {
  public:
-  // Only the entry can have weights; elsewhere they are constants without contents.
+  // Only the entry can have weights as parameters; elsewhere they are constants without contents.
   Emitter(Module& module, std::string name, bool is_entry = false)
       : module_(module), is_entry_(is_entry) {
     computation_.name = std::move(name);
@@ -63,24 +64,27 @@ class Emitter {
   Emitter& operator=(const Emitter&) = delete;
 
   [[nodiscard]] Term parameter(Shape shape, const std::string& name);
-  // An array that is a parameter from its first use on.
+  // An array that becomes a parameter when it is first used.
   [[nodiscard]] Term weight(Shape shape, std::string name);
-  // Known numbers; with a name they are a tensor of the file, and a parameter unless small.
+  // Known numbers. With a name they are a tensor of the file, which becomes a parameter unless
+  // small.
   [[nodiscard]] Term constant(const Shape& shape, Numbers numbers, std::string name = {});
   [[nodiscard]] Term emit(Spec spec);
 
-  // A computation of one tuple of arrays like `operands`, which `body` gets.
+  // A computation with one tuple parameter whose elements have the shapes of `operands`; `body`
+  // receives the elements.
   using Body = std::function<Terms(Emitter&, const Terms&)>;
   [[nodiscard]] ComputationId computation(const std::string& name, const Terms& operands,
                                           const Body& body, bool gives_tuple = true);
-  // One of parameters like `shapes`, as reductions and sorts have it; one for each name.
+  // A computation with one parameter per shape, as reductions and sorts need; created once per
+  // name.
   [[nodiscard]] ComputationId reduction(const std::string& name, const std::vector<Shape>& shapes,
                                         const Body& body);
-  // Of scalars: `opcode` of two parameters.
+  // A computation that applies `opcode` to two scalar parameters.
   [[nodiscard]] ComputationId reducer(Opcode opcode, DType dtype);
   [[nodiscard]] ComputationId finish(const Terms& results, bool gives_tuple);
 
-  // What the following instructions are written for: metadata of `op_type` and `op_name`.
+  // Sets the metadata (`op_type` and `op_name`) of the instructions that follow.
   void set_origin(const std::string& op_type, const std::string& op_name);
   [[nodiscard]] const Module& module() const { return module_; }
 
@@ -91,12 +95,12 @@ class Emitter {
     InstrId id;  // invalid until an instruction needs it
     std::unique_ptr<const Numbers> numbers;
     std::string name;         // of the tensor in the file
-    bool is_written = false;  // by an instruction or a parameter of its own
+    bool is_written = false;  // already emitted, as an instruction or parameter of its own
   };
   struct Folded {
     Shape shape;
     Numbers numbers;
-    bool literal;  // as all of its operands
+    bool literal;  // true if all operands are
   };
 
   [[nodiscard]] Term add(Entry entry);
@@ -110,15 +114,15 @@ class Emitter {
   Module& module_;
   bool is_entry_;
   Computation computation_;
-  std::deque<Entry> entries_;  // shapes stay where they are
-  std::set<InstrId> weights_;  // parameters that are no inputs of the graph
+  std::deque<Entry> entries_;  // a deque, because references to shapes must stay valid
+  std::set<InstrId> weights_;  // parameters that are not inputs of the graph
   std::unordered_set<std::string> names_;
   std::map<std::string, int> name_counts_;
   std::string metadata_;
 };
 
-// The result of `instruction` (elementwise, movement, small reductions) from its operands' shapes
-// and numbers; nothing where it has no rule or the result is not exact.
+// Evaluates `instruction` (elementwise, data movement, small reductions) from its operands' shapes
+// and numbers; nullopt if there is no rule for it or the result is not exact.
 struct Known {
   const Shape& shape;
   const Numbers& numbers;

@@ -1,4 +1,4 @@
-// What small instructions compute, for operands that are known while a graph is read.
+// Constant folding of small instructions while a graph is read.
 #include <algorithm>
 #include <cmath>
 
@@ -75,7 +75,7 @@ bool compared(const std::string& direction, double a, double b) {
   return direction == "GT" ? a > b : a >= b;
 }
 
-// The number that a result of the type holds; nothing where it may not be exact.
+// The number as stored in the type; nullopt if it may be inexact.
 std::optional<double> stored(double value, DType dtype) {
   if (dtype == DType::kPred) return value != 0;
   if (!is_integer(dtype)) return round_to(value, dtype);
@@ -135,7 +135,7 @@ void for_each_index(const Dims& dims, const Visit& visit) {
   }
 }
 
-// Where the source of a result's element stands along the operand's dimension `d`.
+// The source index, along dimension `d` of the operand, of an element of the result.
 std::int64_t source_at(const Instruction& op, const Dims& from, const Dims& index, std::size_t d) {
   switch (op.opcode) {
     case Opcode::kBroadcast:

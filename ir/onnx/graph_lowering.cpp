@@ -14,7 +14,7 @@
 namespace tilecast::ir::onnx_reader {
 namespace {
 
-constexpr int kDeepest = 32;  // functions in functions, graphs in graphs
+constexpr int kDeepest = 32;  // nested functions and graphs
 constexpr int kMostNodes = 1'000'000;
 constexpr std::int64_t kNewestOperators = 24;
 
@@ -48,7 +48,7 @@ std::string describe(const ::onnx::NodeProto& node) {
   return fmt::format("node `{}` ({})", name, op_key(node));
 }
 
-// Names that the nodes of a graph use and do not make, graphs inside them included.
+// Names that the nodes of a graph use but do not define, including nested graphs.
 void free_names(const ::onnx::GraphProto& graph, std::vector<std::string>& names, int depth) {
   if (depth > kDeepest) throw Error("graphs are nested too deeply");
   std::set<std::string> own;
@@ -205,7 +205,7 @@ void GraphLowering::bind_inputs(Emitter& entry, Scope& scope) {
     }
   }
   for (const auto& input : inputs) {
-    if (scope.values.count(input.name()) != 0) continue;  // an initializer: a default value
+    if (scope.values.count(input.name()) != 0) continue;  // it has an initializer as default value
     scope.values[input.name()] = entry.parameter(input_shape(input), input.name());
   }
 }
@@ -297,7 +297,7 @@ std::optional<::onnx::FunctionProto> GraphLowering::function_of(const NodeSite& 
     for (const std::int64_t size : shape.dims)
       tensor.mutable_shape()->add_dim()->set_dim_value(size);
   }
-  ::onnx::NodeProto node = site.node;  // the body may depend on attributes of the function it is in
+  ::onnx::NodeProto node = site.node;  // the body may depend on the function's attributes
   node.clear_attribute();
   for (const auto& attribute : site.node.attribute()) {
     const auto* given = site.find(attribute.name());
@@ -329,7 +329,7 @@ Terms GraphLowering::lower_function(const ::onnx::FunctionProto& function, const
   Terms results;
   for (const auto& output : function.output()) {
     const auto found = scope.values.find(output);
-    if (found == scope.values.end()) break;  // optional, and not computed
+    if (found == scope.values.end()) break;  // an optional output that is not computed
     results.push_back(found->second);
   }
   return results;

@@ -1,5 +1,5 @@
-// A whole ONNX model -> Module: nodes in order through the table of ops, model-local functions and
-// ops that are functions of others by their bodies.
+// Lowers an ONNX model to a Module: nodes in order, each through the table of ops. Model-local
+// functions, and ops defined as functions of other ops, are lowered through their bodies.
 #pragma once
 
 #include "ir/onnx/node_site.h"
@@ -13,10 +13,10 @@ class GraphLowering {
 
   // Fills the module; throws Error.
   void run();
-  // The results of a graph whose inputs `scope` holds, written by `emitter`.
+  // Lowers a graph whose inputs are in `scope`; returns its results.
   [[nodiscard]] Terms lower_graph(const ::onnx::GraphProto& graph, Emitter& emitter, Scope& scope);
-  // A graph that a node holds, and the values from outside that it uses: literals as they are, the
-  // others are operands of the computation that is made of it.
+  // A subgraph of a node, with the outer values that it uses. Literals are used directly; other
+  // values become operands of the computation.
   struct Region {
     const ::onnx::GraphProto& graph;
     std::vector<std::string> names;  // of `captured`
@@ -26,10 +26,11 @@ class GraphLowering {
   [[nodiscard]] Region region(const NodeSite& site, const char* attribute) const;
   [[nodiscard]] Terms lower_region(const Region& region, Emitter& emitter, const Terms& inputs,
                                    const Terms& captured);
-  // The sizes that the file declares for a value of the main graph, -1 where free; empty: none.
+  // The sizes declared in the file for a value of the main graph, -1 for free dimensions; empty if
+  // not declared.
   [[nodiscard]] Dims declared(const std::string& value) const;
   void warn(std::string text) { module_.warnings.push_back(std::move(text)); }
-  // Sizes of values that were lowered, where a name has one; for checks against what is declared.
+  // Shapes of the lowered values that have a name, for checks against the declared shapes.
   [[nodiscard]] const std::map<std::string, Shape>& shapes() const { return shapes_; }
 
  private:

@@ -1,4 +1,4 @@
-// The module that ir/onnx/onnx.cpp loads: its C symbols, and reading a ModelProto.
+// The plugin loaded by ir/onnx/onnx.cpp: its C symbols, and parsing a ModelProto.
 #include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/stubs/logging.h>
@@ -41,8 +41,8 @@ std::optional<Shape> declared_shape(const ::onnx::ValueInfoProto& value) {
   return shape;
 }
 
-// Sizes that the file gives values must be those that were lowered. ONNX's own inference is not
-// asked here, because libonnx 1.12 crashes on damaged graphs; tests compare with it.
+// Checks that shapes declared in the file equal the lowered ones. ONNX's own inference is not used
+// here, because libonnx 1.12 crashes on damaged graphs; tests compare with it.
 void compare_shapes(const ::onnx::ModelProto& model, const std::map<std::string, Shape>& lowered,
                     Module& module) {
   int different = 0;
@@ -90,7 +90,7 @@ Module read_or_refuse(std::string_view bytes, const std::string& file, const Rea
     return read(bytes, file, options);
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", file, base::printable(error.what())));
-  } catch (const std::exception& error) {  // of libonnx and its dependencies
+  } catch (const std::exception& error) {  // thrown by libonnx and its dependencies
     throw Error(fmt::format("{}: ONNX: {}", file, base::printable(error.what())));
   }
 }

@@ -12,7 +12,7 @@
 namespace tilecast::ir::onnx_reader {
 namespace {
 
-// By number of TensorProto.DataType.
+// Indexed by TensorProto.DataType.
 constexpr DType kTypes[] = {
     DType::kInvalid,    DType::kF32,  DType::kU8,       DType::kS8,         DType::kU16,
     DType::kS16,        DType::kS32,  DType::kS64,      DType::kInvalid,    DType::kPred,

@@ -1,7 +1,7 @@
-// One ONNX node while it is lowered: its inputs as terms, its attributes as typed values. And the
-// table of what lowers which op.
+// An ONNX node while it is lowered, with its inputs as terms and its attributes as typed values;
+// and the tables of lowering functions per op.
 //
-// Accessors throw Error (message only) where an input or attribute is missing or of another kind.
+// Accessors throw Error (message only) if an input or attribute is missing or of the wrong kind.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -16,7 +16,7 @@
 
 namespace tilecast::ir::onnx_reader {
 
-// Values by name. A function's attributes stand for the `ref_attr_name` of its nodes.
+// Values by name, and a function's attributes, to which its nodes refer by `ref_attr_name`.
 struct Scope {
   std::map<std::string, Term> values;
   std::map<std::string, const ::onnx::AttributeProto*> attributes;
@@ -36,12 +36,12 @@ struct NodeSite {
   [[nodiscard]] bool gives(int output) const;  // whether the node names this output
   [[nodiscard]] Term operator[](std::size_t input) const;
   [[nodiscard]] Term or_zero(std::size_t input, Term like_this) const;  // a scalar 0 of its type
-  [[nodiscard]] Terms inputs() const;                                   // all, none left out
-  // The known integers of an input; nothing when the input is left out.
+  [[nodiscard]] Terms inputs() const;  // fails if an input is omitted
+  // The known integers of an input; nullopt if the input is omitted.
   [[nodiscard]] std::optional<Dims> known(std::size_t input) const;
   [[nodiscard]] Dims need_known(std::size_t input) const;
   [[nodiscard]] std::optional<Numbers> known_numbers(std::size_t input) const;
-  // By attribute in older operator sets, by input in newer ones.
+  // A value that is an attribute in older operator sets and an input in newer ones.
   [[nodiscard]] std::optional<Dims> attribute_or_input(const char* name, std::size_t input) const;
 
   [[nodiscard]] const ::onnx::AttributeProto* find(const std::string& name) const;
@@ -51,7 +51,7 @@ struct NodeSite {
   [[nodiscard]] std::string text(const char* name, const std::string& fallback) const;
   [[nodiscard]] std::optional<Dims> integers(const char* name) const;
   [[nodiscard]] const ::onnx::GraphProto& subgraph(const char* name) const;
-  // Of an attribute that counts from the end where negative.
+  // The axis given by an attribute; negative values count from the end.
   [[nodiscard]] std::int64_t axis(const char* name, std::int64_t fallback,
                                   std::int64_t rank) const {
     return normal_axis(integer(name, fallback), rank);
@@ -60,7 +60,7 @@ struct NodeSite {
 
 using Lowering = Terms (*)(const NodeSite&);
 struct OpRow {
-  const char* op;  // "Conv"; of other domains "com.microsoft:FusedMatMul"
+  const char* op;  // "Conv"; with the domain if not ONNX's: "com.microsoft:FusedMatMul"
   Lowering lower;
 };
 [[nodiscard]] std::span<const OpRow> elementwise_rows();
@@ -79,8 +79,8 @@ struct OpRow {
 // Throws Error for strings and other types that HLO does not have.
 [[nodiscard]] DType element_type(std::int64_t onnx_type);
 [[nodiscard]] int onnx_type(DType dtype);
-// The numbers of a tensor of at most kMostFolded elements; nothing when it is larger, not stored in
-// the file or shorter than its shape says.
+// The numbers of a tensor of at most kMostFolded elements; nullopt if it is larger, not stored in
+// the file or shorter than its shape.
 [[nodiscard]] std::optional<Numbers> tensor_numbers(const ::onnx::TensorProto& tensor);
 [[nodiscard]] Shape tensor_shape(const ::onnx::TensorProto& tensor);
 [[nodiscard]] Term tensor_term(Emitter& emitter, const ::onnx::TensorProto& tensor,

@@ -8,7 +8,7 @@ namespace {
 
 constexpr base::Plugin kOnnx = {"onnx", "the module that reads ONNX", kOnnxModuleAbi, "onnx"};
 
-// The varint at the front of `bytes`, which is taken off; nothing where there is none.
+// Removes and returns the varint at the front of `bytes`; nullopt if there is none.
 std::optional<std::uint64_t> take_varint(std::string_view& bytes) {
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < 10 && i < bytes.size(); ++i) {
@@ -24,8 +24,8 @@ std::optional<std::uint64_t> take_varint(std::string_view& bytes) {
 
 }  // namespace
 
-// Fields of ModelProto: ir_version = 1 and model_version = 5 are numbers, the others (strings, the
-// graph = 7, opset_import = 8, metadata = 14, training = 20, functions = 25) have a length.
+// Fields of ModelProto: ir_version = 1 and model_version = 5 are varints, the others (strings,
+// graph = 7, opset_import = 8, metadata = 14, training = 20, functions = 25) are length-delimited.
 bool is_onnx(std::string_view bytes) {
   bool has_version = false;
   while (!bytes.empty()) {

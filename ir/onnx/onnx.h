@@ -1,9 +1,9 @@
-// ONNX graphs -> Module, op by op. The reader stands in a module of its own that is loaded on first
-// use (libonnx and its schemas cost every process 12 ms).
+// Reads ONNX graphs as a Module, op by op. The reader is a plugin that is loaded on first use,
+// because libonnx and its schemas would cost every process 12 ms.
 //
-// Shapes are computed op by op; free dimensions need ReadOptions::input_shapes. Throws Error;
-// ops that have no mapping are named with the number of nodes that were lost. Thread-safe.
-// Source: onnx.ai/onnx/operators.
+// Shapes are computed op by op; free dimensions need ReadOptions::input_shapes. Throws Error, also
+// for unsupported ops: the message names them with their number of nodes. Thread-safe. Source:
+// onnx.ai/onnx/operators.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// What the program and the module tilecast_onnx agree on, so that a module of another build is
-// refused instead of misread. Exported by the module as C symbols:
+// The ABI between the program and the plugin tilecast_onnx, so that a plugin of another build is
+// rejected. The plugin exports these C symbols:
 //
-//   std::uint64_t tilecast_onnx_module_abi();  // kOnnxModuleAbi of its build
+//   std::uint64_t tilecast_onnx_module_abi();  // its kOnnxModuleAbi
 //   void* tilecast_onnx_module();              // an OnnxReader
 #pragma once
 
@@ -19,7 +19,7 @@ namespace tilecast::ir {
 using OnnxReader = Module(std::string_view bytes, const std::string& file,
                           const ReadOptions& options);
 
-// To be raised when a field of these changes its meaning.
+// Increment when the meaning of a field of these types changes.
 inline constexpr std::uint64_t kOnnxModuleVersion = 1;
 
 inline constexpr std::uint64_t kOnnxModuleAbi =

@@ -1,5 +1,5 @@
-// Attention as one op, and what stands beside it in exported transformers.
-// Source: onnx.ai/onnx/operators (Attention, RotaryEmbedding); ONNX Runtime's contrib operators.
+// Attention as one op, and related ops in exported transformers. Source: onnx.ai/onnx/operators
+// (Attention, RotaryEmbedding); ONNX Runtime's contrib operators.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,10 +32,10 @@ Term repeated_heads(Term x, std::int64_t heads) {
 
 struct AttentionInputs {
   Term q, k, v;              // [batch, heads, steps, width]
-  std::optional<Term> mask;  // added to the scores; where boolean: false is left out
+  std::optional<Term> mask;  // added to the scores; boolean: false masks out
   bool causal;
-  double scale;        // 0: one over the root of the width
-  double softcap = 0;  // scores stay within +- this; 0: no bound
+  double scale;        // 0: 1 / sqrt(width)
+  double softcap = 0;  // bound of |scores|; 0: none
 };
 
 Term attend(const AttentionInputs& in) {
@@ -82,7 +82,7 @@ Terms attention(const NodeSite& s) {
   return {s[0].rank() == 4 ? y : merged(y), in.k, in.v};
 }
 
-// A mask [batch, steps] of 0 and 1, as a term added to the scores.
+// Converts a mask [batch, steps] of 0 and 1 to a term that is added to the scores.
 std::optional<Term> raw_mask(const NodeSite& s, std::size_t input, DType dtype) {
   if (!s.has(input)) return std::nullopt;
   const Term mask = s[input];
@@ -91,7 +91,7 @@ std::optional<Term> raw_mask(const NodeSite& s, std::size_t input, DType dtype) 
   return reshape((1.0 - convert(mask, dtype)) * -10000.0, {mask.dim(0), 1, 1, mask.dim(1)});
 }
 
-// Keys or values [batch, heads, steps, width] behind those of earlier steps, if there are any.
+// Keys or values [batch, heads, steps, width], appended to those of earlier steps, if any.
 Term behind(std::optional<Term> past, Term now) {
   return past && of_rank(*past, 4, 4).dim(2) > 0 ? concatenate({*past, now}, 2) : now;
 }
@@ -112,7 +112,7 @@ Terms fused_attention(const NodeSite& s) {
   };
   AttentionInputs in{
       part(0), part(1), part(2), std::nullopt, s.flag("unidirectional"), s.number("scale", 0)};
-  const bool lengths = s.has(3) && s[3].rank() == 1;  // one length per batch: nothing to add
+  const bool lengths = s.has(3) && s[3].rank() == 1;  // one length per batch: no mask to add
   if (!lengths) in.mask = raw_mask(s, 3, all.dtype());
   const auto stacked = [](Term x) {
     Dims dims = x.dims();
@@ -130,8 +130,8 @@ Terms fused_attention(const NodeSite& s) {
   return {merged(attend(in)), concatenate({stacked(in.k), stacked(in.v)}, 0)};
 }
 
-// com.microsoft: query, key, value [batch, steps, hidden] (those of an encoder [batch, heads,
-// steps, width]), bias, mask, added bias, past keys and values.
+// com.microsoft: query, key, value [batch, steps, hidden] (from an encoder: [batch, heads, steps,
+// width]), bias, mask, added bias, past keys and values.
 Terms multi_head_attention(const NodeSite& s) {
   if (!s.has(1) || !s.has(2)) throw Error("packed keys have no mapping onto HLO");
   const std::int64_t heads = s.integer("num_heads", 0);
@@ -168,8 +168,8 @@ Terms embedding_norm(const NodeSite& s) {
   return {y, lengths, sum};
 }
 
-// x [batch, heads, steps, width] turned by tables [.., 1, steps, half] in its first 2 * half
-// elements: pairs are halves apart, or side by side.
+// Rotates x [batch, heads, steps, width] by tables [.., 1, steps, half] in its first 2 * half
+// elements. Interleaved: pairs are adjacent, otherwise `half` apart.
 Term rotated(Term x, Term cosines, Term sines, bool interleaved) {
   const std::int64_t half = cosines.dims().back(), width = x.dim(3);
   if (2 * half > width) throw Error("the tables are wider than a head");
@@ -188,8 +188,8 @@ Term rotated(Term x, Term cosines, Term sines, bool interleaved) {
   return 2 * half == width ? y : concatenate({y, slice(x, 3, {2 * half, width, 1})}, 3);
 }
 
-// Rows of a table [positions, half] for every step: those of `positions` [batch, steps], else the
-// first (which ones makes no difference to their cost).
+// The rows of a table [positions, half] for every step: those at `positions` [batch, steps], else
+// the first ones (the choice does not affect the cost).
 Term rows_of(Term table, std::optional<Term> positions, std::int64_t steps) {
   if (positions && positions->rank() == 2) {
     const Term rows = take(table, *positions, 0);
@@ -199,12 +199,12 @@ Term rows_of(Term table, std::optional<Term> positions, std::int64_t steps) {
   return reshape(slice(table, 0, {0, steps, 1}), {1, 1, steps, table.dim(1)});
 }
 
-// Inputs x [batch, heads, steps, width] or [batch, steps, hidden], cosines, sines, positions; of
+// Inputs x [batch, heads, steps, width] or [batch, steps, hidden], cosines, sines, positions; in
 // com.microsoft the positions come second.
 template <std::size_t positions, std::size_t tables>
 Terms rotary(const NodeSite& s) {
   std::int64_t heads = s.integer("num_heads", 0);
-  if (heads == 0 && s[0].rank() == 3) {  // then the tables are as wide as half a head
+  if (heads == 0 && s[0].rank() == 3) {  // the tables are half as wide as a head
     heads = s[0].dim(2) / std::max<std::int64_t>(1, 2 * s[tables].dims().back());
   }
   const Term x = by_head(s[0], heads);

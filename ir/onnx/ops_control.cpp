@@ -1,4 +1,4 @@
-// If, Loop and Scan: conditional and while over computations made from the node's graphs.
+// If, Loop and Scan: conditional and while over computations built from the node's graphs.
 #include <fmt/format.h>
 
 #include "ir/onnx/graph_lowering.h"
@@ -28,12 +28,13 @@ Terms conditional(const NodeSite& s) {
 
 // A loop whose body stacks some of its results.
 struct Stacked {
-  std::size_t carried;          // results before these are the next state
-  Dims axes;                    // of the stack, one per stacked result; empty: 0
-  std::vector<bool> backwards;  // filled from the end; empty: no
+  std::size_t carried;          // number of leading results that are the next state
+  Dims axes;                    // stacking axis per stacked result; empty: 0
+  std::vector<bool> backwards;  // stacked from the end; empty: never
 };
 
-// What `body` gives, from writing it once aside: shapes, and whether the first is known to be true.
+// Result shapes of `body`, found by emitting it once to a scratch computation, and whether the
+// first result is known to be true.
 struct BodyResults {
   std::vector<Shape> shapes;
   bool is_true = false;
@@ -94,9 +95,9 @@ Terms stacked_loop(const NodeSite& s, const Turns& turns, Terms state, const Ter
       });
 }
 
-// Inputs: most turns, whether to start, state. Its graph: counter, condition, state -> condition,
-// state, stacked results. Where the turns are not counted beforehand, whether there is another one
-// is the first of the state.
+// Inputs: maximum trip count, initial condition, state. Body graph: counter, condition, state ->
+// condition, state, stacked results. If the trip count is not known in advance, the first element
+// of the state is the condition.
 Terms loop(const NodeSite& s) {
   const auto region = s.graph.region(s, "body");
   Terms state, captured = region.captured;

@@ -13,7 +13,7 @@ template <Opcode opcode>
 Terms one(const NodeSite& s) {
   return {unary(opcode, s[0])};
 }
-// Before version 7 the second operand could lie along chosen dimensions of the first.
+// Before version 7 the second operand could be aligned with chosen dimensions of the first.
 Term second_operand(const NodeSite& s) {
   const Term a = s[0], b = s[1];
   if (s.version >= 7 || s.find("axis") == nullptr) return b;
@@ -70,7 +70,7 @@ Terms pow(const NodeSite& s) {
   return {binary(Opcode::kPower, s[0], convert(s[1], s[0].dtype()))};
 }
 
-// Integers: the sign of the divisor (as Python does) unless fmod.
+// Integers: the result has the sign of the divisor (as in Python) unless fmod.
 Terms mod(const NodeSite& s) {
   const Term rest = binary(Opcode::kRemainder, s[0], s[1]);
   if (s.flag("fmod") || is_unsigned_integer(rest.dtype())) return {rest};
@@ -93,7 +93,7 @@ Terms cast(const NodeSite& s) {
   return {convert(s[0], element_type(s.integer("to", 0)))};
 }
 
-// Before version 7 a slope for each channel is a vector.
+// Before version 7, slopes per channel are a vector.
 Terms prelu(const NodeSite& s) {
   const Term x = s[0];
   const bool by_channel = s.version < 7 && s[1].rank() == 1 && s[1].dim(0) != 1;

@@ -1,4 +1,4 @@
-// Ops that read or write at places that are data: gathers, scatters, one-hot, top-k.
+// Ops that read or write at computed indices: gathers, scatters, one-hot, top-k.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace tilecast::ir::onnx_reader {
 namespace {
 
-// Indices that count from the end where negative.
+// Converts negative indices, which count from the end.
 Term from_start(Term indices, std::int64_t size) {
   if (const Numbers* known = indices.numbers()) {
     const bool all = std::all_of(known->begin(), known->end(), [](double at) { return at >= 0; });
@@ -23,7 +23,7 @@ Terms gather(const NodeSite& s) {
   return {take(s[0], from_start(s[1], s[0].dim(static_cast<std::size_t>(axis))), axis)};
 }
 
-// [..., rank]: for each element of `indices` its own place, but along `axis` what it holds.
+// [..., rank]: the index of each element of `indices`, with the element's value along `axis`.
 Term places_along(Term x, Term indices, std::int64_t axis) {
   if (x.rank() != indices.rank()) throw Error("data and indices differ in rank");
   Dims column = indices.dims();
@@ -48,7 +48,8 @@ Terms gather_elements(const NodeSite& s) {
       {.opcode = Opcode::kGather, .operands = {x, places_along(x, s[1], axis)}, .attrs = attrs})};
 }
 
-// Per column of the last dimension: sizes of the dimensions that the indices choose.
+// Converts negative indices in ND form: each column of the last dimension refers to one dimension
+// of x.
 Term nd_places(Term x, Term indices, std::int64_t batch) {
   if (indices.rank() < 1 || batch + indices.dims().back() > x.rank())
     throw Error("indices do not fit the data");
@@ -125,7 +126,7 @@ Terms one_hot(const NodeSite& s) {
   return {select(hot, value(1), value(0))};
 }
 
-// A stable sort of values and places, cut to the first k.
+// A stable sort of values and indices, truncated to the first k.
 Terms top_k(const NodeSite& s) {
   const Term x = s[0];
   const std::int64_t axis = s.axis("axis", -1, x.rank());
@@ -149,7 +150,8 @@ Terms top_k(const NodeSite& s) {
   return results;
 }
 
-// Places of what is not 0, [rank, count]: only where it is known, as exporters make ranges of it.
+// Indices of non-zero elements, [rank, count]. Supported only for known inputs; exporters use it to
+// create ranges.
 Terms non_zero(const NodeSite& s) {
   const Numbers numbers = s.known_numbers(0).value_or(Numbers());
   const Dims dims = s[0].rank() == 0 ? Dims{1} : s[0].dims();
@@ -168,7 +170,7 @@ Terms non_zero(const NodeSite& s) {
       Shape::array(DType::kS64, {static_cast<std::int64_t>(dims.size()), count}), places)};
 }
 
-// What a known condition keeps of an axis, or of the flat input.
+// Selects the slices along an axis, or elements of the flat input, by a known condition.
 Terms compress(const NodeSite& s) {
   const Term x = s.find("axis") == nullptr ? reshape(s[0], {product(s[0].dims())}) : s[0];
   const std::int64_t axis = s.axis("axis", 0, x.rank());

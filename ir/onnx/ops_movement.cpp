@@ -1,4 +1,4 @@
-// Ops that move elements or make them: the reshape family, slices, concatenation, constants.
+// Ops that move or create elements: reshapes, slices, concatenation, constants.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,7 +15,7 @@ Terms same(const NodeSite& s) {
   return {s[0]};
 }
 
-// Inputs x, ratio, training: elements are dropped only while training.
+// Inputs x, ratio, training: elements are dropped only in training mode.
 Terms dropout(const NodeSite& s) {
   const Term x = s[0];
   const bool training = s.version >= 12 && s.has(2) && s.known_numbers(2)->at(0) != 0;
@@ -137,7 +137,7 @@ Terms split(const NodeSite& s) {
   return results;
 }
 
-// One axis of Slice: bounds count from the end where negative and are cut to what is there.
+// One axis of Slice: negative bounds count from the end; bounds are clamped to the axis.
 Term sliced(Term x, std::int64_t axis, std::int64_t start, std::int64_t end, std::int64_t step) {
   const std::int64_t size = x.dim(static_cast<std::size_t>(axis));
   const auto bounded = [size](std::int64_t at, std::int64_t low, std::int64_t high) {
@@ -207,7 +207,7 @@ Terms constant(const NodeSite& s) {
   throw Error("a constant of strings or sparse values has no counterpart in HLO");
 }
 
-// Large ones stand for weights (a compiler would store them), small ones are known.
+// Large ones represent weights (a compiler would store them), small ones are known numbers.
 Terms constant_of_shape(const NodeSite& s) {
   const auto* value = s.find("value");
   const DType dtype = value == nullptr ? DType::kF32 : element_type(value->t().data_type());

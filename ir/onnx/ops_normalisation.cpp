@@ -1,4 +1,4 @@
-// Reductions, and what normalises by them: softmax, batch, layer, instance and group norm, losses.
+// Reductions and normalisations: softmax, batch, layer, instance and group norm, losses.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -82,7 +82,7 @@ Term softmax(Term x, const Dims& axes) {
   return powers / reduce(Opcode::kAdd, powers, axes, /*keep=*/true);
 }
 
-// Before version 13 over all axes from `axis` on.
+// Before version 13, softmax is over all axes from `axis` on.
 template <Term (*apply)(Term, const Dims&)>
 Terms softmax_node(const NodeSite& s) {
   const bool one_axis = s.version >= 13;
@@ -136,7 +136,7 @@ Terms hardmax(const NodeSite& s) {
       x.dims())};
 }
 
-// Inputs x, scale, bias, mean, variance; in training also the running statistics are made.
+// Inputs x, scale, bias, mean, variance; in training mode also the running statistics are computed.
 Terms batch_norm(const NodeSite& s) {
   const Term x = s[0];
   const double epsilon = s.number("epsilon", 1e-5), momentum = s.number("momentum", 0.9);
@@ -161,7 +161,7 @@ Terms batch_norm(const NodeSite& s) {
   return results;
 }
 
-// Each in f32 at least, as its stash_type says.
+// Computed in at least f32, according to stash_type.
 struct Standardised {
   Term y, average, inverse;
 };
@@ -216,7 +216,7 @@ Terms instance_norm(const NodeSite& s) {
   return {y * along(s[1], x, 1) + along(s[2], x, 1)};
 }
 
-// Scale and bias are per group before version 21, per channel from there on.
+// Scale and bias are per group before version 21, per channel since.
 Terms group_norm(const NodeSite& s) {
   const Term x = s[0];
   const std::int64_t groups = s.integer("num_groups", s.integer("groups", 1));

@@ -37,7 +37,7 @@ Terms fused_matmul(const NodeSite& s) {
   return {alpha == 1 ? y : y * alpha};
 }
 
-// Two operands of an einsum, each with a letter per dimension.
+// An operand of an einsum, with a letter per dimension.
 struct Lettered {
   Term x;
   std::string letters;
@@ -48,7 +48,7 @@ struct Lettered {
   }
 };
 
-// Sums over letters that neither the other operands nor the result have; diagonals are refused.
+// Sums over letters that neither the other operands nor the result use; diagonals are rejected.
 Lettered summed(Lettered one, const std::string& needed) {
   Dims axes;
   std::string kept;
@@ -150,7 +150,7 @@ Terms fused_conv(const NodeSite& s) {
   return {y};
 }
 
-// Padding of the dilated input so that the result has the sizes that ONNX defines.
+// The window with padding of the dilated input so that the result has the sizes defined by ONNX.
 Window transposed_window(const NodeSite& s, const Dims& sizes, const Dims& kernel) {
   const std::size_t rank = sizes.size();
   const Dims ones(rank, 1), zeros(rank, 0);
@@ -191,8 +191,8 @@ Window transposed_window(const NodeSite& s, const Dims& sizes, const Dims& kerne
   return window;
 }
 
-// Gradients of convolutions that were written without output_padding: what the stride left over is
-// known only from the size that the file declares.
+// For gradients of convolutions exported without output_padding: the remainder of the stride is
+// known only from the size declared in the file.
 void take_declared_sizes(const NodeSite& s, const Dims& sizes, Window& window) {
   const Dims declared = s.gives(0) ? s.graph.declared(s.node.output(0)) : Dims();
   if (declared.size() != window.size() + 2 || s.find("output_padding") != nullptr) return;
@@ -216,7 +216,7 @@ Terms conv_transpose(const NodeSite& s) {
   const Dims kernel = spatial_dims(w);
   if (groups < 1 || w.dim(0) % groups != 0)
     throw Error(fmt::format("{} channels in {} groups", w.dim(0), groups));
-  if (groups > 1) {  // HLO wants [c / group, m, ...]
+  if (groups > 1) {  // HLO expects [c / group, m, ...]
     Dims split = {groups, w.dim(0) / groups}, order = {1, 0},
          merged = {w.dim(0) / groups, product({w.dim(1), groups})};
     for (int i = 1; i < w.rank(); ++i) {
@@ -261,7 +261,7 @@ Term matmul(Term a, Term b, DType type) {
   dims.push_back(a.dims().end()[-2]);
   dims.push_back(b.dims().back());
   Term y = a;
-  if (product(leading(b)) == 1) {  // one matrix for all: no batch
+  if (product(leading(b)) == 1) {  // the same matrix for the whole batch
     const Term matrix = reshape(b, {b.dims().end()[-2], b.dims().back()});
     y = dot(a, matrix, {.lhs_contracting = {a.rank() - 1}, .rhs_contracting = {0}}, type);
   } else {

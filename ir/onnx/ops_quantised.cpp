@@ -1,7 +1,7 @@
-// Quantised ops: integers stand for (value - zero_point) * scale.
+// Quantised ops: an integer represents (integer - zero_point) * scale.
 //
-// Products keep their narrow operands and correct the integer sums afterwards, as a compiler does:
-// sum (x - zx)(w - zw) = sum x w - zx sum w - zw sum x + zx zw k. Source: onnx.ai/onnx/operators.
+// Products keep their narrow operands and correct the integer sums afterwards, like compilers: sum
+// (x - zx)(w - zw) = sum x w - zx sum w - zw sum x + zx zw k. Source: onnx.ai/onnx/operators.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr DType kSums = DType::kS32;
 
-// A vector of scales or zero points lies along `axis`; a scalar is left for broadcasting.
+// Broadcasts a vector of scales or zero points along `axis`; a scalar is returned unchanged.
 Term per_axis(Term parameter, Term x, std::int64_t axis) {
   const bool single = product(parameter.dims()) == 1;
   return single ? reshape(parameter, {}) : along(parameter, x, axis);
@@ -117,8 +117,7 @@ Term integer_conv(const NodeSite& s, Term x, Term w, Term zx, Term zw) {
     const Term sums = reduce(Opcode::kAdd, wide(w), range(1, w.rank()), /*keep=*/false);
     y = y - along(sums * shift, y, 1);
   }
-  if (!is_zero(
-          zw)) {  // sums of x under the window: one kernel of ones per group, shared by its outputs
+  if (!is_zero(zw)) {  // window sums of x: a kernel of ones per group, shared by its outputs
     Dims ones = w.dims(), split = y.dims();
     ones[0] = groups;
     const Term sums = convolution(x, full(s.emitter, w.dtype(), ones, 1), window, groups, kSums);
@@ -176,7 +175,7 @@ Terms dynamic_matmul(const NodeSite& s) {
   return {s.has(4) ? y + s[4] : y};
 }
 
-// Numbers of `bits` bits that lie in bytes, low bits first, along the last dimension.
+// Unpacks numbers of `bits` bits from bytes, low bits first, along the last dimension.
 Term unpacked(Term bytes, std::int64_t bits) {
   const DType type = bits == 2 ? DType::kU2 : bits == 4 ? DType::kU4 : DType::kU8;
   if (bits == 8) return bytes;
@@ -191,7 +190,7 @@ Term unpacked(Term bytes, std::int64_t bits) {
 }
 
 // com.microsoft: A [.., K], B [N, blocks, bytes of a block], scales [N, blocks], zero points
-// (packed as B, or of A's type), order of the blocks, bias.
+// (packed like B, or of A's type), block order, bias.
 Terms matmul_few_bits(const NodeSite& s) {
   const std::int64_t bits = s.integer("bits", 4), block = s.integer("block_size", 32);
   const std::int64_t rows = s.integer("N", 0), depth = s.integer("K", 0);
@@ -206,7 +205,7 @@ Terms matmul_few_bits(const NodeSite& s) {
   Term zero = like(numbers, std::ldexp(1, static_cast<int>(bits) - 1));
   if (s.has(3)) {
     Term given = s[3];
-    if (given.dtype() == DType::kU8) {  // a row's points begin at a byte
+    if (given.dtype() == DType::kU8) {  // each row of zero points starts at a byte
       given = unpacked(given, bits);
       const std::int64_t each = product(given.dims()) / rows;
       given = slice(reshape(given, {rows, each}), 1, {0, blocks, 1});
@@ -221,7 +220,7 @@ Terms matmul_few_bits(const NodeSite& s) {
 }
 
 // com.microsoft: table [rows, bytes of a row], indices, scales [rows, blocks], zero points (packed
-// as the table). Rows are taken as they are stored, then unpacked.
+// like the table). Rows are gathered in packed form, then unpacked.
 Terms gather_few_bits(const NodeSite& s) {
   const std::int64_t bits = s.integer("bits", 4), block = s.integer("block_size", 128);
   const Term table = of_rank(s[0], 2, 2);
@@ -241,7 +240,7 @@ Terms gather_few_bits(const NodeSite& s) {
   Term zero = like(blocks, packed ? std::ldexp(1, static_cast<int>(bits) - 1) : 0);
   if (s.has(3)) {
     Term points = convert(rows(s[3]), scales.dtype());
-    if (points.dims() != scales.dims()) {  // a row's points end with a byte
+    if (points.dims() != scales.dims()) {  // rows of zero points are padded to whole bytes
       points = slice(points, points.rank() - 1, {0, scales.dims().back(), 1});
     }
     zero = broadcast_in(points, dims, outer);

@@ -1,4 +1,4 @@
-// LSTM, GRU and RNN: one product for all steps' inputs, then a loop over the steps.
+// LSTM, GRU and RNN: one product for the inputs of all steps, then a loop over the steps.
 // Equations: onnx.ai/onnx/operators, LSTM, GRU, RNN.
 #include <fmt/format.h>
 
@@ -35,7 +35,7 @@ Term of_direction(Term x, const Direction& direction) {
                  Dims(x.dims().begin() + 1, x.dims().end()));
 }
 
-// Columns of gate `i`, all of width `hidden`.
+// The columns of gate `i`; all gates have width `hidden`.
 Term gate(Term x, std::int64_t hidden, std::int64_t i) {
   return slice(x, x.rank() - 1, {i * hidden, (i + 1) * hidden, 1});
 }
@@ -44,7 +44,8 @@ Term product_with_rows(Term x, Term w) {  // x . w^T
   return dot(x, w, {.lhs_contracting = {x.rank() - 1}, .rhs_contracting = {1}});
 }
 
-// What a step gets: the products of its input, the state, and recurrent weights and biases.
+// What a step of the loop uses: the products of its input, recurrent weights and bias, and the
+// state.
 struct Step {
   const NodeSite& s;
   Direction direction;
@@ -123,7 +124,7 @@ Terms run_direction(const NodeSite& s, Term x, const Direction& direction, std::
         const Term now = reshape(dynamic_slice(outside[0], 0, at), {batch, width});
         Terms next = step({s, direction, hidden, now, outside[1], outside[2], before});
         Term result = next[0];
-        if (outside.size() > 3) {  // sequences that have ended keep their state and give 0
+        if (outside.size() > 3) {  // ended sequences keep their state and output 0
           const Term runs = compare("LT", convert(at, outside[3].dtype()), outside[3]);
           const Term mask = broadcast_in(runs, {batch, hidden}, {0});
           for (std::size_t i = 0; i < states; ++i) next[i] = select(mask, next[i], before[i]);
@@ -146,7 +147,7 @@ Terms recurrent(const NodeSite& s) {
     throw Error("initial states with layout 1 have no mapping onto HLO");
   const Term x = batch_first ? transpose(s[0], {1, 0, 2}) : of_rank(s[0], 3, 3);
   const std::string way = s.text("direction", "forward");
-  std::vector<Terms> parts;  // per result: of each direction
+  std::vector<Terms> parts;  // per result: one term per direction
   for (std::int64_t d = 0; d < (way == "bidirectional" ? 2 : 1); ++d) {
     const Terms made = run_direction(s, x, {d, way == "reverse" || d == 1}, gates, step);
     parts.resize(made.size());

@@ -1,4 +1,4 @@
-// Ops that read each place of an axis from chosen places: Resize, Upsample, Pad.
+// Ops that read each position of an axis from chosen source positions: Resize, Upsample, Pad.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace tilecast::ir::onnx_reader {
 namespace {
 
-constexpr std::int64_t kMostPlaces = 1 << 20;  // of one axis: bounds what is made while reading
+constexpr std::int64_t kMostPlaces = 1 << 20;  // per axis: limits the work while reading
 
 std::int64_t counted_places(double size) {
   if (!(size >= 0 && size <= static_cast<double>(kMostPlaces))) {
@@ -19,7 +19,7 @@ std::int64_t counted_places(double size) {
   return static_cast<std::int64_t>(size);
 }
 
-// One place that results of an axis are read from, and its weight in them.
+// For each result along an axis, one source position and its weight.
 struct Tap {
   Numbers places, weights;
 };
@@ -29,7 +29,7 @@ Term vector_of(Emitter& emitter, DType dtype, const Numbers& numbers) {
                           numbers);
 }
 
-// Whole repeats of every place (0 0 1 1 2 2), as a broadcast.
+// Whole repeats of every position (0 0 1 1 2 2), as a broadcast.
 std::optional<Term> repeated(Term x, std::int64_t axis, const Numbers& places) {
   const std::int64_t size = x.dim(static_cast<std::size_t>(axis)),
                      count = static_cast<std::int64_t>(places.size());
@@ -69,7 +69,7 @@ struct AxisScale {
   double scale;
 };
 
-// Where result `i` lies on the input's axis. Source: Resize, coordinate_transformation_mode.
+// The coordinate of result `i` on the input's axis. Source: Resize, coordinate_transformation_mode.
 double coordinate(const std::string& mode, const AxisScale& axis, double i) {
   const double centre = (i + 0.5) / axis.scale;
   if (mode == "asymmetric") return i / axis.scale;
@@ -89,7 +89,7 @@ double nearest_place(const std::string& rounding, double x) {
   return rounding == "round_prefer_ceil" ? std::floor(x + 0.5) : std::ceil(x - 0.5);
 }
 
-// Weights of the two or four neighbours of a place `t` behind the first of them.
+// Weights of the two or four neighbours of a coordinate with fraction `t`.
 Numbers neighbour_weights(bool cubic, double t, double a) {
   if (!cubic) return {1 - t, t};
   const auto near = [a](double d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
@@ -164,7 +164,7 @@ Terms resize(const NodeSite& s) {
   return {x};
 }
 
-// The place that a position before the start or behind the end of an axis is read from.
+// The source of a padding position before the start or after the end of an axis.
 std::int64_t inside(const std::string& mode, std::int64_t at, std::int64_t size) {
   if (mode == "edge") return std::clamp<std::int64_t>(at, 0, size - 1);
   if (mode == "wrap") return (at % size + size) % size;

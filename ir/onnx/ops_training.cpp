@@ -1,11 +1,11 @@
-// Gradients that ONNX Runtime's training graphs hold (domain com.microsoft): each takes the
-// gradient of its result first.
+// Gradient ops of ONNX Runtime's training graphs (domain com.microsoft). The first input is the
+// gradient of the forward op's result.
 #include "ir/onnx/node_site.h"
 
 namespace tilecast::ir::onnx_reader {
 namespace {
 
-// Inputs gradient, log of the probabilities, labels. Classes are dimension 1, or the last one where
+// Inputs gradient, log of the probabilities, labels. Classes are dimension 1, or the last one if
 // only that fits the labels.
 Terms cross_entropy_grad(const NodeSite& s) {
   if (s.has(3) || s.find("ignore_index") != nullptr)

@@ -10,7 +10,7 @@
 namespace tilecast::ir::onnx_reader {
 namespace {
 
-// Over the last window.size() dimensions.
+// Reduces over windows in the last window.size() dimensions.
 Term reduce_window(Opcode opcode, Term x, const Window& spatial, double initial) {
   Window window(static_cast<std::size_t>(x.rank()) - spatial.size());
   window.insert(window.end(), spatial.begin(), spatial.end());
@@ -20,14 +20,14 @@ Term reduce_window(Opcode opcode, Term x, const Window& spatial, double initial)
                           .called = {x.emitter->reducer(opcode, x.dtype())}});
 }
 
-// ceil_mode: the last window may hang over the end, but must not start beyond the input.
+// ceil_mode: the last window may extend past the end, but must not start beyond the input.
 void round_up_sizes(Window& window, const Dims& sizes) {
   for (std::size_t i = 0; i < window.size(); ++i) {
     WindowDim& dim = window[i];
     const std::int64_t reach = product({dim.size - 1, dim.window_dilation}) + 1;
     const std::int64_t room = sizes[i] + dim.pad_low + dim.pad_high - reach;
     const std::int64_t over = room < 0 ? 0 : (dim.stride - room % dim.stride) % dim.stride;
-    const std::int64_t start = room + over;  // of the last window, padding included
+    const std::int64_t start = room + over;  // start of the last window, including padding
     if (over > 0 && start < sizes[i] + dim.pad_low) dim.pad_high += over;
   }
 }
@@ -45,8 +45,8 @@ Terms max_pool(const NodeSite& s) {
   return {reduce_window(Opcode::kMaximum, s[0], pool_window(s, s[0]), lowest(s[0].dtype()))};
 }
 
-// How many elements each window covers: the product of one vector per dimension. With
-// count_include_pad those of the padding that the attributes ask for.
+// The number of elements that each window covers, as the product of one vector per dimension. With
+// count_include_pad, explicit padding counts too.
 Term covered(const NodeSite& s, Term y, const Dims& sizes, const Window& window) {
   const bool with_padding = s.flag("count_include_pad");
   const Window declared = window_of(s, sizes, {});
@@ -132,7 +132,7 @@ Terms local_response(const NodeSite& s) {
   return {x / binary(Opcode::kPower, scale, like(x, s.number("beta", 0.75)))};
 }
 
-// Prefix sums as a window over everything before, which compilers rewrite.
+// Prefix sums as a window over all preceding elements, which compilers rewrite.
 Terms cumulative_sum(const NodeSite& s) {
   const Term x = s[0];
   const std::int64_t axis = normal_axis(s.need_known(1).at(0), x.rank());
@@ -142,7 +142,7 @@ Terms cumulative_sum(const NodeSite& s) {
   Window window(static_cast<std::size_t>(x.rank()));
   WindowDim& dim = window[static_cast<std::size_t>(axis)];
   dim.size = size;
-  // Exclusive: moved by one, so that an element does not see itself.
+  // Exclusive: shifted by one to leave out the element itself.
   (reverse ? dim.pad_high : dim.pad_low) = size - 1 + (exclusive ? 1 : 0);
   (reverse ? dim.pad_low : dim.pad_high) = exclusive ? -1 : 0;
   return {reduce_window(Opcode::kAdd, x, window, 0)};

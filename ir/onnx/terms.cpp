@@ -240,7 +240,7 @@ Term take(Term x, Term indices, std::int64_t axis) {
   const std::int64_t behind = x.rank() - axis - 1;
   const bool small = x.is_literal() && indices.is_literal() && indices.rank() <= 1;
   if (small && product({product(indices.dims()), product(x.dims())}) <= kMostFolded) {
-    Terms parts;  // known: as slices, which are evaluated
+    Terms parts;  // known numbers: as slices, which are folded
     for (const double index : *indices.numbers()) {
       const std::int64_t place = to_integer(index);
       parts.push_back(slice(x, axis, {place, place + 1, 1}));

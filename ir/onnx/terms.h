@@ -1,8 +1,8 @@
-// Arithmetic on the values of a graph: `logistic(x) * x + 1.0` writes the HLO instructions for it.
+// Arithmetic on graph values: `logistic(x) * x + 1.0` emits the corresponding HLO instructions.
 //
-// Two operands are broadcast against each other as NumPy does (dimensions are aligned at the end,
-// sizes of 1 repeat); a number takes the other operand's type. Axes may be negative only where it
-// says so. Throws Error where operands do not fit.
+// Binary operations broadcast as in NumPy (dimensions are aligned at the end, sizes of 1 repeat); a
+// number takes the other operand's type. Axes may be negative only where stated. Throws Error if
+// operands do not fit.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ namespace tilecast::ir::onnx_reader {
 [[nodiscard]] Term compare(const char* direction, Term a, Term b);
 [[nodiscard]] Term select(Term condition, Term a, Term b);
 [[nodiscard]] Term convert(Term x, DType dtype);
-// A scalar of the type.
+// A scalar of type `dtype`.
 [[nodiscard]] Term scalar(Emitter& emitter, DType dtype, double value);
 [[nodiscard]] inline Term like(Term x, double value) {
   return scalar(*x.emitter, x.dtype(), value);
@@ -72,7 +72,7 @@ namespace tilecast::ir::onnx_reader {
 [[nodiscard]] Term broadcast_in(Term x, const Dims& dims, const Dims& dimensions);
 [[nodiscard]] Term broadcast_to(Term x, const Dims& dims);  // as NumPy does
 [[nodiscard]] Dims broadcast_dims(const Dims& a, const Dims& b);
-// A vector along `axis` of an array like `x`.
+// Broadcasts a vector along `axis` to the sizes of `x`.
 [[nodiscard]] inline Term along(Term vector, Term x, std::int64_t axis) {
   return broadcast_in(vector, x.dims(), {axis});
 }
@@ -83,33 +83,34 @@ namespace tilecast::ir::onnx_reader {
 [[nodiscard]] Term slice(Term x, std::int64_t axis, const SliceDim& range);
 [[nodiscard]] Term pad(Term x, std::vector<PadDim> dims, Term value);
 [[nodiscard]] Term concatenate(const Terms& parts, std::int64_t axis);
-// Over `axes` with an opcode (add, multiply, maximum, minimum, and, or); those of size 1 stay when
-// `keep`.
+// Reduces over `axes` with an opcode (add, multiply, maximum, minimum, and, or). If `keep`, the
+// reduced axes remain with size 1.
 [[nodiscard]] Term reduce(Opcode opcode, Term x, const Dims& axes, bool keep);
 [[nodiscard]] Term mean(Term x, const Dims& axes);               // keeps the axes
-[[nodiscard]] double lowest(DType dtype, bool highest = false);  // of the type's numbers
-// `type`: of the sums; kInvalid: that of the operands.
+[[nodiscard]] double lowest(DType dtype, bool highest = false);  // lowest or highest number
+// `type`: accumulator type; kInvalid: that of the operands.
 [[nodiscard]] Term dot(Term a, Term b, DotDims dims, DType type = DType::kInvalid);
-// The slices of `x` along `axis` at the places that `indices` holds (not negative), as NumPy's
-// take.
+// The slices of `x` along `axis` at `indices` (not negative), like NumPy's take.
 [[nodiscard]] Term take(Term x, Term indices, std::int64_t axis);
 [[nodiscard]] Terms elements_of(Term tuple);
-// Runs `body` on the state after the counter; captured values do not change.
+// A loop. `body` receives the counter, the state and the captured values, and returns the next
+// state.
 using LoopBody =
     std::function<Terms(Emitter&, Term counter, const Terms& state, const Terms& captured)>;
 struct Turns {
-  std::optional<std::int64_t> most;  // exactly so many, unless
-  bool by_condition = false;         // the first of the state says whether there is another turn
+  std::optional<std::int64_t> most;  // number of iterations, unless by_condition
+  bool by_condition = false;         // run while the first element of the state is true
 };
 [[nodiscard]] Terms counted_loop(const Turns& turns, const Terms& state, const Terms& captured,
                                  const LoopBody& body);
-// The slice of size 1 at `at` along `axis`; and back.
+// The slice of size 1 at `at` along `axis`, and its inverse.
 [[nodiscard]] Term dynamic_slice(Term x, std::int64_t axis, Term at);
 [[nodiscard]] Term dynamic_update(Term x, Term part, std::int64_t axis, Term at);
 
-// The term itself; throws unless its rank is in the range.
+// Returns the term; throws Error unless its rank is in the range.
 [[nodiscard]] Term of_rank(Term x, int least, int most = 32);
-// The number itself; throws unless it fits 32 bits, so that sums of sizes cannot overflow.
+// Returns the number; throws Error unless it is at least `least` and fits 32 bits, so that sums of
+// sizes cannot overflow.
 [[nodiscard]] std::int64_t bounded(std::int64_t value, std::int64_t least = INT32_MIN);
 
 // Helpers on sizes.

@@ -27,7 +27,7 @@ std::string name_list(const Site& at, const std::unordered_map<std::int64_t, std
   return "{" + text + "}";
 }
 
-// In braces, without spaces after the commas.
+// A list in braces, without spaces after the commas.
 template <class Items, class Print>
 std::string group(const Items& items, Print&& print, std::string_view separator = ",") {
   std::string text;
@@ -38,7 +38,7 @@ std::string group(const Items& items, Print&& print, std::string_view separator 
   return "{" + text + "}";
 }
 
-// `b01f`: the letters at their dimensions, the digits at the spatial ones, `?` between.
+// `b01f`: letters at their dimensions, digits at the spatial ones, `?` elsewhere.
 std::string labels(std::string_view letters, std::int64_t first, std::int64_t second,
                    const Numbers& spatial) {
   constexpr std::int64_t kMostDims = 10;  // one digit each
@@ -59,7 +59,7 @@ std::string labels(std::string_view letters, std::int64_t first, std::int64_t se
 using Origins = std::map<Dims, const hlo_proto::OriginalElement*>;
 
 std::string original_array(const hlo_proto::OriginalElement& element) {
-  constexpr char kNameTag = '\x0a';  // how an OriginalArray begins
+  constexpr char kNameTag = '\x0a';  // first byte of an OriginalArray
   hlo_proto::OriginalArray array;
   const std::string& bytes = element.original_array();
   if (!bytes.starts_with(kNameTag) || !array.ParseFromString(bytes)) {

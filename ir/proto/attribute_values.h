@@ -1,5 +1,5 @@
-// The values of single attributes of an instruction of an HLO proto as text, "" where there is
-// nothing to write. Used by ir/proto/instruction_text.cpp only.
+// The attributes of an instruction in an HLO proto as text; "" if there is nothing to write.
+// Internal to ir/proto/instruction_text.cpp.
 #pragma once
 
 #include "ir/proto/proto_text.h"
@@ -9,7 +9,7 @@ namespace tilecast::ir::proto_text {
 struct Site {
   const hlo_proto::Instruction& proto;
   Opcode opcode;
-  bool required;  // of the attribute: written even when empty
+  bool required;  // the attribute is written even if empty
   const Names& names;
 };
 
@@ -42,9 +42,10 @@ struct Site {
 [[nodiscard]] std::string result_accuracy(const Site& at);
 [[nodiscard]] std::string statistics(const Site& at);
 [[nodiscard]] std::string replication(const Site& at);
-// One list of sizes, as many as the operand has dimensions, for each slice.
+// One list of sizes per slice, each with as many entries as the operand has dimensions.
 [[nodiscard]] std::string permute_slices(const Site& at);
-// `{({"a"}, {"b" {1}})}`: what each leaf of the result was before optimisation.
+// `{({"a"}, {"b" {1}})}`: the array before optimisation that each leaf of the result corresponds
+// to.
 [[nodiscard]] std::string origin(const Site& at);
 [[nodiscard]] std::string domain(const Site& at);
 

@@ -1,5 +1,5 @@
-// The attributes of an instruction of an HLO proto as text. Which ones its opcode has, the reader
-// of HLO text says (ir/text/attribute_table.h); here stands where the proto holds each of them.
+// Converts the attributes of an instruction in an HLO proto to text. The attributes of each opcode
+// are listed in ir/text/attribute_table.h; the table here maps them to fields of the proto.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace tilecast::ir::proto_text {
 namespace {
 
-// The attribute's value, or "" to leave it out.
+// Returns the attribute's value, or "" to omit it.
 using Write = std::string (*)(const Site& at);
 
 constexpr std::array<std::string_view, 3> kDistributions = {"", "rng_uniform", "rng_normal"};

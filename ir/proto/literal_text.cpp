@@ -1,5 +1,5 @@
-// Literals of HLO protos as text. The elements of each type stand in a field of their own, in the
-// order of the literal's layout.
+// Converts literals of HLO protos to text. Each element type has its own field, with elements in
+// the order of the literal's layout.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace tilecast::ir::proto_text {
 namespace {
 
-// The elements of an array as bits, wherever the proto holds them.
+// The elements of an array as bits, from whichever field holds them.
 struct Elements {
   std::int64_t count = 0;
   std::function<std::uint64_t(std::int64_t)> bits;
@@ -43,7 +43,7 @@ Elements whole_bytes(const std::string& bytes, int width) {
           }};
 }
 
-// Several elements per byte, the first in the high bits; the last byte may be part full.
+// Several elements per byte, the first in the high bits; the last byte may be partly used.
 Elements packed(const std::string& bytes, int width, std::int64_t wanted) {
   const std::int64_t per_byte = 8 / width;
   const auto most = static_cast<std::int64_t>(bytes.size()) * per_byte;
@@ -127,7 +127,7 @@ void append_number(std::string& out, std::uint64_t number, DType dtype) {
   }
 }
 
-// Where each element of a row-major walk stands in the order of the layout.
+// Maps a row-major walk over an array to positions in layout order.
 class LayoutWalk {
  public:
   explicit LayoutWalk(const Shape& shape)
@@ -144,7 +144,7 @@ class LayoutWalk {
       stride *= dims_[static_cast<std::size_t>(dim)];
     }
   }
-  // The position of the current element; then on to the next.
+  // Returns the position of the current element and advances.
   std::int64_t next() {
     const std::int64_t at = position_;
     for (std::size_t i = dims_.size(); i-- > 0;) {
@@ -204,7 +204,7 @@ void append_literal(std::string& out, const hlo_proto::Literal& literal, const S
   for (int i = 0; i < literal.tuple_literals_size(); ++i) {
     if (i > 0) out += ", ";
     const hlo_proto::Literal& part = literal.tuple_literals(i);
-    // The parts' own shapes may be left out.
+    // The shapes of tuple elements may be missing in the literal.
     append_literal(
         out, part,
         part.has_shape() ? shape_of(part.shape()) : shape.elements[static_cast<std::size_t>(i)]);

@@ -1,6 +1,6 @@
-// Parts of an HLO proto as HLO text, in XLA's wording: a proto is read by writing it as text, so
-// that both forms of a module pass through the same reader. Used by ir/proto/*.cpp only. Throws
-// Error (what is wrong, without where).
+// Converts parts of an HLO proto to HLO text as XLA prints it. A proto is read by converting it to
+// text, so that both forms go through the same parser. Internal to ir/proto. Throws Error (message
+// without position).
 #pragma once
 
 #include <google/protobuf/repeated_field.h>
@@ -18,7 +18,8 @@ namespace tilecast::ir::proto_text {
 
 using Numbers = google::protobuf::RepeatedField<std::int64_t>;
 
-// What ids are called in the text: all computations, and the instructions of one of them.
+// The names used in the text, by id: of all computations, and of the instructions of one
+// computation.
 struct Names {
   std::unordered_map<std::int64_t, std::string> computations, instructions;
 };
@@ -30,19 +31,19 @@ struct Names {
                                const google::protobuf::RepeatedField<std::int32_t>& permutation);
 
 [[nodiscard]] Shape shape_of(const hlo_proto::Shape& shape);
-// `{ 1, 2 }`; `{...}` for more than a million elements and where the proto holds no contents.
+// `{ 1, 2 }`; `{...}` for more than a million elements or if the proto has no contents.
 [[nodiscard]] std::string literal(const hlo_proto::Literal& value);
 [[nodiscard]] std::string sharding(const hlo_proto::Sharding& value);
 [[nodiscard]] std::string metadata(const hlo_proto::Metadata& value);  // {op_name="..."}
-// "" where there are none.
+// "" if there are none.
 [[nodiscard]] std::string frontend_attributes(const hlo_proto::FrontendAttributes& value);
 
-// Appends `, key=value` for everything the opcode and every instruction can have. `predicated`: a
-// conditional that a truth value decides.
+// Appends `, key=value` for each attribute that the opcode or any instruction can have.
+// `predicated`: a conditional with a pred operand.
 void append_attributes(std::string& out, const hlo_proto::Instruction& instruction, Opcode opcode,
                        bool predicated, const Names& names);
 
-// The word numbered `number`; throws Error where there is none.
+// The word at index `number`; throws Error if out of range.
 template <std::size_t count>
 [[nodiscard]] std::string word(const std::array<std::string_view, count>& words,
                                std::int64_t number, std::string_view what);

@@ -1,5 +1,5 @@
-// HLO protos: which of the three forms it is, and the whole module as text, which the reader of HLO
-// text turns into a Module.
+// Reads HLO protos: detects which of the three messages it is, and converts the module to text for
+// the HLO text parser.
 #include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
@@ -21,7 +21,8 @@ namespace {
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// The first field numbered `number` that holds bytes; nothing where the message is damaged before.
+// The first length-delimited field numbered `number`; nullopt if there is none or the message is
+// damaged before it.
 std::optional<std::string_view> find_field(std::string_view message, int number) {
   if (message.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) return {};
   CodedInputStream input(reinterpret_cast<const std::uint8_t*>(message.data()),
@@ -42,7 +43,7 @@ std::optional<std::string_view> find_field(std::string_view message, int number)
   return {};
 }
 
-// A module has computations of instructions, whose second field is an opcode.
+// True if the message has computations with instructions whose second field is an opcode.
 bool is_module(std::string_view message) {
   const auto computation = find_field(message, hlo_proto::Module::kComputationsFieldNumber);
   if (!computation) return false;
@@ -55,9 +56,10 @@ bool is_module(std::string_view message) {
          });
 }
 
-// The bytes of the module: all of them, those of HloProto's module, or of HloSnapshot's HloProto's.
+// The bytes of the module: the whole message, the module in an HloProto, or that in an
+// HloSnapshot's HloProto.
 std::optional<std::string_view> find_module(std::string_view bytes) {
-  constexpr int kModuleOrProto = 1;  // the field of both wrappers
+  constexpr int kModuleOrProto = 1;  // field number in both wrappers
   std::optional<std::string_view> message = bytes;
   for (int level = 0; level < 3 && message; ++level) {
     if (is_module(*message)) return message;
@@ -66,7 +68,7 @@ std::optional<std::string_view> find_module(std::string_view bytes) {
   return {};
 }
 
-// As XLA makes a name printable; never twice the same.
+// A printable name, converted as in XLA, and unique.
 std::string legal_name(const std::string& name, std::unordered_set<std::string>& taken) {
   std::string legal = name.empty() ? "_" : name;
   const auto is_letter = [](char c) {
@@ -176,7 +178,8 @@ void ModuleText::write_header() {
   out_ += "\n\n";
 }
 
-// The tables that metadata's stack_frame_id points into. A frame without a parent names itself 1.
+// Writes the tables to which stack_frame_id in metadata refers. A frame without a parent has parent
+// id 1.
 void ModuleText::write_tables() {
   const hlo_proto::StackFrameIndex& index = module_.stack_frame_index();
   const auto table = [this](std::string_view title, const auto& rows, auto&& print) {
@@ -199,7 +202,8 @@ void ModuleText::write_tables() {
   });
 }
 
-// The instructions as scheduled; where that is no order of exactly these, as the proto has them.
+// The instructions in schedule order, or in the proto's order if the schedule is not a permutation
+// of them.
 std::vector<const hlo_proto::Instruction*> ModuleText::in_order(
     const hlo_proto::Computation& computation) const {
   std::vector<const hlo_proto::Instruction*> order;

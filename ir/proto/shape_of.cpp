@@ -1,4 +1,4 @@
-// Shapes and layouts of HLO protos.
+// Converts shapes and layouts of HLO protos.
 #include <fmt/format.h>
 
 #include <limits>
@@ -9,7 +9,7 @@
 namespace tilecast::ir::proto_text {
 namespace {
 
-// By XLA's number of the primitive type.
+// Indexed by XLA's PrimitiveType.
 constexpr std::array<DType, 35> kPrimitiveTypes = {
     DType::kInvalid,    DType::kPred, DType::kS8,       DType::kS16,           DType::kS32,
     DType::kS64,        DType::kU8,   DType::kU16,      DType::kU32,           DType::kU64,

@@ -1,4 +1,4 @@
-// Shardings, metadata and frontend attributes of HLO protos as text.
+// Converts shardings, metadata and frontend attributes of HLO protos to text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace tilecast::ir::proto_text {
 namespace {
 
-// By XLA's number of the type of a sharding; tuples and tilings have no word.
+// Indexed by XLA's OpSharding::Type; tuples and tilings have no keyword.
 constexpr std::array<std::string_view, 7> kKinds = {"replicated", "maximal", "",         "",
                                                     "manual",     "unknown", "unreduced"};
 
@@ -27,7 +27,7 @@ std::string metadata_list(const List& items) {
   return " metadata={" + text + "}";
 }
 
-// What follows the tiles: how their last dimensions are meant.
+// The text after the tiles: the meaning of their last dimensions.
 std::string last_dims(const hlo_proto::Sharding& sharding) {
   const auto& types = sharding.last_tile_dims();
   const bool replicated = types.size() == 1 && types.Get(0) == 0;
@@ -54,7 +54,7 @@ std::string tiles(const hlo_proto::Sharding& sharding) {
 
 using Axes = google::protobuf::RepeatedPtrField<hlo_proto::AxisRef>;
 
-// `{a, b:(2)2}`, with `?` where more axes may be added.
+// `{a, b:(2)2}`, with `?` if more axes may be added.
 std::string axes(const hlo_proto::Mesh& mesh, const Axes& refs, bool open) {
   std::string text;
   for (const hlo_proto::AxisRef& ref : refs) {
@@ -176,7 +176,7 @@ std::string frontend_attributes(const hlo_proto::FrontendAttributes& value) {
            });
   };
   if (value.map().empty()) return {};
-  std::map<std::string, std::string> items;  // protos hold them in any order
+  std::map<std::string, std::string> items;  // in the proto they are unordered
   for (const hlo_proto::TextEntry& entry : value.map()) {
     items.emplace(is_word(entry.key()) ? entry.key() : quoted_text(entry.key()),
                   dict_or_quoted(entry.value()));

@@ -10,7 +10,7 @@
 namespace tilecast::ir::stablehlo {
 namespace {
 
-// The string literal at `at` with its quotes; empty where there is none.
+// The string literal at `at` with its quotes; empty if there is none.
 std::string_view quoted_at(std::string_view text, std::size_t at) {
   if (at >= text.size() || text[at] != '"') return {};
   std::size_t end = at + 1;
@@ -27,8 +27,8 @@ struct Location {
   std::string source;
 };
 
-// `"op name"("file.py":12:3)`, in any nesting of fused[...], callsite(...) and aliases: the first
-// name and the first position, as XLA takes them.
+// Finds the first name and the first position in `"op name"("file.py":12:3)`, in any nesting of
+// fused[...], callsite(...) and aliases, as XLA does.
 void scan(const mlir::Tree& tree, std::string_view location, int depth, Location& found) {
   constexpr int kMostNested = 16;
   for (std::size_t i = 0; i < location.size() && found.source.empty(); ++i) {

@@ -1,4 +1,5 @@
-// Inside of ir/stablehlo/stablehlo.h: what is kept beside instructions, as HLO text has it.
+// Part of the implementation of ir/stablehlo/stablehlo.h: attributes and metadata of instructions,
+// as in HLO text.
 #pragma once
 
 #include <string>
@@ -9,13 +10,13 @@
 
 namespace tilecast::ir::stablehlo {
 
-// Letters, digits and underscores: an SSA name that can name an instruction.
+// True if `name` has only letters, digits and underscores, so that it can name an instruction.
 [[nodiscard]] bool is_word(std::string_view name);
 void keep_frontend_attribute(Instruction& instruction, std::string_view key,
                              std::string_view value);
-// `sharding=` where the text is one of HLO's, else a frontend attribute.
+// Adds `sharding=` if the text is an HLO sharding, else a frontend attribute.
 void keep_sharding(Instruction& instruction, const std::string& text);
-// The metadata that `location` (what loc(...) holds) gives: name and position of the source.
+// Metadata from `location` (the content of loc(...)): name and source position.
 [[nodiscard]] std::string metadata_of(const mlir::Tree& tree, std::string_view location);
 
 }  // namespace tilecast::ir::stablehlo

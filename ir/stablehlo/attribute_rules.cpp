@@ -1,4 +1,4 @@
-// Ops that are one instruction: elementwise ones, and those whose attributes have a field of their
+// Ops that become one instruction: elementwise ops, and ops whose attributes have fields of their
 // own in HLO.
 #include <algorithm>
 #include <cctype>
@@ -16,7 +16,7 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-// The op as one instruction over all its operands; `fill` sets its attributes.
+// Lowers the op to one instruction over all its operands; `fill` sets its attributes.
 template <class Fill>
 void one(Lowering& lowering, const Operation& op, Opcode opcode, Fill&& fill) {
   Instruction made = lowering.instruction(op, opcode);
@@ -111,7 +111,7 @@ void lower_broadcast_in_dim(Lowering& lowering, const Operation& op, Opcode) {
                                        lowering.written(op.first_result)));
 }
 
-// The old op: new dimensions in front.
+// The old op, which adds new dimensions in front.
 void lower_broadcast(Lowering& lowering, const Operation& op, Opcode) {
   const InstrId operand = lowering.operand(op, 0);
   const auto rank = static_cast<std::int64_t>(lowering.shape(operand).dims.size());
@@ -186,7 +186,7 @@ InstrId broadcast_in_dim(Lowering& lowering, const Operation& op, InstrId operan
     lowering.fail(op, "has {} broadcast dimensions for an operand of rank {}", dimensions.size(),
                   from.dims.size());
   }
-  // HLO broadcasts in ascending order.
+  // HLO's broadcast needs ascending dimensions.
   if (!std::is_sorted(dimensions.begin(), dimensions.end())) {
     Dims order(dimensions.size());
     std::iota(order.begin(), order.end(), 0);
@@ -203,7 +203,7 @@ InstrId broadcast_in_dim(Lowering& lowering, const Operation& op, InstrId operan
     return broadcast_in_dim(lowering, op, lowering.add(std::move(transpose)), sorted,
                             std::move(result));
   }
-  // Sizes of 1 that grow are dropped first: HLO's broadcast only adds dimensions.
+  // Dimensions of size 1 that are repeated are dropped first: HLO's broadcast only adds dimensions.
   Shape kept = Shape::array(from.dtype, {});
   Dims positions;
   for (std::size_t i = 0; i < dimensions.size(); ++i) {
@@ -230,7 +230,7 @@ InstrId broadcast_in_dim(Lowering& lowering, const Operation& op, InstrId operan
 void lower_elementwise(Lowering& lowering, const Operation& op, Opcode opcode) {
   Instruction made = lowering.instruction(op, opcode);
   made.operands = lowering.operands(op);
-  // Scalars among the operands of select and clamp stand for arrays.
+  // Scalar operands of select and clamp are broadcast.
   if (made.operands.size() == 3) {
     const Shape like = lowering.shape(made.operands[1]);
     made.operands[0] = lowering.broadcast_scalar(op, made.operands[0], like);

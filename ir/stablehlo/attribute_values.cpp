@@ -7,7 +7,7 @@
 namespace tilecast::ir::stablehlo {
 namespace {
 
-// Elements of one list attribute: replica groups of a large pod are the longest.
+// Most elements of a list attribute; the longest are replica groups of large pods.
 constexpr std::size_t kMostListed = std::size_t{1} << 20;
 
 }  // namespace

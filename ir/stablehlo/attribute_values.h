@@ -1,6 +1,6 @@
-// Attributes of StableHLO ops as plain values, whichever of their spellings was used: `array<i64:
-// 1, 2>`, `dense<[1, 2]> : tensor<2xi64>`, `[1, 2]`; `#stablehlo<precision HIGH>`, `"HIGH"`.
-// What is absent gives the fallback; what has another form is an error at its position.
+// Attributes of StableHLO ops as plain values, for all spellings: `array<i64: 1, 2>`, `dense<[1,
+// 2]> : tensor<2xi64>`, `[1, 2]`; `#stablehlo<precision HIGH>`, `"HIGH"`. An absent attribute gives
+// the fallback; one of unexpected form is an Error at its position.
 #pragma once
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ class AttributeValues {
 
   [[nodiscard]] Dims integers(const Attribute& attribute) const;
   [[nodiscard]] Dims integers(const Operation& op, std::string_view name) const;
-  // Of a dense list of integers of at most `most`; empty for anything else.
+  // The values of a dense list of at most `most` integers; empty for anything else.
   [[nodiscard]] Dims try_integers(const Attribute& dense, std::size_t most) const;
   [[nodiscard]] Dims field(const Attribute& attribute, std::string_view name) const;
   [[nodiscard]] std::vector<Dims> rows(const Operation& op, std::string_view name) const;
@@ -36,11 +36,11 @@ class AttributeValues {
                                      std::int64_t fallback) const;
   [[nodiscard]] std::int64_t required_integer(const Operation& op, std::string_view name) const;
   [[nodiscard]] bool flag(const Operation& op, std::string_view name) const;
-  // The last word of an enumeration's value: `LT`, `HIGHEST`; "" when absent.
+  // The last word of an enumeration value: `LT`, `HIGHEST`; "" if absent.
   [[nodiscard]] std::string word(const Operation& op, std::string_view name) const;
   [[nodiscard]] std::string word(const Attribute& attribute) const;
   [[nodiscard]] const Attribute& required(const Operation& op, std::string_view name) const;
-  // Strings without quotes, others as MLIR text.
+  // Strings without quotes, other attributes as MLIR text.
   [[nodiscard]] std::string spelt(const Attribute& attribute) const;
 
   [[nodiscard]] const mlir::Tree& tree() const { return tree_; }

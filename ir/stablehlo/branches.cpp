@@ -1,11 +1,11 @@
-// Functions of several blocks: the one form that structured loops are lowered to elsewhere,
+// Converts functions of several blocks. The supported form is the one to which other tools lower a
+// structured loop; it becomes a while loop:
 //
 //   entry:  br head(...)
 //   head:   cond_br body(...), exit(...)     // forwards its arguments
 //   body:   br head(...)
 //   exit:   return
 //
-// as a while loop.
 #include <algorithm>
 #include <cctype>
 
@@ -27,7 +27,7 @@ std::string_view label_after(std::string_view text, std::size_t offset, int inde
   return text.substr(at, end - at);
 }
 
-// `results` are `operands`.
+// An op that returns `operands` as `results`.
 Operation forward(std::vector<ValueId> operands, const std::vector<ValueId>& results) {
   Operation op;
   op.name = "tensor.cast";

@@ -1,8 +1,8 @@
-// Ops of the chlo dialect, as XLA expands them before it optimises.
+// Ops of the chlo dialect, expanded as XLA does before optimisation.
 //
-// Where HLO has an op, that op. The special functions (lgamma, digamma ...) are long polynomials
-// there: here they are a chain with as many transcendentals, and about as many multiplications and
-// additions (those of XLA's MathExpander and ChloLegalizeToHlo), which costs the same.
+// If HLO has the op, it is used. XLA expands the special functions (lgamma, digamma ...) to long
+// polynomials (MathExpander, ChloLegalizeToHlo). Here they become a chain with as many
+// transcendentals and about as many multiplications and additions, which costs the same.
 #include <algorithm>
 #include <cmath>
 
@@ -35,7 +35,7 @@ const std::vector<Expansion>& expansions() {
        80,
        {kLog1p, kLog, kSin, kLog, kPower, kPower, kPower, kPower, kPower, kPower, kPower, kPower,
         kPower, kExp}},
-      {"chlo.next_after", 8, {}},  // steps and comparisons of the bits
+      {"chlo.next_after", 8, {}},  // integer steps and comparisons on the bits
   };
   return kRows;
 }
@@ -106,7 +106,7 @@ void lower_top_k_op(Lowering& lowering, const Operation& op, Opcode) {
   lower_top_k(lowering, op, lowering.required_integer(op, "k"));
 }
 
-// Operands that its region takes whole are carried from step to step; of the others it takes
+// Operands that the region takes whole are carried from step to step; of the others it takes
 // slices.
 void lower_scan(Lowering& lowering, const Operation& op, Opcode opcode) {
   Instruction made = lowering.instruction(op, opcode);
@@ -124,7 +124,7 @@ void lower_scan(Lowering& lowering, const Operation& op, Opcode opcode) {
   lowering.define(op, lowering.add(std::move(made)));
 }
 
-// chlo.broadcast_add and its kin: the operand of lower rank gets dimensions in front.
+// chlo.broadcast_add and similar ops: the operand of lower rank gets dimensions in front.
 void lower_broadcasting(Lowering& lowering, const Operation& op, Opcode opcode) {
   std::vector<InstrId> operands = lowering.operands(op);
   Dims sizes;

@@ -34,7 +34,7 @@ std::vector<Axis> read_axes(const Lowering& lowering, const Operation& mesh) {
 
 struct ChosenAxis {
   std::string name;
-  std::int64_t before = 1, size = 0;  // a part of it: `"x":(2)4`; 0 = all
+  std::int64_t before = 1, size = 0;  // sub-axis `"x":(2)4`; size 0 = whole axis
 };
 
 // `[#sdy<axis_ref"x">, #sdy.axis_ref<"y":(2)4>]`
@@ -60,7 +60,8 @@ std::vector<ChosenAxis> read_chosen(const Lowering& lowering, const Attribute& a
   return chosen;
 }
 
-// Devices are numbered row-major over the axes of the mesh; those of a group differ in `axes` only.
+// Devices are numbered row-major over the axes of the mesh; the devices of a group differ only in
+// `axes`.
 ReplicaGroups mesh_groups(const Lowering& lowering, const Operation& op, const Attribute& groups) {
   const Attribute* name = groups.find("mesh");
   const Operation* mesh = name == nullptr ? nullptr : lowering.find_symbol(name->string);
@@ -75,7 +76,7 @@ ReplicaGroups mesh_groups(const Lowering& lowering, const Operation& op, const A
       lowering.fail(op, "a mesh of more than {} devices", kMostDevices);
     devices *= axis.size;
   }
-  std::vector<std::int64_t> offsets = {0};  // of the members of a group from its first
+  std::vector<std::int64_t> offsets = {0};  // offsets of a group's members from its first
   std::vector<bool> is_first(static_cast<std::size_t>(devices), true);
   for (const ChosenAxis& part : read_chosen(lowering, *chosen)) {
     std::int64_t stride = devices;
@@ -122,7 +123,7 @@ CollectiveAttrs collective_attributes(const Lowering& lowering, const Operation&
         std::copy_if(row.begin(), row.end(), std::back_inserter(group),
                      [](std::int64_t id) { return id >= 0; });
       }
-      attrs.groups.text = to_string(attrs.groups);  // as the reader of HLO text keeps it
+      attrs.groups.text = to_string(attrs.groups);  // as the HLO text parser does
     }
   }
   if (const Attribute* channel = op.find("channel_handle")) {
@@ -160,8 +161,8 @@ void along_dimension(Lowering& lowering, const Operation& op, Opcode opcode) {
 constexpr std::string_view kGatherDim = "all_gather_dim";
 constexpr std::string_view kScatterDim = "scatter_dimension";
 
-// HLO's op splits and joins one dimension; another one to join takes a reshape, a transpose and a
-// reshape (as XLA's builder does it).
+// HLO's all-to-all splits and concatenates the same dimension; if they differ, a reshape, transpose
+// and reshape are added, as in XLA's builder.
 InstrId exchanged(Lowering& lowering, const Operation& op, Instruction made, const Shape& result) {
   const std::int64_t split = lowering.required_integer(op, "split_dimension");
   const std::int64_t join = lowering.required_integer(op, "concat_dimension");
@@ -236,7 +237,7 @@ void lower_outfeed(Lowering& lowering, const Operation& op, Opcode opcode) {
   lowering.define(op, lowering.add(std::move(made)));
 }
 
-// A send or receive and its end.
+// Lowers a send or receive and its done op.
 void lower_transfer(Lowering& lowering, const Operation& op, Opcode opcode) {
   const bool sends = opcode == Opcode::kSend;
   Instruction start = lowering.instruction(op, opcode);

@@ -1,4 +1,4 @@
-// Constants, and numbers that expansions need.
+// Constants, including numbers that expansions need.
 #include <algorithm>
 
 #include "ir/literal.h"
@@ -9,8 +9,8 @@ namespace tilecast::ir::stablehlo {
 
 namespace {
 
-// Of StableHLO's own text; longer constants are weights, whose values cost nothing to leave out and
-// as much time to read as all the rest.
+// Largest constant whose values are read. Longer ones are weights; their values do not affect
+// estimates and would take as long to read as everything else.
 constexpr std::size_t kMostOfConstant = std::size_t{1} << 16;  // elements
 
 }  // namespace
@@ -39,7 +39,7 @@ InstrId Lowering::constant(const Operation& op, const Attribute& value, TypeId t
     made.shape = std::move(shape);
     return add(std::move(made));
   }
-  // One number in every element: XLA makes it a broadcast.
+  // A splat; XLA turns it into a broadcast.
   Shape scalar = Shape::array(shape.dtype, {});
   scalar.layout = default_layout(0);
   Instruction number;

@@ -23,7 +23,7 @@ void lower_composite(Lowering& lowering, const Operation& op, Opcode opcode) {
   lowering.call(op, lowering.required(op, "decomposition").string, std::move(made));
 }
 
-// The values as one operand: the value itself, or a tuple.
+// Packs the values into one operand: the value itself, or a tuple.
 InstrId packed(Lowering& lowering, const Operation& op, std::vector<InstrId> values) {
   return values.size() == 1 ? values.front() : lowering.tuple(op, std::move(values));
 }
@@ -96,7 +96,7 @@ void bind_results(Lowering& lowering, const Operation& op, const std::vector<Ins
   for (std::uint32_t i = 0; i < op.result_count; ++i) lowering.bind(op.result(i), ids[i]);
 }
 
-// Bodies that run where they stand: shape.assuming, sdy.named_computation.
+// Ops whose body is inlined: shape.assuming, sdy.named_computation.
 void lower_inline(Lowering& lowering, const Operation& op, Opcode) {
   if (op.regions.size() != 1) lowering.fail(op, "needs one region");
   const bool takes_operands =
@@ -122,7 +122,7 @@ InstrId annotation(Lowering& lowering, const Operation& op, std::string_view tar
   return lowering.add(std::move(made));
 }
 
-// Every device computes on its part: the body with the shapes of the parts.
+// The body, in which shapes are those of one device's part.
 void lower_manual_computation(Lowering& lowering, const Operation& op, Opcode) {
   if (op.regions.size() != 1 || op.regions[0].blocks.size() != 1 ||
       op.regions[0].blocks[0].arguments.size() != op.operands.size()) {

@@ -1,4 +1,4 @@
-// Custom calls: those that stand for ops of HLO, and the others as they are.
+// Custom calls: some represent HLO ops, the others are kept.
 #include <algorithm>
 
 #include "ir/stablehlo/rules.h"
@@ -7,7 +7,7 @@
 namespace tilecast::ir::stablehlo {
 namespace {
 
-// Layouts as lists of dimensions, minor to major, one for each shape; where given.
+// Layouts as lists of dimensions, minor to major, one per shape; empty if not given.
 std::vector<Dims> layouts(const Lowering& lowering, const Operation& op, std::string_view name) {
   std::vector<Dims> result;
   const Attribute* found = op.find(name);
@@ -130,7 +130,7 @@ void lower_dynamic_window(Lowering& lowering, const Operation& op) {
 
 void lower_custom_call(Lowering& lowering, const Operation& op, Opcode opcode) {
   const std::string target = lowering.required(op, "call_target_name").string;
-  if (target == "shape_assertion") return;  // holds for the sizes that are taken
+  if (target == "shape_assertion") return;  // assumed to hold for the chosen sizes
   if (target == "stablehlo.dynamic_reduce_window") return lower_dynamic_window(lowering, op);
   if (target == "stablehlo.dynamic_top_k") {
     const std::optional<Integers> k = lowering.known_operand(op, 1);
@@ -151,7 +151,7 @@ void lower_custom_call(Lowering& lowering, const Operation& op, Opcode opcode) {
   lower_opaque_call(lowering, op, lowering.instruction(op, opcode), target);
 }
 
-// The ops of the check dialect compare on the host.
+// Ops of the check dialect, which compare on the host.
 void lower_check(Lowering& lowering, const Operation& op, Opcode opcode) {
   lower_opaque_call(lowering, op, lowering.instruction(op, opcode), std::string(op.name));
 }

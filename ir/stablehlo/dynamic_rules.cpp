@@ -1,5 +1,5 @@
-// Ops whose sizes are operands, and the scalar and shape arithmetic around them. What is known
-// before the program runs was folded already (ir/stablehlo/shape_values.h).
+// Ops whose sizes are operands, and the related scalar and shape arithmetic. Values known before
+// the program runs have already been folded (ir/stablehlo/shape_values.h).
 #include <algorithm>
 
 #include "ir/stablehlo/rules.h"
@@ -7,7 +7,7 @@
 namespace tilecast::ir::stablehlo {
 namespace {
 
-// The written sizes of the result, completed by those that operand `index` holds.
+// The result shape as written, with missing sizes taken from operand `index`.
 Shape sized_by(Lowering& lowering, const Operation& op, std::size_t index) {
   const std::optional<Integers> sizes = lowering.known_operand(op, index);
   return lowering.resolved(op, lowering.written_results(op), sizes ? &*sizes : nullptr);
@@ -22,7 +22,7 @@ void lower_dynamic_broadcast(Lowering& lowering, const Operation& op, Opcode) {
 void lower_dynamic_reshape(Lowering& lowering, const Operation& op, Opcode opcode) {
   Instruction made = lowering.instruction(op, opcode);
   made.operands = {lowering.operand(op, 0)};
-  // One size that is not known follows from the others.
+  // A single unknown size follows from the others.
   Shape result = lowering.written_results(op);
   const std::optional<Integers> sizes = lowering.known_operand(op, 1);
   const Shape& from = lowering.shape(made.operands[0]);
@@ -72,7 +72,7 @@ void lower_dynamic_pad(Lowering& lowering, const Operation& op, Opcode opcode) {
   lowering.define(op, lowering.add(std::move(made)));
 }
 
-// Where the limits are only known when it runs, the slice is taken as long as the result.
+// If the limits are known only at run time, the slice has the size of the result.
 void lower_real_dynamic_slice(Lowering& lowering, const Operation& op, Opcode opcode) {
   Instruction made = lowering.instruction(op, opcode);
   made.operands = {lowering.operand(op, 0)};
@@ -95,7 +95,7 @@ void lower_real_dynamic_slice(Lowering& lowering, const Operation& op, Opcode op
   lowering.define(op, lowering.add(std::move(made)));
 }
 
-// tensor.from_elements of values that are not known.
+// tensor.from_elements of unknown values.
 void lower_from_elements(Lowering& lowering, const Operation& op, Opcode opcode) {
   Instruction made = lowering.instruction(op, opcode);
   const Shape element = Shape::array(made.shape.dtype, {1});
@@ -127,14 +127,14 @@ void lower_compare_integers(Lowering& lowering, const Operation& op, Opcode opco
   lowering.define(op, lowering.add(std::move(made)));
 }
 
-// A constraint on shapes: it holds for those that are taken.
+// A constraint on shapes; assumed to hold for the chosen sizes.
 void lower_constraint(Lowering&, const Operation&, Opcode) {}
 
 void lower_unknown_size(Lowering& lowering, const Operation& op, Opcode) {
   lowering.fail(op, "its value is not known before it runs");
 }
 
-// A global that is loaded: weights, whose contents are not needed.
+// Loads of globals: weights, whose contents are not needed.
 void lower_global(Lowering& lowering, const Operation& op, Opcode opcode) {
   Instruction made = lowering.instruction(op, opcode);
   made.shape = lowering.resolved(op, std::move(made.shape), nullptr);

@@ -1,4 +1,4 @@
-// The module, its entry function and what is written at their arguments.
+// Lowers the module, its entry function and the attributes of its arguments.
 #include <algorithm>
 
 #include "ir/stablehlo/annotations.h"
@@ -16,7 +16,7 @@ const std::vector<Operation>& body_of(const Operation& module) {
   return has_body ? module.regions[0].blocks[0].operations : kNone;
 }
 
-// The module that holds the functions: of several in one file, the first.
+// The module that contains the functions; the first one if the file has several.
 const Operation& main_module(const Operation& module) {
   const Operation* inner = nullptr;
   for (const Operation& op : body_of(module)) {
@@ -26,7 +26,7 @@ const Operation& main_module(const Operation& module) {
   return inner == nullptr ? module : main_module(*inner);
 }
 
-// The dictionary of argument or result `index`.
+// The attribute dictionary of argument or result `index`.
 const Attribute* dictionary_at(const Operation& function, std::string_view name,
                                std::size_t index) {
   const Attribute* all = function.find(name);
@@ -76,7 +76,7 @@ const Operation& Lowering::entry_function() const {
   return last_public != nullptr ? *last_public : *last;
 }
 
-// Sharding, aliasing and donation of one argument of the entry.
+// Reads sharding, aliasing and donation of an argument of the entry.
 void Lowering::describe_argument(const Operation& function, std::size_t index,
                                  Instruction& parameter) {
   const Attribute* attributes = dictionary_at(function, "arg_attrs", index);
@@ -132,7 +132,7 @@ void Lowering::lower_entry(const Operation& function) {
     describe_argument(function, i, parameter);
     entry.computation.parameters.push_back(add(std::move(parameter)));
     bind(value, entry.computation.parameters.back());
-    // JAX hands the sizes that are variables in as scalars, in front of the arrays.
+    // JAX passes symbolic sizes as leading scalar arguments.
     if (only_sizes) set_known(value, {*options_.bound});
   }
   const InstrId root = one_value(function, lower_body(function));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostInstructions = std::size_t{4} << 20;
 
-// `#stablehlo.bounds<?, 4>`: sizes that are bounds.
+// Applies `#stablehlo.bounds<?, 4>` to the shape.
 void apply_bounds(Shape& shape, std::string_view encoding) {
   const std::size_t open = encoding.find("bounds<");
   if (open == std::string_view::npos) return;
@@ -32,7 +32,7 @@ void apply_bounds(Shape& shape, std::string_view encoding) {
   }
 }
 
-// The sizes of `known` where `shape` has none.
+// Fills missing sizes of `shape` from `known`.
 void fill_sizes(Shape& shape, const Shape& known) {
   if (shape.dtype == DType::kInvalid) {
     shape = known;
@@ -52,7 +52,7 @@ void clear_sizes(Shape& shape) {
   std::replace(shape.dims.begin(), shape.dims.end(), kUnboundedSize, std::int64_t{0});
 }
 
-// Whether sizes are computed somewhere.
+// Whether any op has computed sizes.
 bool has_dynamic_ops(const Operation& op) {
   const std::string_view name = op.name;
   const Attribute* target = op.find("call_target_name");
@@ -140,8 +140,7 @@ bool Lowering::is_constant(ValueId value) const {
           home->computation.at(found.operands[0]).opcode == Opcode::kConstant);
 }
 
-// A constant from outside, or the numbers that are known of a value, as a constant of this
-// computation.
+// Adds an outer constant, or a value with known numbers, as a constant of the current computation.
 InstrId Lowering::clone_constant(ValueId value) {
   const Scope* home = scope_of(value);
   if (home == nullptr || known_.contains(value)) {

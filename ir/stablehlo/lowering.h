@@ -1,9 +1,9 @@
-// Inside of ir/stablehlo/stablehlo.h: the module while it is made from the tree, as the rules of
-// the ops (ir/stablehlo/rules.h) see it. One Lowering reads one tree once.
+// Part of the implementation of ir/stablehlo/stablehlo.h: builds the module from the tree; this is
+// the interface for the rules of the ops (ir/stablehlo/rules.h). Use one Lowering per tree.
 //
-// A value is an instruction of the computation it belongs to. While shapes are dynamic, small
-// integer tensors that are known (sizes, limits, strides) are kept as numbers instead, and become
-// constants where an op uses them.
+// Each value is an instruction of its computation. If the module has dynamic shapes, known small
+// integer tensors (sizes, limits, strides) are kept as numbers instead and become constants when an
+// op uses them.
 #pragma once
 
 #include <fmt/format.h>
@@ -30,51 +30,52 @@ class Lowering : public AttributeValues {
 
   void warn(const std::string& message);  // each message once
 
-  // Operands in the computation that is being made.
+  // Operands in the current computation.
   [[nodiscard]] InstrId operand(const Operation& op, std::size_t index);
   [[nodiscard]] std::vector<InstrId> operands(const Operation& op, std::size_t first = 0);
   [[nodiscard]] const Shape& shape(InstrId id) const;
-  // As written, arrays with the row-major layout; `?` sizes may remain.
+  // The shape as written, with row-major layouts; `?` sizes may remain.
   [[nodiscard]] const Shape& written(ValueId value) const;
   [[nodiscard]] Shape written_results(const Operation& op) const;  // a tuple unless there is one
   [[nodiscard]] const Integers* known(ValueId value) const;
-  // Of an operand that must be known; fails with `what` where it is not.
+  // The known value of an operand; nullopt if it is not known.
   [[nodiscard]] std::optional<Integers> known_operand(const Operation& op, std::size_t index) const;
   void set_known(ValueId value, Integers values);
 
-  // An instruction without operands or a name, annotated as the op and shaped as its results.
+  // A new instruction with the annotations and result shapes of `op`, without operands or name.
   [[nodiscard]] Instruction instruction(const Operation& op, Opcode opcode);
-  // Adds it; sizes and types that are not set are inferred, or taken from the bound.
+  // Adds an instruction; missing sizes and types are inferred, or taken from the bound.
   InstrId add(Instruction instruction);
   InstrId emit(const Operation& op, Opcode opcode, std::vector<InstrId> operands, Shape shape = {});
   InstrId tuple(const Operation& op, std::vector<InstrId> elements);
   InstrId element(const Operation& op, InstrId tuple, std::int64_t index);
   InstrId constant(const Operation& op, const Attribute& value, TypeId type);
-  // One number, broadcast to the sizes of `like` (with its type).
+  // A number broadcast to the sizes and type of `like`.
   InstrId splat(const Operation& op, double value, const Shape& like);
-  // The scalar `id` in the sizes of `like`; arrays as they are.
+  // The scalar `id` broadcast to the sizes of `like`; arrays are returned unchanged.
   InstrId broadcast_scalar(const Operation& op, InstrId id, const Shape& like);
-  // The values as one: the value itself, or a tuple.
+  // Packs values into one: the value itself, or a tuple.
   InstrId one_value(const Operation& op, std::span<const ValueId> values);
-  // The results of `op`: `id` itself, or the elements of that tuple.
+  // Binds the results of `op` to `id`, or to the elements of the tuple `id`.
   void define(const Operation& op, InstrId id);
   void bind(ValueId value, InstrId id);
   void unbind(ValueId value) { bindings_[value.index()] = {}; }
 
-  // Shape with every `?` taken from `sizes`, then from the bound.
+  // `shape` with every `?` replaced from `sizes`, else by the bound.
   [[nodiscard]] Shape resolved(const Operation& op, Shape shape, const Integers* sizes);
 
   ComputationId region(const Operation& op, const Region& region, const RegionForm& form);
-  // Its block's arguments are the parameters, as they are written.
+  // The parameters are the arguments of the region's block, with their written types.
   ComputationId scalar_region(const Operation& op, std::size_t index);
   [[nodiscard]] std::vector<Shape> region_shapes(const Operation& op, std::size_t index) const;
   [[nodiscard]] std::vector<ValueId> captures(const std::vector<const Region*>& regions);
   [[nodiscard]] InstrId captured(ValueId value) { return use(value, 0); }
-  // The body's operations in this computation; `arguments` are bound to its block's.
+  // Adds the body's operations to the current computation, with its block's arguments bound to
+  // `arguments`.
   std::vector<ValueId> inline_region(const Operation& op, const Region& region,
                                      const std::vector<InstrId>& arguments);
   void call(const Operation& op, const std::string& callee, Instruction instruction);
-  // The computation of a function of fixed shapes, as reducers of custom calls are.
+  // The computation of a function with static shapes, such as a reducer of a custom call.
   ComputationId function_computation(const Operation& op, const std::string& name);
   [[nodiscard]] const Operation* find_symbol(const std::string& name) const;
 
@@ -108,19 +109,19 @@ class Lowering : public AttributeValues {
   std::vector<Shape> shapes_;      // by type
   std::vector<Binding> bindings_;  // by value
   std::unordered_map<ValueId, Integers> known_;
-  std::vector<std::uint32_t> marks_;  // by value: the last scan that saw it
+  std::vector<std::uint32_t> marks_;  // by value: the last scan that visited it
   std::uint32_t scans_ = 0, serials_ = 0;
   std::vector<Scope*> scopes_;  // innermost last
   std::unordered_map<std::string, const Operation*> symbols_;
   std::unordered_map<std::string, Specialised> functions_;
-  std::unordered_set<const Operation*> running_;  // functions that are being lowered
+  std::unordered_set<const Operation*> running_;  // functions being lowered
   std::unordered_set<std::string> computation_names_;
   std::unordered_map<std::string_view, std::string> metadata_;
   std::set<std::string> warned_;
-  std::string donors_;  // of buffers: `(0, {}), (2, {})`
+  std::string donors_;  // buffer_donor entries: `(0, {}), (2, {})`
   std::size_t instruction_count_ = 0, region_count_ = 0;
-  bool folds_ = false;      // shapes or ops are dynamic somewhere
-  bool quantised_ = false;  // types are quantised somewhere
+  bool folds_ = false;      // some shape or op is dynamic
+  bool quantised_ = false;  // some type is quantised
 };
 
 }  // namespace tilecast::ir::stablehlo

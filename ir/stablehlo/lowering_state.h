@@ -1,4 +1,5 @@
-// Inside of ir/stablehlo/lowering.h: what it knows of values, regions and functions.
+// Part of the implementation of ir/stablehlo/lowering.h: its state for values, regions and
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -19,24 +20,24 @@ using Integers = std::vector<std::int64_t>;  // elements of an integer tensor, r
 struct RegionForm {
   std::vector<Shape> arguments;   // of the block's arguments
   std::vector<ValueId> captures;  // values from outside that it uses
-  bool packed = false;            // one parameter that holds arguments and captures
-  bool returns_captures = false;  // after its own results
+  bool packed = false;            // a single tuple parameter for arguments and captures
+  bool returns_captures = false;  // returns captures after its own results
 };
 
 [[nodiscard]] inline std::span<const ValueId> operand_values(const Operation& op) {
   return {op.operands.data(), op.operands.size()};
 }
 
-struct Scope {  // a computation that is being made
+struct Scope {  // a computation under construction
   Computation computation;
   std::unordered_map<ValueId, InstrId> local;  // of values from outside
   std::uint32_t serial = 0;
 };
-struct Binding {  // of a value: the instruction it is
+struct Binding {  // the instruction of a value
   InstrId id;
   std::uint32_t scope = 0;
 };
-struct Specialised {  // a function for arguments of given shapes
+struct Specialised {  // a function specialised for its argument shapes
   ComputationId computation;
   std::vector<Shape> results;
   std::vector<std::optional<Integers>> known;

@@ -1,4 +1,4 @@
-// Bodies of ops with windows, dimension numbers or groups of devices.
+// Prints bodies of ops with windows, dimension numbers or device groups.
 #include "ir/stablehlo/print_bodies.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace tilecast::ir::stablehlo {
 namespace {
 
-// One number of each dimension of the window.
+// A list with one field of each window dimension.
 template <std::int64_t WindowDim::*field>
 std::string window_list(const Window& window) {
   Dims values;
@@ -61,7 +61,7 @@ std::string dimension_numbers(std::string_view kind,
   return text + fmt::format("index_vector_dim = {}>", vector_dim);
 }
 
-// The rows of all groups, those that are shorter filled with -1 as StableHLO has it.
+// The groups as rows, shorter ones padded with -1 as in StableHLO.
 std::string group_rows(const ReplicaGroups& groups) {
   std::size_t longest = 0;
   for (const auto& group : groups.groups) longest = std::max(longest, group.size());
@@ -90,7 +90,7 @@ std::string collective_form(const OpSite& site) {
   return text + "replica_groups = " + group_rows(attrs.groups);
 }
 
-// `dimension`: what StableHLO calls the dimension.
+// `dimension`: StableHLO's name of the attribute.
 Text collective_along(const OpSite& site, std::string_view dimension) {
   if (site.instruction.dimensions.size() != 1) return std::nullopt;
   return fmt::format("{}, {} = {} : i64{}", collective_form(site), dimension,
@@ -203,7 +203,7 @@ Text reduce_scatter_body(const OpSite& site) {
   return collective_along(site, "scatter_dimension");
 }
 
-// The exchange of equal parts of one array.
+// all-to-all of a single array.
 Text all_to_all_body(const OpSite& site) {
   const auto& attrs = site.instruction.as<CollectiveAttrs>();
   if (!site.instruction.shape.is_array() || site.instruction.operands.size() != 1 ||

@@ -1,4 +1,4 @@
-// Bodies of ops for the table of print_forms.cpp: see OpForm::body.
+// Functions that print op bodies, for the table in print_forms.cpp; see OpForm::body.
 #pragma once
 
 #include <optional>

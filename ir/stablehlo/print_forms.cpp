@@ -16,7 +16,7 @@ Text plain_body(const OpSite& site) {
   return site.operands;
 }
 
-// Selectors and limits that are scalars stand for arrays in StableHLO: only full ones are printed.
+// In StableHLO, scalar selectors and limits are broadcast; only those of full size are printed.
 Text same_sizes(const OpSite& site) {
   const Shape& result = site.instruction.shape;
   for (std::size_t i = 0; i < site.instruction.operands.size(); ++i) {
@@ -128,7 +128,7 @@ Text triangular_solve_body(const OpSite& site) {
       attrs.left_side, attrs.lower, attrs.transpose_a, attrs.unit_diagonal);
 }
 
-// A call that calls stays in the fallback form.
+// Custom calls with called computations use the fallback form.
 Text custom_call_body(const OpSite& site) {
   const auto& attrs = site.instruction.as<CustomCallAttrs>();
   if (!site.instruction.called.empty()) return std::nullopt;

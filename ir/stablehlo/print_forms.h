@@ -1,5 +1,5 @@
-// How HLO instructions are written as StableHLO ops: one row per opcode that StableHLO has an op
-// for.
+// How HLO instructions are printed as StableHLO ops: one row per opcode with a StableHLO
+// equivalent.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,20 @@ struct OpSite {
 };
 
 struct OpForm {
-  // kElementwise: one type where all are the same, else as kFunction, `(operands) -> result`.
-  // kResult: the result's. kGeneric: `"name"(operands) <{body}>` with types as kFunction.
+  // How types are printed. kElementwise: a single type if all are equal, else as kFunction.
+  // kFunction: `(operands) -> result`. kResult: the result type. kGeneric: the generic form
+  // `"name"(operands) <{body}>`, with types as in kFunction.
   enum class Style : std::uint8_t { kElementwise, kFunction, kResult, kGeneric };
 
   Opcode opcode;
   std::string_view name;  // stablehlo.add
   Style style;
-  // What follows the name, or the attributes of a generic form; nothing: no form for this one.
+  // Prints the text after the name, or the attributes of a generic form; nullopt if this
+  // instruction has no such form.
   std::optional<std::string> (*body)(const OpSite& site);
 };
 
-// Null where StableHLO has no op.
+// Null if StableHLO has no such op.
 [[nodiscard]] const OpForm* find_form(Opcode opcode);
 
 }  // namespace tilecast::ir::stablehlo

@@ -1,4 +1,4 @@
-// Computations as regions, and tuples as several values.
+// Prints computations as regions, and tuples as several values.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kMostInReducer = 64;  // instructions; larger computations are functions
 
-// Whether StableHLO can have it as values: arrays and tokens, tuples of them in any nesting.
+// Whether the shape consists of values that StableHLO supports: arrays, tokens and nested tuples of
+// them.
 bool is_flat(const Shape& shape) {
   bool flat = true;
   for_each_leaf(shape, [&](const Shape& leaf) { flat = flat && is_value(leaf); });
@@ -50,7 +51,8 @@ std::vector<bool> StablehloPrinter::needed_functions() {
   return needed;
 }
 
-// A reducer: ops of StableHLO on arrays; the root may be a tuple of them.
+// Whether the computation can be a reducer's region: StableHLO ops on arrays; the root may be a
+// tuple.
 bool StablehloPrinter::fits_region(const Computation& computation) const {
   if (computation.instructions.size() > kMostInReducer) return false;
   for (const Instruction& instruction : computation.instructions) {
@@ -72,7 +74,7 @@ bool StablehloPrinter::is_region(const Instruction& instruction) {
   });
 }
 
-// Loops and branches over values that StableHLO takes.
+// Whether the instruction is a loop or branch over values that StableHLO supports.
 bool StablehloPrinter::is_control(const Instruction& instruction) const {
   const bool is_loop = instruction.opcode == Opcode::kWhile;
   return is_results(instruction.shape) &&
@@ -154,7 +156,7 @@ void StablehloPrinter::print_regions(const Instruction& instruction, std::string
     print_body(id, names, inner);
     print_return(names[computation.root.index()], computation.root_instruction().shape, inner);
     out_ += fmt::format("{}}}", indent);
-    forget_names(outside);  // a region's names end with it
+    forget_names(outside);  // names of a region are local
   }
   out_ += ')';
 }

@@ -30,7 +30,7 @@ std::string mlir_symbol(std::string_view name) {
   return bare ? fmt::format("@{}", name) : "@" + mlir_string(name);
 }
 
-// The op_name that metadata consists of, with its quotes, where that is all it says.
+// The op_name, with its quotes, if metadata contains nothing else.
 std::string_view only_op_name(std::string_view metadata) {
   constexpr std::string_view kKey = "op_name=";
   if (!metadata.starts_with(kKey)) return {};
@@ -40,7 +40,7 @@ std::string_view only_op_name(std::string_view metadata) {
   return simple ? quoted : std::string_view();
 }
 
-// Opcodes whose tuples are tuples in StableHLO too; other tuples are several values there.
+// Opcodes whose tuples are tuples in StableHLO too; for others they become several values.
 bool has_tuple_type(Opcode opcode) {
   using enum Opcode;
   return is_one_of(opcode, {kTuple, kGetTupleElement, kCustomCall, kCall});
@@ -48,26 +48,26 @@ bool has_tuple_type(Opcode opcode) {
 bool has_several(const Instruction& instruction, const OpForm* form) {
   return form != nullptr && instruction.shape.is_tuple() && !has_tuple_type(instruction.opcode);
 }
-// Opcodes whose one operand is several in StableHLO where it is a tuple.
+// Opcodes whose tuple operand becomes several operands in StableHLO.
 bool takes_elements(Opcode opcode) {
   return is_one_of(opcode, {Opcode::kWhile, Opcode::kOptBarrier});
 }
 bool is_predicated(const OpSite& site) {
   return site.operand_shape(0).dtype == DType::kPred;
 }
-// Whether the form can say the op's values and attributes; nothing about its regions.
+// Whether the form can express the op's values and attributes; regions are not considered.
 bool fits(const OpForm& form, const Computation& computation, const Instruction& instruction) {
   if (has_several(instruction, &form) && !splits(instruction.shape)) return false;
   return form.body(OpSite{computation, instruction, {}}).has_value();
 }
-// What StableHLO has no op for.
+// The name of an op that StableHLO does not have.
 std::string other_name(Opcode opcode) {
   std::string text = fmt::format("mhlo.{}", name(opcode));
   std::ranges::replace(text, '-', '_');
   return text;
 }
 
-// Opcodes whose result is their first operand, in StableHLO: what is moved or awaited in HLO.
+// Opcodes that only move or await data, so that in StableHLO the result is the first operand.
 bool stands_for_operand(Opcode opcode) {
   using enum Opcode;
   return is_one_of(opcode, {kAddDependency, kAllGatherDone, kAllReduceDone, kAsyncDone,
@@ -77,13 +77,13 @@ bool may_be_operand(Opcode opcode) {
   return is_one_of(opcode, {Opcode::kBitcast, Opcode::kCopy, Opcode::kOptBarrier});
 }
 
-// `{mhlo.sharding = "..."}`, the only attribute of HLO that is kept beside the op's own.
+// `{mhlo.sharding = "..."}`, the only HLO attribute that is kept besides the op's own.
 std::string discardable(const Instruction& instruction) {
   const std::string* sharding = instruction.find_raw("sharding");
   return sharding == nullptr ? "" : fmt::format(" {{mhlo.sharding = {}}}", mlir_string(*sharding));
 }
 
-// The raw text of HLO, where it is a string without its quotes.
+// The raw HLO text; strings without their quotes.
 std::string configuration(const std::string& raw) {
   const bool quoted = raw.size() > 1 && raw.front() == '"' && raw.back() == '"';
   return mlir_string(quoted ? unescape(raw.substr(1, raw.size() - 2)) : raw);
@@ -210,12 +210,12 @@ void StablehloPrinter::print_native(const OpSite& site, const OpForm& form,
                                     std::span<const Names> captured, std::string_view indent) {
   const bool is_constant = form.opcode == Opcode::kConstant;
   const std::string others = discardable(site.instruction);
-  // Selectors may be scalars; constants that MLIR cannot spell lose their values.
+  // Selectors may be scalars; constants that MLIR cannot express lose their values.
   const std::string body =
       form.body(site).value_or(is_constant ? "dense_resource<__elided__>" : site.operands);
   if (form.opcode == Opcode::kCall) {
     out_ += fmt::format("{} {}({}){}", form.name, symbol(site.instruction.called[0]), body, others);
-  } else if (is_constant) {  // the only op that has them in front
+  } else if (is_constant) {  // the only op with its attributes in front
     out_ += fmt::format("{}{} {}", form.name, others, body);
   } else if (form.style != OpForm::Style::kGeneric) {
     out_ += fmt::format("{}{}{}{}", form.name, body.empty() ? "" : " ", body, others);

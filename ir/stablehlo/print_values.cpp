@@ -16,7 +16,7 @@ std::string mlir_element(DType dtype) {
   std::string text(name(dtype));
   if (is_signed_integer(dtype)) return "i" + text.substr(1);
   if (is_unsigned_integer(dtype)) return "ui" + text.substr(1);
-  // f8e4m3fn is f8E4M3FN.
+  // f8e4m3fn becomes f8E4M3FN.
   if (text.starts_with("f8") || text.starts_with("f4")) {
     std::transform(text.begin() + 2, text.end(), text.begin() + 2,
                    [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
@@ -38,8 +38,8 @@ std::string mlir_tensor_type(const Shape& shape) {
   return text + ">";
 }
 
-// The bits of infinity or of the NaN that HLO text writes without a payload, as MLIR wants them;
-// empty where the type has none that we know.
+// The bits of infinity, or of the NaN that HLO text prints without payload, in MLIR syntax; empty
+// if unknown for the type.
 std::string special_bits(DType dtype, bool is_nan, bool negative) {
   struct Bits {
     int digits;

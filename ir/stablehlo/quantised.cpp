@@ -1,5 +1,5 @@
-// Quantised types: `!quant.uniform<i8<-127:127>:f32:1, {0.1:3, 0.2}>`. The values that are stored
-// are integers; real = (stored - zero point) * scale.
+// Quantised types: `!quant.uniform<i8<-127:127>:f32:1, {0.1:3, 0.2}>`. The stored values are
+// integers; real = (stored - zero point) * scale.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -12,10 +12,10 @@ namespace {
 
 struct Quantisation {
   DType expressed = DType::kF32;
-  std::int64_t axis = -1;  // of several scales
+  std::int64_t axis = -1;  // axis of per-axis scales
   std::vector<double> scales;
   std::vector<double> zero_points;
-  double least = 0, most = 0;  // of what is stored
+  double least = 0, most = 0;  // range of stored values
 };
 
 double number_at(std::string_view text) {

@@ -1,4 +1,4 @@
-// Regions and functions as computations.
+// Converts regions and functions to computations.
 #include <algorithm>
 
 #include "ir/stablehlo/rules.h"
@@ -7,7 +7,7 @@
 namespace tilecast::ir::stablehlo {
 namespace {
 
-constexpr std::size_t kMostCalls = 250;  // nesting; the verifier allows 256
+constexpr std::size_t kMostCalls = 250;  // nesting depth; the verifier allows 256
 constexpr std::size_t kMostVersions = std::size_t{1} << 14;
 
 }  // namespace

@@ -23,7 +23,7 @@ Table make_table() {
                             custom_call_rules(), chlo_rules(), dynamic_rules()}) {
     for (const NamedRule& each : rules) add_both(each.name, each.rule);
   }
-  // The other elementwise ops have no attributes, and the names that HLO gives them.
+  // The other elementwise ops have no attributes and are named as in HLO.
   for (int i = 0; i <= static_cast<int>(Opcode::kXor); ++i) {
     const auto opcode = static_cast<Opcode>(i);
     if (!is_elementwise(opcode) || opcode == Opcode::kMap || opcode == Opcode::kFusion) continue;

@@ -1,5 +1,5 @@
-// Inside of ir/stablehlo/stablehlo.h: one rule per op. A rule adds the op's instructions to the
-// computation that is being made and defines its results.
+// Part of the implementation of ir/stablehlo/stablehlo.h: one rule per op. A rule adds the op's
+// instructions to the current computation and binds the op's results.
 #pragma once
 
 #include "ir/stablehlo/annotations.h"
@@ -12,24 +12,24 @@ struct Rule {
   void (*lower)(Lowering& lowering, const Operation& op, Opcode opcode);
 };
 
-// The rule of "stablehlo.add"; null where the op has no HLO form.
+// The rule for an op such as "stablehlo.add"; null if HLO has no equivalent.
 [[nodiscard]] const Rule* find_rule(std::string_view name);
 
-// Ops on quantised types: true when `op` was lowered here. Arithmetic is done on dequantised
-// values, products on the integers that are stored, as the specification allows.
+// Lowers ops on quantised types; returns false if `op` has none. Arithmetic is done on dequantised
+// values, products on the stored integers, as the specification allows.
 [[nodiscard]] bool lower_quantised(Lowering& lowering, const Operation& op);
 
-// An op of another dialect: an opaque custom call of its name, with a warning.
+// Lowers an op of an unknown dialect to an opaque custom call of the same name, with a warning.
 void lower_foreign(Lowering& lowering, const Operation& op);
 
-// The block that a function of several blocks is, with its loop as an op.
+// Converts a function of several blocks to a single block, with its loop as an op.
 [[nodiscard]] mlir::Block structured(const Lowering& lowering, const Operation& function);
 
 struct NamedRule {
   std::string_view name;
   Rule rule;
 };
-// The tables that find_rule() joins; names without a dot are those of stablehlo and mhlo.
+// The tables that find_rule() combines; names without a dot belong to stablehlo and mhlo.
 [[nodiscard]] std::vector<NamedRule> attribute_rules();  // ops that are one instruction
 [[nodiscard]] std::vector<NamedRule> window_rules();     // dot, convolution, gather, windows ...
 [[nodiscard]] std::vector<NamedRule> control_rules();    // calls, branches, loops, regions
@@ -40,8 +40,8 @@ struct NamedRule {
 
 // Shared by several tables.
 void lower_elementwise(Lowering& lowering, const Operation& op, Opcode opcode);
-// `operand` in the sizes of `result`: its dimension i is dimension `dimensions[i]` there, and is
-// broadcast where it is 1.
+// Broadcasts `operand` to the shape `result`: its dimension i becomes dimension `dimensions[i]`,
+// repeated if its size is 1.
 [[nodiscard]] InstrId broadcast_in_dim(Lowering& lowering, const Operation& op, InstrId operand,
                                        const Dims& dimensions, Shape result);
 void lower_reduce_window(Lowering& lowering, const Operation& op, Instruction made,

@@ -11,13 +11,13 @@ namespace {
 
 using Value = std::optional<Integers>;
 
-// stablehlo.add, mhlo.add and arith.addi are one operation here.
+// Maps stablehlo.add, mhlo.add and arith.addi to the same operation.
 std::string_view verb_of(std::string_view name) {
   return name.substr(name.rfind('.') + 1);
 }
 
 struct Binary {
-  std::string_view names;  // between spaces
+  std::string_view names;  // separated by spaces
   std::optional<std::int64_t> (*compute)(std::int64_t, std::int64_t);
 };
 
@@ -105,7 +105,7 @@ class Folder {
   [[nodiscard]] std::size_t count() const {
     return static_cast<std::size_t>(element_count(result_));
   }
-  // Element `i`; of a scalar the only one.
+  // Element `i`; for a scalar, its only element.
   static std::int64_t at(const Integers& values, std::size_t i) {
     return values.size() == 1 ? values.front() : values[i];
   }
@@ -117,7 +117,7 @@ class Folder {
   std::vector<const Integers*> operands_;
 };
 
-// Of what the shapes of operands say.
+// Folds ops that depend only on the shapes of operands.
 Value Folder::from_shapes() {
   if (!named(" get_dimension_size dim shape_of rank ", verb_)) return std::nullopt;
   const Shape& shape = lowering_.shape(lowering_.operand(op_, 0));
@@ -197,7 +197,7 @@ Value Folder::slice() const {
   return values;
 }
 
-// All elements combined by one operation.
+// Combines all elements by one operation.
 Value Folder::reduce() const {
   if (operands_.size() != 2 || result_.rank() != 0 || op_.regions.size() != 1 ||
       op_.regions[0].blocks.size() != 1 || op_.regions[0].blocks[0].operations.size() != 2) {
@@ -214,7 +214,7 @@ Value Folder::reduce() const {
   return total ? Value(Integers{*total}) : std::nullopt;
 }
 
-// shape.broadcast: from the right, 1 gives way.
+// shape.broadcast: aligned at the right; sizes of 1 are repeated.
 Value Folder::broadcast_sizes() const {
   Integers sizes;
   for (const Integers* each : operands_) {

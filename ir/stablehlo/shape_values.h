@@ -1,4 +1,4 @@
-// Inside of ir/stablehlo/stablehlo.h: sizes that a program computes, as numbers.
+// Part of the implementation of ir/stablehlo/stablehlo.h: constant folding of computed sizes.
 #pragma once
 
 #include "ir/mlir/mlir_parser.h"
@@ -6,14 +6,14 @@
 
 namespace tilecast::ir::stablehlo {
 
-// Literals of up to this many elements keep their values beside the text (as those of HLO text do).
+// Literals of up to this many elements keep their values as numbers too, as in the HLO text parser.
 inline constexpr std::size_t kMostElements = 64;
 
-// True when every result of `op` is a small integer tensor that follows from known ones and from
-// shapes: it is then known, and needs no instruction.
+// Evaluates `op` if all its results are small integer tensors that follow from known ones and from
+// shapes. Returns true if the results are now known, so that no instruction is needed.
 [[nodiscard]] bool fold(Lowering& lowering, const Operation& op);
 
-// As the reader of HLO text makes it.
+// The literal as the HLO text parser would create it.
 [[nodiscard]] Literal literal_of(const Shape& shape, const Integers& values);
 [[nodiscard]] Literal literal_of(const Shape& shape, const mlir::DenseValues& values);
 

@@ -2,12 +2,11 @@
 //
 //   Module module = parse_stablehlo(SourceText::read_file("model.mlir"));
 //
-// The module is the one that XLA makes of it: private functions become calls, several results a
-// tuple with get-tuple-element, `chlo` ops what XLA expands them to, sharding and frontend
-// attributes are kept. It is verified; result shapes are those that are written and must be those
-// that ir/infer infers. Throws Error: file:line:col: message, line, caret; an op that has no HLO
-// form is named. Thread-safe.
-// Source of the mapping: openxla.org/stablehlo/spec, XLA's MLIR-to-HLO translation.
+// The conversion matches XLA's: private functions become calls, multiple results become a tuple
+// with get-tuple-element, `chlo` ops are expanded, and sharding and frontend attributes are kept.
+// The module is verified. Result shapes are taken from the text and must match those that ir/infer
+// infers. Throws Error: file:line:col: message, line, caret; also for an op without HLO equivalent.
+// Thread-safe. Source of the mapping: openxla.org/stablehlo/spec, XLA's MLIR-to-HLO translation.
 #pragma once
 
 #include <string>
@@ -20,19 +19,20 @@ namespace tilecast::ir {
 
 [[nodiscard]] Module parse_stablehlo(const base::SourceText& text, const ReadOptions& options = {});
 
-// StableHLO as others read it: fusions and asynchronous ops are calls, copies and waits are gone,
-// and what else StableHLO has no op for is a custom call `mhlo.<opcode>`. Layouts, memory spaces,
-// schedules, names, backend notes and aliases are not kept: HLO text (ir/text/hlo_printer.h) is the
-// form that loses nothing. Throws Error for shapes that StableHLO has no type for (buffers).
+// Prints StableHLO for other tools. Fusions and asynchronous ops become calls, copies and waits are
+// dropped, and other opcodes without StableHLO equivalent become custom calls `mhlo.<opcode>`.
+// Layouts, memory spaces, schedules, names, backend configs and aliases are lost; use HLO text
+// (ir/text/hlo_printer.h) to keep everything. Throws Error for shapes that have no StableHLO type
+// (buffers).
 [[nodiscard]] std::string print_stablehlo(const Module& module);
 
-// One op in words of StableHLO, without its text: for who needs words, not lines.
+// An op described in StableHLO terms, without printing it.
 struct PrintedOp {
-  std::string name;      // stablehlo.add; mhlo.copy where StableHLO has none
-  bool several = false;  // its results are values of their own, which a stablehlo.tuple follows
-  bool regions = false;  // what it calls is printed inside of it
+  std::string name;      // stablehlo.add; mhlo.copy if StableHLO has no such op
+  bool several = false;  // its results are separate values, packed by a following stablehlo.tuple
+  bool regions = false;  // the computations it calls are printed as regions
 };
-// `instruction` calls nothing but computations of one op, and is no loop and no branch.
+// `instruction` must not be a loop or branch, and must call only computations of a single op.
 [[nodiscard]] PrintedOp printed_op(const Computation& computation, const Instruction& instruction);
 // tensor<2x3xf32>
 [[nodiscard]] std::string printed_type(const Shape& shape);

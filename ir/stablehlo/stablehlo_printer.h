@@ -1,8 +1,7 @@
-// Inside of ir/stablehlo/stablehlo.h: the text while it is made from a module. One printer prints
-// one module once.
+// Part of the implementation of ir/stablehlo/stablehlo.h: prints a module as text. Single use.
 //
-// A computation is a function, or the region of an op. What HLO has as one value of a tuple type
-// and StableHLO as several is taken apart in front of an op and put together behind it.
+// Computations become functions or regions of ops. If HLO has one tuple value where StableHLO has
+// several values, the tuple is unpacked before the op and packed again after it.
 #pragma once
 
 #include <optional>
@@ -19,7 +18,8 @@
 
 namespace tilecast::ir::stablehlo {
 
-// Whether the computations of `instruction`, which has `form`, are regions of the op.
+// Whether the computations called by `instruction`, which is printed in `form`, become regions of
+// the op.
 [[nodiscard]] bool has_regions(const Instruction& instruction, const OpForm* form);
 
 class StablehloPrinter {
@@ -28,7 +28,7 @@ class StablehloPrinter {
   std::string print();
 
  private:
-  using Names = std::vector<std::string>;  // by InstrId, with the sign
+  using Names = std::vector<std::string>;  // by InstrId, including the `%`
 
   // print_stablehlo.cpp
   void print_function(ComputationId id);
@@ -41,40 +41,43 @@ class StablehloPrinter {
   void print_types(const OpSite& site, const OpForm* form);
   [[nodiscard]] std::string symbol(ComputationId id) const;
   std::string fresh_name(std::string_view name);
-  // The instruction as one that StableHLO has: fusions and asynchronous starts are calls.
+  // `instruction` with fusions and asynchronous starts replaced by calls.
   [[nodiscard]] Instruction plain(const Computation& computation,
                                   const Instruction& instruction) const;
-  // Null where the instruction, a plain one, is a custom call there.
+  // Null if the instruction (a result of plain()) is printed as a custom call.
   const OpForm* form_of(const Computation& computation, const Instruction& instruction);
 
-  // print_regions.cpp
-  // Which computations functions are needed for: all that are called but as regions.
+  // print_regions.cpp The computations that are printed as functions: all that are called other
+  // than as regions.
   [[nodiscard]] std::vector<bool> needed_functions();
   [[nodiscard]] bool is_region(const Instruction& instruction);
   [[nodiscard]] bool is_control(const Instruction& instruction) const;
   [[nodiscard]] bool fits_region(const Computation& computation) const;
-  // Whether the region calls the function instead of being its body: several ops run it.
+  // Whether several ops call the computation, so that regions call a function instead of containing
+  // its body.
   [[nodiscard]] bool is_shared(ComputationId id) const { return calls_[id.index()] != 1; }
   void print_regions(const Instruction& instruction, std::string_view indent);
-  // `captured`: what the parameters of branches are made of; a loop has arguments.
+  // `captured`: for each branch, the values from which its parameter is built; unused for loops,
+  // whose regions have arguments.
   void print_control_regions(const Instruction& instruction, std::span<const Names> captured,
                              std::string_view indent);
   void print_control_body(ComputationId id, const Names& elements, std::string_view indent);
   void print_return(const std::string& value, const Shape& shape, std::string_view indent);
   void forget_names(std::size_t outside);  // all but the first `outside`
-  // The leaves of the tuple `value`, or the value itself: their names.
+  // The names of the leaves of the tuple `value`, or of the value itself.
   Names unpack(const std::string& value, const Shape& shape, std::string_view indent);
-  // The next of `leaves` as one value of `shape`: its name, for a tuple one made of `name`.
+  // Packs the next of `leaves` into one value of `shape` and returns its name, for a tuple derived
+  // from `name`.
   std::string pack(std::string_view name, const Shape& shape, std::span<const std::string>& leaves,
                    std::string_view indent);
 
   const Module& module_;
   PrintPlan plan_;
-  std::vector<int> calls_;                    // of each computation
+  std::vector<int> calls_;                    // number of calls of each computation
   std::vector<std::optional<bool>> regions_;  // by computation: whether it can be a region
-  std::unordered_set<std::string> taken_;     // names of the function that is printed
+  std::unordered_set<std::string> taken_;     // names used in the current function
   std::vector<std::string> taken_in_order_;
-  std::unordered_map<std::string, Names> parts_;  // of the tuples that were put together
+  std::unordered_map<std::string, Names> parts_;  // of the tuples packed so far
   std::string out_;
 };
 

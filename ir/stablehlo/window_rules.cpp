@@ -76,15 +76,16 @@ void lower_ragged_dot(Lowering& lowering, const Operation& op, Opcode opcode) {
                   lowering.field(numbers, "rhs_group_dimensions")});
 }
 
-// The old op: the last dimension of the left operand with the first of the right one.
+// The old op, which contracts the last dimension of the left operand with the first of the right
+// one.
 void lower_dot(Lowering& lowering, const Operation& op, Opcode opcode) {
   const int rank = lowering.shape(lowering.operand(op, 0)).rank();
   if (rank == 0) lowering.fail(op, "needs operands of rank 1 or 2");
   lower_dot_with(lowering, op, opcode, {{rank - 1}, {0}, {}, {}, {}, {}});
 }
 
-// One part of `raw input_batch_dimension = 0, input_feature_dimension = 3,
-// input_spatial_dimensions = [1, 2], ...` as `b01f`; empty where its dimensions are none.
+// One part of `raw input_batch_dimension = 0, input_feature_dimension = 3, input_spatial_dimensions
+// = [1, 2], ...` as `b01f`; absent numbers are 0; `?` where no dimension is assigned.
 std::string raw_labels(const Lowering& lowering, const Attribute& numbers, std::string_view part,
                        std::string_view batch, std::string_view feature) {
   const Dims spatial = lowering.field(numbers, fmt::format("{}_spatial_dimensions", part));
@@ -220,7 +221,7 @@ void lower_dynamic_gather(Lowering& lowering, const Operation& op, Opcode) {
   lower_gather_with(lowering, op, Dims(sizes->begin(), sizes->end()));
 }
 
-// Slices of dimension `dim`, as a gather.
+// Lowers a selection of slices along dimension `dim` to a gather.
 void lower_torch_index_select(Lowering& lowering, const Operation& op, Opcode opcode) {
   Instruction made = lowering.instruction(op, opcode);
   made.operands = {lowering.operand(op, 0), lowering.operand(op, 1)};
@@ -270,7 +271,7 @@ void lower_scatter(Lowering& lowering, const Operation& op, Opcode opcode) {
 
 }  // namespace
 
-// Windows of `sizes` with the strides, padding and dilations that `op` has.
+// A window of `sizes` with the strides, padding and dilations of `op`.
 Window read_window_attributes(const Lowering& lowering, const Operation& op, const Dims& sizes) {
   const auto list = [&](std::string_view old_name, std::string_view name) {
     const Dims values = lowering.integers(op, name);

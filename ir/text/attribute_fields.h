@@ -1,5 +1,5 @@
-// Rows of ir/text/attribute_table.h for one field of an opcode's attributes: said once, it is read
-// and written.
+// Rows of ir/text/attribute_table.h for a single field of an opcode's attributes. One declaration
+// gives both reader and writer.
 //
 //   constexpr AttributeRow kIota[] = {integer<&IndexAttrs::index>("iota_dimension")};
 #pragma once
@@ -22,7 +22,7 @@ struct OwnerOf<Value T::*> {
   using Type = T;
 };
 
-// The field of the opcode's attributes, or of a dot's dimensions.
+// Accesses a field of the opcode's attributes, or of a dot's dimensions.
 template <auto field>
 const auto& get(const Instruction& instruction) {
   using Owner = typename OwnerOf<decltype(field)>::Type;
@@ -42,7 +42,7 @@ auto& edit(Instruction& instruction) {
   }
 }
 
-// Rows of one field. Lists that may be absent are written unless they are empty.
+// Lists of integers; optional ones are written unless empty.
 template <auto field>
 constexpr AttributeRow ints(Key key, bool required, bool always) {
   constexpr auto kWrite = [](const Computation&, const Instruction& instruction, Key) {
@@ -62,7 +62,7 @@ template <auto field>
 constexpr AttributeRow ints(Key key, bool required) {
   return ints<field>(key, required, required);
 }
-// Written unless it is `absent`; at least `absent`.
+// An integer of at least `absent`, written unless it equals `absent`.
 template <auto field, std::int64_t absent>
 constexpr AttributeRow count(Key key) {
   return {key, kOptional,

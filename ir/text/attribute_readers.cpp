@@ -50,12 +50,12 @@ void ignore(ModuleParser& parser, Instruction&, Key) {
   parser.cursor().any_value();
 }
 
-// Nothing here depends on it: brackets and strings must match, no more.
+// Keeps a value that we do not interpret; only brackets and strings must match.
 void keep_value(ModuleParser& parser, Instruction& instruction, Key key) {
   keep(instruction, key, one_line(parser.cursor().any_value()));
 }
 
-// As written, but that iota forms must hold the devices that they are for.
+// Kept as written, but iota forms must match the number of devices.
 void sharding(ModuleParser& parser, Instruction& instruction, Key key) {
   Cursor& cursor = parser.cursor();
   const std::size_t begin = cursor.token().begin;

@@ -1,4 +1,4 @@
-// Readers of attribute values into an instruction and writers of them, for the rows of
+// Functions that read attribute values into an instruction or write them, for the rows of
 // attribute_table.cpp.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace tilecast::ir::attribute {
 
 using Key = std::string_view;
 
-// The current word, which must be one of `known`; `what` names it in messages.
+// Reads a word that must be one of `known`; `what` describes it in messages.
 std::string one_of(Cursor& cursor, std::span<const std::string_view> known, std::string_view what);
 
 // Kept as canonical text under the attribute's key.
@@ -54,7 +54,7 @@ void callee(ModuleParser& parser, Instruction& instruction, Key) {
 }
 void callees(ModuleParser& parser, Instruction& instruction, Key key);
 
-// The opcode's attributes; their defaults where it has none.
+// The attributes of type T; default values if the instruction has none.
 template <class T>
 const T& held(const Instruction& instruction) {
   static const T kNone{};

@@ -210,7 +210,7 @@ constexpr AttributeRow kCustomCall[] = {
     kAliases,
 };
 
-// Rows shared by the collectives; each opcode takes a part of them.
+// Rows shared by the collectives; each opcode uses some of them.
 constexpr AttributeRow kChannel = count<&CollectiveAttrs::channel_id, 0>("channel_id");
 constexpr AttributeRow kGroups{"replica_groups", kOptional, replica_groups, write_groups};
 constexpr AttributeRow kConstrain = flag<&CollectiveAttrs::constrain_layout>("constrain_layout");
@@ -246,7 +246,7 @@ constexpr AttributeRow kDomain[] = {kept("domain", kRequired, keep_value)};
 constexpr AttributeRow kThread{"async_execution_thread", kOptional, execution_thread, write_thread};
 constexpr AttributeRow kAsyncStart[] = {{"calls", kRequired, callee<0>}, kThread, kAliases};
 constexpr AttributeRow kAsyncLater[] = {{"calls", kOptional, callee<0>}, kThread};
-// Aliasing belongs to the wrapped operation where that can have it; only a start has any.
+// Aliasing belongs to the wrapped operation if it supports it; only a start can have any.
 constexpr AttributeRow kAsyncSugar[] = {kThread, kAliases};
 
 struct OpcodeRows {

@@ -28,7 +28,7 @@ constexpr std::array<std::uint8_t, 256> make_classes() {
 }
 constexpr std::array<std::uint8_t, 256> kClasses = make_classes();
 
-// Tokens of one character; kEof where a character is none.
+// Tokens of one character; kEof if the character is not one.
 constexpr std::array<Tok, 256> make_signs() {
   constexpr std::string_view kCharacters = "=,:*#+~@[]{}()";
   constexpr std::array<Tok, kCharacters.size()> kTokens = {
@@ -49,9 +49,9 @@ bool is(char c, int classes) {
 
 struct Word {
   Tok kind;
-  bool table = false;  // of source places, after the header of a module
+  bool table = false;  // starts a table of source locations
 };
-// Words that are not identifiers, besides types: inf and nan begin a number.
+// Words other than types that are not identifiers; inf and nan start a number.
 constexpr base::WordTable kWords(
     std::to_array<base::WordEntry<Word>>({{"inf", {Tok::kNonFinite}},
                                           {"nan", {Tok::kNonFinite}},
@@ -117,7 +117,7 @@ char Lexer::peek_char() {
 }
 
 const Token& Lexer::next() {
-  while (is(text_.data()[at_], kSpace)) ++at_;  // not the NUL behind the text
+  while (is(text_.data()[at_], kSpace)) ++at_;  // stops at the NUL after the text
   if (at(at_) == '/') skip_space();
   const std::size_t begin = at_;
   if (begin >= text_.size()) return make(Tok::kEof, text_.size(), text_.size());
@@ -153,7 +153,7 @@ Token& Lexer::minus(std::size_t begin) {
   fail(begin, "unexpected character '-'");
 }
 
-// The end of the name that goes on at `offset`, at the latest where the text ends with a NUL.
+// The end of the name that continues at `offset`; the NUL after the text ends it at the latest.
 std::size_t Lexer::name_end(std::size_t offset) const {
   const char* at = text_.data() + offset;
   while (is(*at, kLetter | kDigit | kInner)) ++at;
@@ -188,7 +188,7 @@ Token& Lexer::identifier(std::size_t begin) {
 Token& Lexer::word(std::size_t begin, std::size_t end) {
   const std::string_view text(text_.data() + begin, end - begin);
   const std::optional<DType> dtype = parse_dtype(text);
-  if (dtype && *dtype != DType::kTuple && *dtype != DType::kBuffer) {  // those have no such name
+  if (dtype && *dtype != DType::kTuple && *dtype != DType::kBuffer) {  // not written by name
     Token& token = make(Tok::kType, begin, end);
     token.dtype = *dtype;
     return token;

@@ -1,11 +1,11 @@
-// On-demand tokens of HLO text. The parser asks for one token at a time, because values such as
-// `backend_config={...}` are not made of tokens and are taken raw (take_json_dict).
+// Lexer of HLO text. The parser requests one token at a time, because values such as
+// `backend_config={...}` are not made of tokens and are read as raw text (take_json_dict).
 //
 //   Lexer lexer(text);                        // a base::SourceText, which must outlive the lexer
 //   for (Token t = lexer.next(); t.kind != Tok::kEof; t = lexer.next()) ...
 //
-// Tokens are views into the text: nothing is copied. Lexical errors are thrown as Error with the
-// position. Grammar: XLA's HLO lexer. One lexer belongs to one thread.
+// Tokens are views into the text. Throws Error with the position for lexical errors. Grammar: XLA's
+// HLO lexer. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -69,15 +69,15 @@ class Lexer {
  public:
   explicit Lexer(const base::SourceText& source) : source_(source), text_(source.text()) {}
 
-  // The next token; it stays until the one after it is read.
+  // Reads the next token; the reference is valid until the following call.
   const Token& next();
   [[nodiscard]] const Token& token() const { return token_; }
   // Continues reading at `offset` (a token's begin, or the end of a raw value).
   void seek(std::size_t offset) { at_ = offset; }
-  // The first character after white space and comments, '\0' at the end; nothing is consumed.
+  // The next character after white space and comments, '\0' at the end; does not consume it.
   [[nodiscard]] char peek_char();
-  // The value that starts with the `{` at `offset`, up to its matching `}`, braces inside strings
-  // not counted; reading continues after it. Throws Error when it is not closed.
+  // The text from the `{` at `offset` to its matching `}`, ignoring braces inside strings; reading
+  // continues after it. Throws Error if it is not closed.
   std::string_view take_json_dict(std::size_t offset);
 
   [[nodiscard]] const base::SourceText& source() const { return source_; }
@@ -98,7 +98,7 @@ class Lexer {
   Token& string(std::size_t begin);
   Token& punctuation(std::size_t begin);
   Token& minus(std::size_t begin);
-  Token& make(Tok kind, std::size_t begin, std::size_t end) {  // in place: copying would wait
+  Token& make(Tok kind, std::size_t begin, std::size_t end) {  // in place, to avoid a copy
     token_.kind = kind;
     token_.dtype = DType::kInvalid;
     token_.begin = begin;
@@ -122,13 +122,14 @@ class Lexer {
   Token token_;
 };
 
-// Whether the word starts a table of source places after the header of a module.
+// Whether the word starts a table of source locations after the module header.
 [[nodiscard]] bool is_table(std::string_view word);
 
-// The end of the dict that starts with `{` at `begin`, or npos when it is not closed.
+// The end of the dict that starts with the `{` at `begin`; npos if it is not closed.
 [[nodiscard]] std::size_t json_dict_end(std::string_view text, std::size_t begin);
 
-// What a string token stands for: \n \t \" \\ \' \xHH \ooo resolved, and the way back.
+// Resolves the escapes
+// \t \" \\ \' \xHH \ooo of a string token; escape() is the inverse.
 [[nodiscard]] std::string unescape(std::string_view text);
 [[nodiscard]] std::string escape(std::string_view text);
 

@@ -5,10 +5,10 @@
 //
 // The result is verified (ir/verify/verifier.h); arrays without a layout get the row-major one.
 // Accepts modules with or without header, single computations and single instructions, with or
-// without `%` and operand shapes, shapes left out where they can be inferred. Unknown attributes
-// are kept and warned about; `strict` makes them errors, as XLA does.
-// Limits: nesting depth 128 (shapes, inline computations, braces), rank 32, 4 M instructions.
-// Grammar: that of XLA's HLO parser (xla/hlo/parser). Thread-safe (no shared state).
+// without `%` and operand shapes. Result shapes may be omitted if they can be inferred. Unknown
+// attributes are kept with a warning; with `strict` they are errors, as in XLA. Limits: nesting
+// depth 128 (shapes, inline computations, braces), rank 32, 4 M instructions. Grammar: that of
+// XLA's HLO parser (xla/hlo/parser). Thread-safe (no shared state).
 #pragma once
 
 #include "base/source_text.h"

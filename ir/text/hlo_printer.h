@@ -1,6 +1,5 @@
 // Module -> canonical HLO text; parse(print(m)) == m and print(parse(print(m))) == print(m).
-// Order of attributes and computations as XLA prints them: XLA's
-// HloModule::Print. Thread-safe.
+// Attributes and computations are printed in the order of XLA's HloModule::Print. Thread-safe.
 #pragma once
 
 #include <string>
@@ -14,13 +13,13 @@ struct PrintOptions {
   // Long: `%names`, operand shapes, metadata, backend_config, signatures, /*index=5*/ comments.
   // Short ("parsable short form"): none of these.
   bool short_form = false;
-  // False leaves out the names of one instruction and of its operands (XLA's canonical form).
+  // False: print_instruction() omits the names of the instruction and its operands (XLA's canonical
+  // form).
   bool names = true;
 };
 
 [[nodiscard]] std::string print_hlo(const Module& module, const PrintOptions& options = {});
-// What stands before the computations: `HloModule m, is_scheduled=true ...` and tables.
-// Without indentation and `ROOT`.
+// One instruction, without indentation and `ROOT`.
 [[nodiscard]] std::string print_instruction(const Module& module, const Computation& computation,
                                             const Instruction& instruction,
                                             const PrintOptions& options = {});

@@ -1,5 +1,5 @@
-// Array shapes by their text, for most shapes of a module stand in it many times. Texts must
-// outlive it. Single-threaded.
+// A cache of array shapes by their text, because most shapes occur many times in a module. The
+// texts must outlive it. Not thread-safe.
 #pragma once
 
 #include <string_view>
@@ -13,11 +13,11 @@ namespace tilecast::ir {
 
 class KnownArrays {
  public:
-  [[nodiscard]] const Shape* find(std::string_view text) const {  // until the next add()
+  [[nodiscard]] const Shape* find(std::string_view text) const {  // valid until the next add()
     const Id id = ids_.find(text);
     return id.valid() ? &shapes_[id.index()] : nullptr;
   }
-  // What is there already stays; of the texts beyond kMost none is kept.
+  // Does nothing if the text is present or kMost texts are stored.
   void add(std::string_view text, const Shape& shape) {
     constexpr std::size_t kMost = 4096;
     if (shapes_.size() < kMost && ids_.add(text)) shapes_.push_back(shape);

@@ -19,7 +19,8 @@ int hex_value(char c) {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-// \n and its kin, by letter and by value.
+// Escapes such as
+// , by letter and by value.
 constexpr std::string_view kEscapeLetters = "ntrabfv";
 constexpr std::string_view kEscapeValues = "\n\t\r\a\b\f\v";
 
@@ -30,7 +31,8 @@ std::size_t Lexer::skip_digits(std::size_t offset) const {
   return offset;
 }
 
-// [-] (digits '.' [digits] | '.' digits) [exponent] | [-] digits exponent; npos when not this.
+// [-] (digits '.' [digits] | '.' digits) [exponent] | [-] digits exponent; npos if it does not
+// match.
 std::size_t Lexer::match_decimal(std::size_t begin) const {
   std::size_t end = at(begin) == '-' ? begin + 1 : begin;
   const std::size_t whole = end;

@@ -1,5 +1,5 @@
-// Recursive-descent parser of a module: scopes of names, computations, instructions. Used by the
-// parse_*.cpp files only; ir/text/hlo_parser.h is the interface. One parser reads one text once.
+// Recursive-descent parser of a module: name scopes, computations, instructions. Internal to the
+// parse_*.cpp files; ir/text/hlo_parser.h is the interface. Single use.
 #pragma once
 
 #include <list>
@@ -26,25 +26,25 @@ class ModuleParser {
   // For the readers of attributes.
   [[nodiscard]] Cursor& cursor() { return cursor_; }
   [[nodiscard]] Module& module() { return module_; }
-  [[nodiscard]] Shape shape();                    // with default layouts when asked for
+  [[nodiscard]] Shape shape();                    // missing layouts are row-major
   ComputationId computation_value();              // a name, or a computation written inline
   std::vector<ComputationId> computation_list();  // {a, b}
   std::vector<InstrId> instruction_list();        // {%a, %b}
   [[nodiscard]] const Instruction& operand(const Instruction& of, std::size_t index) const;
 
  private:
-  // A computation while it is read.
+  // A computation while it is parsed.
   struct Scope {
     Computation computation;  // parameters in the order of the text until number_parameters()
     NameTable<InstrId> names;
-    std::list<std::string> own_names;                   // names that do not stand in the text
+    std::list<std::string> own_names;                   // names that do not occur in the text
     std::unordered_map<std::string, int> name_counts;   // of those, by their first part
     std::unordered_map<InstrId, InstrId> async_starts;  // of async-update: the start of its chain
     std::map<std::pair<InstrId, std::int64_t>, InstrId> elements;  // of `%x#2`: their get
     InstrId root;
     std::size_t begin = 0;
   };
-  // An operation's name: `custom-call-start` is async-start wrapping custom-call.
+  // A parsed opcode. `custom-call-start` is async-start wrapping custom-call.
   struct OpcodeText {
     Opcode opcode;
     std::optional<Opcode> wrapped;
@@ -86,7 +86,7 @@ class ModuleParser {
                           std::size_t offset);
   std::string anonymous_name(Scope& scope, Opcode opcode) const;
 
-  // parse_attributes.cpp; `inner` is the operation that `custom-call-start` wraps, else null
+  // parse_attributes.cpp; `inner`: the operation wrapped by `custom-call-start`, else null
   struct AttributeForm {
     bool allowed = true;  // false for an operation written in place of an operand
     bool sugar = false;   // `custom-call-start` rather than `async-start`
@@ -116,7 +116,7 @@ class ModuleParser {
   bool single_ = false;  // the text is one instruction: unknown operands become parameters
 };
 
-// The module of a text, not verified.
+// Parses a module without verifying it.
 [[nodiscard]] Module parse_unverified(const base::SourceText& text,
                                       const ParseOptions& options = {});
 // How many operands an opcode takes.
@@ -124,7 +124,7 @@ struct OperandCounts {
   int least = 0, most = 0;
 };
 [[nodiscard]] OperandCounts operand_counts(Opcode opcode);
-// The empty attributes an opcode carries.
+// Default attributes of the type that the opcode carries.
 [[nodiscard]] OpAttrs attributes_of(Opcode opcode);
 
 void start_where_operands_are(Module& module);  // parse_async.cpp

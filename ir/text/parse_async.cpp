@@ -1,5 +1,5 @@
-// Asynchronous operations: the checks of async-start, -update and -done, and the short spelling
-// `custom-call-start(...)`, for which the wrapped computation is made up.
+// Asynchronous operations: checks of async-start, -update and -done, and the short syntax
+// `custom-call-start(...)`, for which a wrapped computation is created.
 #include <fmt/format.h>
 
 #include "ir/text/module_parser.h"
@@ -19,7 +19,7 @@ void ModuleParser::check_async_shape(const Scope& scope, const Instruction& inst
   if (!is_async_chain(instruction.opcode)) return;
   constexpr std::string_view kForm = "in the form of ((async-operands), async-outputs, state).";
   if (instruction.opcode != Opcode::kAsyncStart) {
-    // Newer XLA gives an update what it stands behind as further operands.
+    // In newer XLA, an update has the values it waits for as further operands.
     const bool one = instruction.opcode == Opcode::kAsyncDone;
     cursor_.fail_at_if(instruction.operands.empty() || (one && instruction.operands.size() != 1) ||
                            !is_async_shape(scope.computation.at(instruction.operands[0]).shape),
@@ -104,8 +104,8 @@ void ModuleParser::finish_async(Scope& scope, Instruction& instruction, const Op
   instruction.attrs.edit<AsyncAttrs>().execution_thread.clear();
 }
 
-// SparseCores of TPUs are started before their operands are there: the update brings them. It is
-// the start then, and what stood before it an empty tuple.
+// SparseCores of TPUs are started before their operands are available; an update supplies them. The
+// update then becomes the start, and the original start an empty tuple.
 void start_where_operands_are(Module& module) {
   for (Computation& computation : module.computations) {
     for (Instruction& update : computation.instructions) {
@@ -114,7 +114,7 @@ void start_where_operands_are(Module& module) {
       if (start.opcode != Opcode::kAsyncStart || !start.operands.empty()) continue;
       update.opcode = Opcode::kAsyncStart;
       update.operands.erase(update.operands.begin());
-      update.aliasing.reset();  // of the context, which nothing reads
+      update.aliasing.reset();  // aliases the context, which is not used
       update.called = std::move(start.called);
       update.attrs = std::move(start.attrs);
       update.backend_config = std::move(start.backend_config);

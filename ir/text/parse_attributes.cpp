@@ -9,7 +9,7 @@
 namespace tilecast::ir {
 namespace {
 
-// One table of rows with the instruction that they fill, and which of them were seen.
+// A table of rows, the instruction they apply to, and which of them were seen.
 struct RowGroup {
   std::span<const AttributeRow> rows;
   Instruction* target = nullptr;
@@ -27,7 +27,7 @@ void fail_unknown(const Cursor& cursor, const Token& key, std::span<const RowGro
                  allowed);
 }
 
-// Reads the value when one of the groups has a row for the key.
+// Reads the value if one of the groups has a row for the key.
 bool read_known(ModuleParser& parser, std::span<RowGroup> groups, const Token& key) {
   for (RowGroup& group : groups) {
     for (std::size_t i = 0; i < group.rows.size(); ++i) {

@@ -8,8 +8,8 @@
 namespace tilecast::ir {
 namespace {
 
-// About how many instructions the body that starts here has: its lines, up to the `}` that stands
-// first in one. Saves growing large vectors step by step; bounded, for it is only a guess.
+// Estimates the number of instructions in the body from its lines, up to one that starts with `}`,
+// to avoid growing large vectors step by step. Bounded, because it is only a guess.
 std::size_t guess_instruction_count(std::string_view text, std::size_t body_begin) {
   constexpr std::size_t kMost = std::size_t{1} << 20;
   constexpr std::size_t kLeastLineBytes = 32;
@@ -61,7 +61,7 @@ void ModuleParser::read_body(Scope& scope) {
   cursor_.advance();
 }
 
-// `{%c}`: a computation's name in braces, as XLA's parser takes it, rather than a body.
+// `{%c}`: a computation's name in braces, which XLA's parser accepts, rather than a body.
 bool ModuleParser::at_braced_name() const {
   Cursor probe = cursor_;
   probe.advance();

@@ -106,7 +106,7 @@ std::string Cursor::quoted_string() {
 }
 
 std::string_view Cursor::name() {
-  const bool is_name = at(Tok::kName) || at(Tok::kIdentifier) || at(Tok::kType);  // `f16`, too
+  const bool is_name = at(Tok::kName) || at(Tok::kIdentifier) || at(Tok::kType);  // also `f16`
   if (!is_name) fail("expects name");
   const std::string_view value = token().text;
   advance();

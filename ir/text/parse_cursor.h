@@ -1,7 +1,7 @@
-// The parser's position in the text: the current token, and readers of the simple values that
-// attributes are made of. Used by the parse_*.cpp files only; not part of the interface.
+// The parser's position in the text: the current token, and readers of simple attribute values.
+// Internal to the parse_*.cpp files.
 //
-// Every reader either consumes what it read or throws Error at the offending token.
+// Every reader either consumes its input or throws Error at the offending token.
 #pragma once
 
 #include <fmt/format.h>
@@ -40,14 +40,14 @@ class Cursor {
   [[nodiscard]] KnownArrays& known_arrays() { return known_arrays_; }
   [[nodiscard]] bool at(Tok kind) const { return token().is(kind); }
   [[nodiscard]] bool at_keyword(std::string_view word) const { return token().is_keyword(word); }
-  // The character after the current token, white space and comments skipped.
+  // The next character after the current token, ignoring white space and comments.
   [[nodiscard]] char peek_char() { return lexer_.peek_char(); }
-  // Reads on at the token that starts at `offset`.
+  // Moves back to the token that starts at `offset`.
   void rewind(std::size_t offset);
   bool accept(Tok kind) { return at(kind) && (advance(), true); }
   void expect(Tok kind, std::string_view message);
 
-  // Errors at the token or at `offset`: a message as it is, or a format with its arguments.
+  // Throw Error at the current token or at `offset`, with a message or a format and its arguments.
   [[noreturn]] void fail(std::string_view message) const;
   template <class Arg, class... Args>
   [[noreturn]] void fail(fmt::format_string<Arg, Args...> format, Arg&& arg, Args&&... args) const {
@@ -93,8 +93,8 @@ class Cursor {
   std::string_view name();      // `%x`, `x` or `x:`; also `f16`
   void enter(std::string_view computation) { inside_ = computation; }  // for messages
   std::string_view identifier(std::string_view message);               // also keywords
-  // `{a, b}`, perhaps empty: calls `read` at each item. `what` names the list in messages. Other
-  // brackets: `open` and `close`.
+  // Reads `{a, b}`, which may be empty, calling `read` at each item. `what` describes the list in
+  // messages; `open` and `close` choose other brackets.
   template <class Read>
   void list(std::string_view what, Read&& read, Tok open = Tok::kLeftBrace,
             Tok close = Tok::kRightBrace) {
@@ -118,16 +118,16 @@ class Cursor {
   }
   Dims int_list();                // {0,1}
   std::vector<Dims> int_lists();  // {{0,1},{2,3}}
-  // The text from the current `{` to its `}`, braces in strings not counted; consumed.
+  // Consumes the text from the current `{` to its `}`, ignoring braces in strings.
   std::string_view braces();
-  // The text of the value at the token, whatever it is: braces, string, word or number; consumed.
+  // Consumes the text of any value: braces, string, word or number.
   std::string_view any_value();
 
  private:
   friend class Nesting;
   Lexer lexer_;
   ParseOptions options_;
-  std::string_view inside_;  // the computation that is read
+  std::string_view inside_;  // name of the computation being parsed
   std::size_t read_up_to_ = 0;
   KnownArrays known_arrays_;
   std::vector<std::string> warnings_;

@@ -1,4 +1,4 @@
-// Numbers of devices in groups: iota forms, and the groups that the named axes of a mesh make.
+// Device numbers in groups: iota forms, and groups given by named axes of a mesh.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace tilecast::ir {
 namespace {
 
-// The devices of a tile assignment of these dimensions; an error at `begin` when too many.
+// The number of devices in a tile assignment of these dimensions; an error at `begin` if too many.
 std::int64_t product_of(const Cursor& cursor, const Dims& dims, std::size_t begin) {
   constexpr std::int64_t kMostTiledDevices = std::int64_t{1} << 24;
   std::int64_t product = 1;
@@ -71,7 +71,7 @@ std::vector<std::vector<std::int64_t>> in_groups_of(std::int64_t size,
   return groups;
 }
 
-// The numbers that `<=[4,2]T(1,0)` gives to `count` places, and its text.
+// The device numbers from `<=[4,2]T(1,0)`, and its text.
 struct IotaList {
   std::vector<std::int64_t> ids;
   std::string text;
@@ -110,7 +110,7 @@ std::string axis_name(const Token& token) {
   return token.is(Tok::kString) ? fmt::format("'{}'", token.text) : std::string(token.text);
 }
 
-// An axis, `a`, or a part of it: of `b:(2)4` those 4 steps that come after 2 larger ones.
+// An axis `a`, or a sub-axis: `b:(2)4` has size 4, and the part of `b` before it has size 2.
 struct AxisPart {
   std::size_t axis;
   std::int64_t before, size;
@@ -152,7 +152,8 @@ std::string read_mesh(Cursor& cursor, Mesh& mesh) {
   return "[" + out + "]";
 }
 
-// `(0,2,1,3)` or `([2,2]T(1,0))` after device_ids=: the devices of a mesh in the order of its axes.
+// `(0,2,1,3)` or `([2,2]T(1,0))` after device_ids=: the devices of a mesh in row-major order of its
+// axes.
 std::vector<std::int64_t> read_mesh_devices(Cursor& cursor) {
   std::vector<std::int64_t> ids;
   const std::size_t begin = cursor.token().begin;
@@ -172,7 +173,7 @@ std::vector<std::int64_t> read_mesh_devices(Cursor& cursor) {
   return ids;
 }
 
-// The mesh with every axis cut into the parts that groups run over and those between them.
+// The mesh with every axis cut into the sub-axes of the groups and the parts between them.
 struct CutMesh {
   Dims dims;
   Dims between, members;  // positions in dims; members in the order of the parts
@@ -209,7 +210,7 @@ CutMesh cut(const Cursor& cursor, const Mesh& mesh, const std::vector<AxisPart>&
   return result;
 }
 
-// `mesh['x'=2,'y'=4] {'y'}`: devices that differ in the named axes only are a group.
+// `mesh['x'=2,'y'=4] {'y'}`: devices that differ only in the named axes form a group.
 ReplicaGroups read_mesh_groups(Cursor& cursor) {
   const std::size_t begin = cursor.token().begin;
   cursor.advance();

@@ -172,7 +172,8 @@ InstrId ModuleParser::named_operand(Scope& scope, const std::optional<Shape>& sh
   return found;
 }
 
-// `%tuple#2`, at the number: get-tuple-element as XLA abbreviates it, one for each element.
+// Reads `%tuple#2`, at the number: XLA's abbreviation of get-tuple-element; one is created per
+// element.
 InstrId ModuleParser::element_operand(Scope& scope, InstrId tuple) {
   const std::size_t begin = cursor_.token().begin;
   const std::int64_t index = cursor_.integer("expects the number of an element after '#'");

@@ -1,5 +1,5 @@
-// Literals: counts, nesting and ranges are checked as XLA's parser checks them; contents are kept
-// as canonical text, and small integral ones as numbers.
+// Literals: counts, nesting and ranges are checked as in XLA's parser. Contents are kept as
+// canonical text; small integer ones also as numbers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace tilecast::ir {
 namespace {
 
-// Bounds of an integer type; those of u64 hold for the bit-cast values.
+// Bounds of an integer type; for u64, of the values bit-cast to s64.
 struct IntegerRange {
   std::int64_t least = INT64_MIN, most = INT64_MAX;
 };
@@ -26,7 +26,7 @@ IntegerRange range_of(DType dtype) {
 
 constexpr std::int64_t kMostIntegers = 64;  // kept as numbers
 
-// Reads the literal of one array: the elements' texts, in row-major order.
+// Reads the literal of one array as the texts of its elements, in row-major order.
 class ArrayReader {
  public:
   ArrayReader(Cursor& cursor, const Shape& shape, Literal& literal)
@@ -69,15 +69,16 @@ class ArrayReader {
   Cursor& cursor_;
   const Shape& shape_;
   Literal& literal_;
-  Dims seen_;  // elements or sub-arrays seen per dimension
+  Dims seen_;  // elements or sub-arrays read so far, per dimension
   int nest_level_ = 0;
   bool elided_ = false;
   std::int64_t count_ = 0;
-  std::string texts_;              // of the elements, one after the other
-  std::vector<std::size_t> ends_;  // where each of them ends
+  std::string texts_;              // of the elements, concatenated
+  std::vector<std::size_t> ends_;  // end offset of each
 };
 
-// Leniently: `{{NAME}}`, a template's hole, and `{...}` of any rank; the value is unknown.
+// In lenient mode, accepts `{{NAME}}` (a template placeholder) and `{...}` of any rank; the value
+// is unknown.
 bool ArrayReader::read_placeholder() {
   if (!cursor_.at(Tok::kLeftBrace)) return false;
   const char next = cursor_.peek_char();
@@ -340,7 +341,7 @@ void read_tuple(Cursor& cursor, const Shape& shape, Literal& literal) {
 }
 
 void read_part(Cursor& cursor, const Shape& shape, Literal& literal) {
-  // Older XLA writes the type before each part; of a tuple's parts nothing else can stand there.
+  // Older XLA writes the type before each element of a tuple.
   if (!cursor.options().strict && cursor.at(Tok::kType)) {
     static_cast<void>(read_shape_before_literal(cursor));
   }

@@ -96,7 +96,9 @@ void ModuleParser::read_header() {
   read_tables();
 }
 
-// Each table becomes one raw attribute of its rows: `1 "file.py"\n2 "other.py"\n`.
+// Each table becomes one raw attribute with its rows: `1 "file.py"
+// 2 "other.py"
+// `.
 void ModuleParser::read_tables() {
   while (cursor_.at(Tok::kKeyword) && is_table(cursor_.token().text)) {
     RawAttr& table = module_.raw.emplace_back(RawAttr{std::string(cursor_.token().text), {}});

@@ -77,7 +77,7 @@ void read_sparse_leftovers(Cursor& cursor, Layout& layout) {
   if (cursor.accept(Tok::kAsterisk)) layout.other += "*" + item_in_parens(cursor);
 }
 
-// `(D,C+,S)`: one level of storage per dimension; `+` is not unique, `~` is not ordered.
+// `(D,C+,S)`: one level of storage per dimension; `+`: not unique, `~`: not ordered.
 std::string read_dim_levels(Cursor& cursor, std::size_t rank) {
   std::string out;
   std::size_t count = 0;
@@ -203,8 +203,8 @@ Shape read_new_array(Cursor& cursor, bool literal_follows) {
   return shape;
 }
 
-// What the array shape at the token most likely is as text: up to its `]`, or to the `}` of a
-// layout that touches it. Empty where it is long.
+// The likely text of the array shape at the token: up to its `]`, or to the `}` of a layout
+// directly after it. Empty if long.
 std::string_view array_text(const Cursor& cursor) {
   constexpr std::size_t kLongest = 96;
   const std::string_view text = cursor.text().substr(cursor.token().begin, kLongest);
@@ -216,8 +216,8 @@ std::string_view array_text(const Cursor& cursor) {
   return end == std::string_view::npos ? std::string_view() : text.substr(0, end + 1);
 }
 
-// Equal text is read once. What is remembered was read from exactly that text; without a layout it
-// may still be followed by one, after a space.
+// Caches shapes by text. A cached shape was parsed from exactly that text; if it has no layout, one
+// may still follow after a space.
 Shape read_array(Cursor& cursor, bool literal_follows) {
   KnownArrays& known = cursor.known_arrays();
   const std::size_t begin = cursor.token().begin;

@@ -1,4 +1,4 @@
-// Values of attributes with a syntax of their own: windows, convolution labels, paddings, slices,
+// Attribute values with a syntax of their own: windows, convolution labels, paddings, slices,
 // replica groups and aliasing.
 #include <fmt/format.h>
 

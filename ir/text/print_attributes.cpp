@@ -6,7 +6,7 @@
 namespace tilecast::ir {
 namespace {
 
-// Writes the attributes that name computations and those that every instruction may have.
+// Prints the attributes that name computations and those common to all instructions.
 class CommonAttributes {
  public:
   CommonAttributes(std::string& out, const Module& module, const PrintOptions& options)

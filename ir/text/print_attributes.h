@@ -1,6 +1,6 @@
-// The attributes of one instruction, `, key=value` each, in the order of XLA's printer: those of
-// the opcode, called computations, then those every instruction may have. Unknown ones come after
-// the opcode's, as written. Thread-safe.
+// Prints the attributes of an instruction, each as `, key=value`, in the order of XLA's printer:
+// those of the opcode, called computations, then those common to all instructions. Unknown
+// attributes follow the opcode's, as written. Thread-safe.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace tilecast::ir {
 
-// `wrapped` is what an async-start printed as `<op>-start` wraps, or null.
+// `wrapped`: the instruction wrapped by an async-start that is printed as `<op>-start`, or null.
 void append_attributes(std::string& out, const Module& module, const Computation& computation,
                        const Instruction& instruction, const Instruction* wrapped,
                        const PrintOptions& options);
 
-// Of these, those of the opcode, then raw ones that no rule knows; no called computations.
+// Only the attributes of the opcode and unknown raw ones; no called computations.
 void append_opcode_attributes(std::string& out, const Computation& computation,
                               const Instruction& instruction);
 

@@ -1,5 +1,5 @@
-// The attributes that belong to the opcode, in the order of XLA's printer: that of the rows of
-// attribute_table.cpp, then what no row knows.
+// Prints the opcode's attributes in XLA's order, which is that of the rows of attribute_table.cpp,
+// then unknown ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 6> kCommonKeys = {
     "is_composite", "sharding", "frontend_attributes", "statistics", "result_accuracy", "origin"};
 
-// The comparison that operands of this type get when none is written.
+// The default comparison for operands of this type.
 std::string_view default_comparison(DType dtype) {
   if (is_signed_integer(dtype)) return "SIGNED";
   if (is_unsigned_integer(dtype) || dtype == DType::kPred) return "UNSIGNED";

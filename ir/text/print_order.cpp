@@ -7,7 +7,7 @@
 namespace tilecast::ir {
 namespace {
 
-// The positions that are false.
+// The positions that are not set.
 std::vector<std::uint32_t> unset(const std::vector<bool>& flags) {
   std::vector<std::uint32_t> positions;
   for (std::uint32_t i = 0; i < flags.size(); ++i) {
@@ -16,7 +16,7 @@ std::vector<std::uint32_t> unset(const std::vector<bool>& flags) {
   return positions;
 }
 
-// Called computations in the order XLA lists them: the body of a loop before its condition.
+// Called computations in XLA's order: the body of a loop before its condition.
 std::vector<ComputationId> callees(const Instruction& instruction) {
   std::vector<ComputationId> called = instruction.called;
   if (instruction.opcode == Opcode::kWhile) std::reverse(called.begin(), called.end());
@@ -34,7 +34,7 @@ std::vector<bool> fused_computations(const Module& module) {
   return fused;
 }
 
-// Computations that `<op>-start(...)` stands for.
+// Computations that are printed as `<op>-start(...)`.
 std::vector<bool> wrapped_computations(const Module& module) {
   std::vector<bool> wrapped(module.computations.size(), false);
   for (const Computation& computation : module.computations) {
@@ -53,7 +53,7 @@ std::vector<InstrId> textual_order(const Computation& computation) {
   return order;
 }
 
-// Depth-first post-order from what nothing calls, calls in the order of printing.
+// Depth-first post-order from the computations that nothing calls; calls in printing order.
 std::vector<ComputationId> computation_order(
     const Module& module, const std::vector<std::vector<InstrId>>& instructions) {
   const std::size_t count = module.computations.size();

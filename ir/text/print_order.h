@@ -1,5 +1,5 @@
-// In which order computations and instructions are printed: as XLA orders them, so that a text that
-// XLA printed is printed alike. Orders are linear in the size of the module. Thread-safe.
+// The order in which computations and instructions are printed. It is XLA's, so that text printed
+// by XLA is reproduced. Linear time. Thread-safe.
 #pragma once
 
 #include <vector>
@@ -9,18 +9,18 @@
 namespace tilecast::ir {
 
 struct PrintPlan {
-  // Callees first, entered from the computations that nothing calls; without those that are printed
-  // as part of an asynchronous instruction.
+  // Depth-first post-order (callees first) from the computations that nothing calls, without those
+  // that are printed as part of an asynchronous instruction.
   std::vector<ComputationId> computations;
-  // By ComputationId. Textual order in scheduled computations; else depth-first post-order from the
-  // instructions without users.
+  // By ComputationId. The order of the text in computations of scheduled modules, except fused
+  // ones; otherwise depth-first post-order from the instructions without users.
   std::vector<std::vector<InstrId>> instructions;
 };
 [[nodiscard]] PrintPlan plan_printing(const Module& module);
 
-// The one instruction that the asynchronous `instruction` (async-start, -update, -done) wraps, when
-// it can be printed as `<op>-start(...)`: its computation holds nothing but it and its parameters,
-// used in order. Null otherwise, and where `<op>-start` is an opcode of its own.
+// The instruction wrapped by the asynchronous `instruction` (async-start, -update, -done), if it
+// can be printed as `<op>-start(...)`: its computation holds only this instruction and its
+// parameters, used in order. Null otherwise, and if `<op>-start` is an opcode of its own.
 [[nodiscard]] const Instruction* wrapped_instruction(const Module& module,
                                                      const Computation& computation,
                                                      const Instruction& instruction);

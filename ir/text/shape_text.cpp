@@ -60,7 +60,7 @@ void append_raw_items(std::string& out, std::string_view items, std::string_view
   }
 }
 
-// What follows the `:`; in the fixed order of XLA's layout printer.
+// Appends the items after `:`, in the fixed order of XLA's layout printer.
 void append_properties(std::string& out, const Layout& layout) {
   append_raw_items(out, layout.other, "D");
   if (!layout.tiles.empty()) out += 'T';

@@ -1,5 +1,5 @@
-// Readers of whole values, each starting at the cursor's token, and the text that values are kept
-// as. Used by the parse_*.cpp files only; not part of the interface.
+// Readers of compound values, starting at the current token, and the canonical text of values.
+// Internal to the parse_*.cpp files.
 #pragma once
 
 #include "ir/text/parse_cursor.h"
@@ -9,7 +9,7 @@ namespace tilecast::ir {
 // "{1,2}" and "{{0,1},{2,3}}".
 [[nodiscard]] std::string to_text(std::span<const std::int64_t> values);
 [[nodiscard]] std::string to_text(const std::vector<Dims>& lists);
-// White space outside of strings is one space.
+// Replaces white space outside strings by single spaces.
 [[nodiscard]] std::string one_line(std::string_view text);
 [[nodiscard]] std::string canonical_string(std::string_view literal_body);  // "\"...\""
 
@@ -22,7 +22,7 @@ void fill_default_layouts(Shape& shape);
 [[nodiscard]] std::vector<PadDim> read_padding(Cursor& cursor);
 [[nodiscard]] std::vector<SliceDim> read_slices(Cursor& cursor);
 [[nodiscard]] ReplicaGroups read_replica_groups(Cursor& cursor);
-// `[2,4]<=[8]` of a sharding: as many devices as tiles.
+// Checks `[2,4]<=[8]` of a sharding: there must be as many devices as tiles.
 void check_tiles(Cursor& cursor);
 [[nodiscard]] std::vector<Alias> read_aliases(Cursor& cursor, bool with_kind);
 [[nodiscard]] Dims read_shape_index(Cursor& cursor);

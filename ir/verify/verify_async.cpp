@@ -47,7 +47,7 @@ void check_single_user(const Site& site, OpcodeList expected) {
 }
 
 void check_single_operand(const Site& site, OpcodeList expected) {
-  const bool open = site.instruction.opcode == Opcode::kAsyncUpdate;  // more: what it waits for
+  const bool open = site.instruction.opcode == Opcode::kAsyncUpdate;  // others: awaited values
   fail_if(site.count() < 1 || (!open && site.count() != 1),
           "The {} instruction requires one operand, found {}", name(site.instruction.opcode),
           site.count());

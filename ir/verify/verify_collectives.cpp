@@ -1,4 +1,4 @@
-// Groups of devices in collectives, and source-target pairs of permutes.
+// Checks device groups of collectives and source-target pairs of permutes.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -25,7 +25,7 @@ GroupMode checked_mode(const Site& site, const CollectiveAttrs& attrs) {
   return group_mode(opcode, attrs);
 }
 
-// Devices the module declares for this mode; 1 where it does not say.
+// The number of devices that the module declares for this mode; 1 if not declared.
 std::int64_t declared_devices(const Module& module, GroupMode mode) {
   switch (mode) {
     case GroupMode::kCrossPartition:
@@ -44,7 +44,7 @@ std::string_view devices_called(GroupMode mode) {
   return mode == GroupMode::kFlattenedId ? "flattened IDs" : "replicas";
 }
 
-// Every id 0..n-1 exactly once, no group empty. Returns n.
+// Requires every id 0..n-1 exactly once and no empty group. Returns n.
 std::int64_t check_ids(const std::vector<std::vector<std::int64_t>>& groups) {
   std::vector<std::int64_t> ids;
   for (const auto& group : groups) {

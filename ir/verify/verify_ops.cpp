@@ -1,4 +1,4 @@
-// What single opcodes demand beyond their result shape.
+// Rules of single opcodes beyond their result shape.
 #include "ir/verify/verify_rules.h"
 
 namespace tilecast::ir::verification {
@@ -87,7 +87,8 @@ void check_scan_counts(std::size_t operands, std::size_t parameters, std::size_t
           roots);
 }
 
-// Inputs are the parameters with the scanned dimension put in. Results are inferred from the body.
+// Inputs are the parameters with the scanned dimension inserted. Results are inferred from the
+// body.
 void check_scan(const Site& site) {
   const auto [dim, carries] = infer::scan_form(site);
   const Computation& body = site.callee(0);

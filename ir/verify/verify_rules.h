@@ -1,5 +1,5 @@
-// Inside of ir/verify/verifier.h: the rules, one function per concern. Each throws Error with a
-// message that lacks the position; verify() adds it.
+// Implementation of ir/verify/verifier.h: the rules, one function per concern. Each throws Error
+// with a message without position; verify() adds it.
 #pragma once
 
 #include <functional>
@@ -18,19 +18,19 @@ namespace tilecast::ir::verification {
 using infer::fail;
 using infer::fail_if;
 
-// Facts about the whole module that single instructions are judged by.
+// Facts about the whole module that checks of single instructions need.
 struct ModuleFacts {
   std::vector<bool> called_by_async, called_by_fusion;  // by computation index
 };
 
-// Who uses each instruction of one computation. A user that names an operand twice counts once.
+// The users of each instruction in a computation. A user that reads an operand twice counts once.
 struct Users {
   std::vector<std::uint32_t> count;
   std::vector<InstrId> first;
   std::vector<InstrId> last;
 };
 
-// An instruction and what is around it.
+// An instruction with its context.
 struct Site : infer::Site {
   const ModuleFacts& facts;
   ComputationId computation_id;
@@ -43,18 +43,18 @@ struct Site : infer::Site {
   [[nodiscard]] bool is_root() const { return computation.root == id; }
 };
 
-// ---- comparing shapes (verify_shapes.cpp)
-// --------------------------------------------------------
+// ---- comparing shapes (verify_shapes.cpp) ------------------------------------------------------
 
-// Types, sizes and elements; layouts are the compiler's business.
+// How to compare types, sizes and elements; layouts are ignored.
 struct Match {
   bool ignore_fp = false;      // floating-point types may differ
-  bool ignore_buffer = false;  // b(s) is s
+  bool ignore_buffer = false;  // b(s) matches s
 };
 [[nodiscard]] bool match(const Shape& a, const Shape& b, const Match& how = {});
+// {1, 2}
 [[nodiscard]] inline DimsText shown(const Dims& index) {
   return {index, true};
-}  // {1, 2}
+}
 [[nodiscard]] const Shape* subshape(const Shape& shape, const Dims& index);  // null: no such part
 
 // ---- rules --------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ void check_structure(const Module& module, ModuleFacts& facts,
 void count_users(const Computation& computation, Users& users);
 
 void check_result_shape(const Site& site);  // verify_shapes.cpp
-void check_operation(const Site& site);     // verify_ops.cpp: what one opcode demands
+void check_operation(const Site& site);     // verify_ops.cpp: rules of single opcodes
 void check_custom_call(const Site& site);   // verify_aliases.cpp
 void check_fusion_aliasing(const Site& site);
 void check_callees(const Site& site);     // verify_calls.cpp: signatures

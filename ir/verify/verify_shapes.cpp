@@ -1,5 +1,5 @@
-// Comparison of shapes with a chosen strictness, and whether an instruction has the shape its
-// operands give it.
+// Compares shapes with a chosen strictness, and checks that instructions have the shape that
+// follows from their operands.
 #include "ir/infer/shape_inference.h"
 #include "ir/verify/verify_rules.h"
 
@@ -10,7 +10,7 @@ const Shape& content(const Shape& shape) {
   return shape.dtype == DType::kBuffer && shape.elements.size() == 1 ? shape.elements[0] : shape;
 }
 
-// These reinterpret or pass on data: the element type may not change.
+// True for ops that reinterpret or pass on data, whose element type may not change.
 bool passes_data_on(Opcode opcode) {
   using enum Opcode;
   return is_one_of(
@@ -48,7 +48,7 @@ void expect_element(const Site& site) {
     expect(site, operand.elements[static_cast<std::size_t>(index)]);
     return;
   }
-  // Throws: the index or the operand is wrong.
+  // Throws if the index or the operand is wrong.
   expect(site, *infer_shape(site.module, site.computation, site.instruction));
 }
 
@@ -60,7 +60,7 @@ bool is_plain_arithmetic(Opcode opcode, DType dtype) {
   return is_floating(dtype) && op_class(opcode) == OpClass::kTranscendental;
 }
 
-// Most instructions do arithmetic on arrays of one shape: no inference is needed to see that.
+// A fast check for the most common case, arithmetic on arrays of equal shape, without inference.
 bool is_plainly_right(const Site& site) {
   const Shape& shape = site.instruction.shape;
   if (!is_plain_arithmetic(site.instruction.opcode, shape.dtype)) return false;
@@ -116,8 +116,8 @@ void check_result_shape(const Site& site) {
   const Instruction& instruction = site.instruction;
   using enum Opcode;
   const Opcode opcode = instruction.opcode;
-  // Fusions are judged with their callee. XLA derives the shapes of send and recv itself and does
-  // not read them from the text.
+  // Fusions are checked with their callee. XLA derives the shapes of send and recv itself and
+  // ignores those in the text.
   if (is_one_of(opcode, {kFusion, kCall, kWhile, kConditional, kSend, kSendDone, kRecvDone}))
     return;
   if (opcode == kTuple) return expect_tuple_of_operands(site);

@@ -1,4 +1,4 @@
-// The skeleton of a module: ids, parameters, sizes, and graphs without cycles.
+// Checks the structure of a module: ids, parameters, sizes and acyclic graphs.
 #include <algorithm>
 
 #include "ir/schedule_order.h"
@@ -59,7 +59,7 @@ std::int64_t shape_bytes(const Shape& shape, int depth = 0) {
 
 // ---- one computation ---------------------------------------------------------------------------
 
-// `found` is how many parameter instructions there are.
+// `found`: the number of parameter instructions.
 void check_parameters(const Computation& computation, std::size_t found) {
   fail_if(found != computation.parameters.size(),
           "computation {} has {} parameter instructions but lists {}", computation.name, found,
@@ -76,7 +76,7 @@ void check_parameters(const Computation& computation, std::size_t found) {
   }
 }
 
-// Only needed when some edge points forward in the text.
+// Only needed if some edge points forward in the text.
 void check_acyclic(const Computation& computation) {
   const DepthFirst walk =
       depth_first(computation.instructions.size(), dependence_edges(computation));
@@ -85,7 +85,7 @@ void check_acyclic(const Computation& computation) {
        computation.instructions[*walk.on_cycle].name);
 }
 
-// Returns whether an operand or control predecessor stands later in the text.
+// Returns whether an operand or control predecessor comes later in the text.
 bool check_references(const Module& module, ComputationId id, InstrId self, ModuleFacts& facts,
                       std::vector<GraphEdge>& calls) {
   const Computation& computation = module.at(id);
@@ -109,14 +109,15 @@ bool check_references(const Module& module, ComputationId id, InstrId self, Modu
 
 // ---- call graph --------------------------------------------------------------------------------
 
-// No computation calls itself, and calls nest at most kMaxCallDepth deep. `calls`: by caller.
+// Requires that no computation calls itself and that calls nest at most kMaxCallDepth deep.
+// `calls`: by caller.
 void check_calls(const Module& module, const std::vector<GraphEdge>& calls) {
   const DepthFirst walk = depth_first(module.computations.size(), calls);
   if (walk.on_cycle) {
     fail("computation {} calls itself, directly or through others",
          module.computations[*walk.on_cycle].name);
   }
-  std::vector<std::size_t> depth(module.computations.size(), 0);  // below the deepest callee
+  std::vector<std::size_t> depth(module.computations.size(), 0);  // depth of calls below it
   for (const std::uint32_t id : walk.post_order) {
     for (auto call = std::ranges::lower_bound(calls, id, {}, &GraphEdge::first);
          call != calls.end() && call->first == id; ++call) {

@@ -1,10 +1,10 @@
-// The bytes of a file, unpacked when it is gzip: read once, front to back, in bounded memory.
+// Reads a file sequentially in bounded memory, decompressing gzip.
 //
 //   ByteSource source("runs.csv.gz");
 //   std::string buffer;
 //   while (source.read_more(buffer)) { ... }   // appends up to 256 KiB
 //
-// Throws Error (naming the file) where it cannot be opened, is damaged, or ends too early.
+// Throws Error (naming the file) if it cannot be opened, is damaged, or ends too early.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ class ByteSource {
 
   // Appends the next bytes; false at the end of the file.
   bool read_more(std::string& buffer);
-  // read_more of this source, which must outlive it.
+  // A function that calls read_more() on this source, which must outlive it.
   [[nodiscard]] std::function<bool(std::string&)> reader() {
     return [this](std::string& buffer) { return read_more(buffer); };
   }
   [[nodiscard]] const std::string& path() const { return path_; }
-  // How much of the file on disk has been read, 0 to 1.
+  // Fraction of the file on disk that has been read, 0 to 1.
   [[nodiscard]] double progress() const;
 
  private:

@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using hwdesc::ConfigNode;
 
-// One text, or a list of texts.
+// A text or a list of texts.
 std::vector<std::string> texts_of(const ConfigNode& node) {
   if (node.kind == ConfigNode::Kind::kScalar) return {text_of(node)};
   if (node.kind != ConfigNode::Kind::kSequence || node.children.empty()) {
@@ -104,7 +104,8 @@ std::vector<ConfigNode> filters_of(const ConfigNode& where) {
   return where.kind == ConfigNode::Kind::kSequence ? where.children : std::vector{where};
 }
 
-// What `every_table` says and the table does not; of `where` both, of `columns` each column.
+// Completes `table` with the entries of `every_table`: both `where` apply, `columns` are merged per
+// column.
 ConfigNode completed(const ConfigNode& shared, const ConfigNode& table) {
   ConfigNode all = shared;
   all.at = table.at;
@@ -133,8 +134,8 @@ ConfigNode completed(const ConfigNode& shared, const ConfigNode& table) {
   return all;
 }
 
-// The cells of column `device` are keys of the manifest's `devices`: names that rules write
-// themselves are devices, what they copy must be among those the mapping names.
+// Cells of column `device` are keys of the manifest's `devices`. Names written by constant or map
+// rules are devices themselves; copied cells must be among those that the mapping names.
 void join_devices(const ConfigNode& root, ColumnMapping& mapping) {
   const std::string folder = fs::path(root.at.file).parent_path().string();
   std::vector<std::string> named;
@@ -151,8 +152,7 @@ void join_devices(const ConfigNode& root, ColumnMapping& mapping) {
   }
 }
 
-// Runs of tiles, as autotuners list them. Of those that failed or have no tile none is a
-// measurement.
+// The mapping for tile runs as listed by autotuners. Runs that failed or have no tile are left out.
 TableMapping tile_runs(const std::vector<std::string>& columns, const ConfigNode& at) {
   constexpr std::string_view kRunBounds[] = {"output_bounds", "kernel_bounds", "input_bounds"};
   constexpr std::string_view kKept[] = {"config_index", "is_default", "iteration_bounds"};
@@ -285,7 +285,7 @@ ColumnMapping read_column_mapping(const std::string& name_or_path, const ImportO
       mapping.tables.push_back(read_table(is_completed ? completed(*shared, table) : table));
     }
   }
-  if (!options.device.empty()) {  // told, whatever the files are called
+  if (!options.device.empty()) {  // given by the user, independent of file names
     for (TableMapping& table : mapping.tables) {
       std::erase_if(table.rules, [](const ColumnRule& rule) {
         return rule.target() == "device" && rule.is_by_file_name();

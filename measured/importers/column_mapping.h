@@ -1,31 +1,31 @@
-// The YAML that says how somebody's tables become a measurement set: the fields of the manifest,
-// and for each table where its columns come from.
+// The YAML file that describes how to convert third-party tables to a measurement set: the fields
+// of the manifest, and for each table the sources of its columns.
 //
 //   name: bmm_t4
-//   source: where the numbers are from
+//   source: publication of the numbers
 //   licence: MIT
-//   timing: device                         or host: run times hold the dispatch
+//   timing: device                         or host: run times include the dispatch
 //   how_timed: CUDA events
 //   device: t4                             or `devices: {Tesla T4: t4}` with a column `device`
-//   dispatch: {softmax: 12 us}             floors per op class, host timing only
+//   dispatch: {softmax: 12 us}             floors per op class; host timing only
 //   dtype: f32                             for rows without one
-//   tables:                              without: the columns are those of a set, empty where an
-//                                        operator has none
-//     - files: bmm_*.csv                   patterns (* and ?) of file names, or with a / of whole
-//                                          paths; without: every file
-//       header: [M, N, K, t]               names of the columns, where the file has none
-//       where: {column: OPName, in: [bmm]} rows to take; also `not_in`, or `not_empty: COLUMN`;
-//                                          of tables with equal `files` the first that takes a row
+//   tables:                                if absent, the columns must be those of a set (empty if
+//                                          an operator does not use them)
+//     - files: bmm_*.csv                   patterns (* and ?) of file names or, if they contain a
+//                                          /, of whole paths; if absent: every file
+//       header: [M, N, K, t]               column names, if the file has none
+//       where: {column: OPName, in: [bmm]} rows to take; also `not_in`, or `not_empty: COLUMN`; of
+//                                          tables with equal `files`, the first that takes a row
 //       columns: {op: {constant: matmul}, m: M, ...}      measured/importers/column_rule.h
 //       keep: [CUDA Version]               columns kept as x_cuda_version
-//       parameters: [block_size_x]         columns of numbers that say how the kernel was written
-//                                          beyond its tile, as p_block_size_x
-//       fastest_of_equal: true             of rows equal in all but time, x_*, threads, vector and
-//                                          direct, the fastest: the best way to write a tile
-//   every_table: {where: ..., columns: ...} the same keys for all tables; a table's own come before
-//                                          them, column by column; rows must pass both `where`
+//       parameters: [block_size_x]         columns with numeric parameters of the kernel's code
+//                                          other than the tile, as p_block_size_x
+//       fastest_of_equal: true             among rows that differ only in time, x_*, threads,
+//                                          vector and direct, keep the fastest
+//   every_table: {where: ..., columns: ...} keys for all tables; a table's own take precedence,
+//                                          column by column; rows must pass both `where`
 //
-// Strict, as every YAML here: `file:line:col: key: got ..., expected ...`.
+// Parsing is strict; errors are `file:line:col: key: got ..., expected ...`.
 #pragma once
 
 #include <optional>
@@ -40,11 +40,11 @@ namespace tilecast::measured {
 
 struct RowFilter {
   std::string where;
-  std::vector<std::string> columns;  // one passes
-  std::vector<std::string> values;   // empty: any text but the empty one
-  bool keep_listed = true;           // false: the rows whose value is listed are left out
-  std::string reason;                // why a row is left out
-  std::vector<std::size_t> index{};  // of columns, once bound
+  std::vector<std::string> columns;  // a row passes if any of them does
+  std::vector<std::string> values;   // empty: any non-empty text
+  bool keep_listed = true;           // false: rows with a listed value are left out
+  std::string reason;                // reason given for rows left out
+  std::vector<std::size_t> index{};  // of the columns, after bind()
 
   [[nodiscard]] bool passes(const std::vector<std::string_view>& cells) const;
 };
@@ -64,25 +64,26 @@ struct ColumnMapping {
   Manifest manifest;
   std::vector<TableMapping> tables;
 
-  // The first table that knows the file; null when none does.
+  // The first table that matches the file; null if none does.
   [[nodiscard]] const TableMapping* find(const std::string& path) const;
-  // That one and those after it with the same `files`.
+  // That table and the following ones with the same `files`.
   [[nodiscard]] std::vector<TableMapping> all_of(const std::string& path) const;
-  // Columns of measurements.csv, in the order they are first named.
+  // Columns of measurements.csv, in order of first occurrence.
   [[nodiscard]] std::vector<std::string> targets() const;
 };
 
-// `name_or_path`, `input`: as read_import_manifest() (import_manifest.h). Throws Error.
+// `name_or_path`, `input`: see read_import_manifest() (import_manifest.h). Throws Error.
 [[nodiscard]] ColumnMapping read_column_mapping(const std::string& name_or_path,
                                                 const ImportOptions& options,
                                                 const std::string& input);
-// For a table whose columns are those of a set already (op, m ..., runtime_ns; measurement_set.h),
-// where an operator's cells for the others are empty; or of runs of tiles: `file` (HLO) and
-// `compute_time_ns`, bounds, `error`.
+// The mapping for a table that already has the columns of a set (op, m ..., runtime_ns; see
+// measurement_set.h; cells that an operator does not use are empty), or that lists tile runs:
+// `file` (HLO), `compute_time_ns`, bounds, `error`.
 [[nodiscard]] TableMapping mapping_as_named(const std::vector<std::string>& columns,
                                             const std::string& file);
 
-// Whether `name` fits a pattern of literal characters, '*' (any run) and '?' (any one).
+// Whether `name` matches a pattern of literal characters, '*' (any sequence) and '?' (any
+// character).
 [[nodiscard]] bool fits_pattern(std::string_view pattern, std::string_view name);
 
 }  // namespace tilecast::measured

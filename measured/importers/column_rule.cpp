@@ -32,13 +32,13 @@ constexpr std::array<std::string_view, 3> kScheduleTargets{"stages", "warps", "d
 constexpr std::array<std::string_view, 3> kTimeTargets{"runtime", "dispatch", "spread"};
 constexpr std::array<std::string_view, 5> kTileTargets{"output_bounds", "kernel_bounds",
                                                        "input_bounds", "threads", "vector"};
-constexpr double kMaxWhole = 9007199254740992.0;  // 2^53: every whole number up to it is exact
+constexpr double kMaxWhole = 9007199254740992.0;  // 2^53: whole numbers up to it are exact
 
 bool is_in(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// Units per second that a rate's unit stands for: "Gelem/s" -> 1e9.
+// Units per second of a rate's unit: "Gelem/s" -> 1e9.
 double rate_scale(const std::string& unit, const std::string& where) {
   constexpr std::array<std::string_view, 6> kThings{"elem", "FLOP", "op", "step", "B", "1"};
   constexpr std::string_view kPrefixes = "kMGTP";
@@ -63,7 +63,7 @@ double time_scale(const std::string& unit, const std::string& where) {
   }
 }
 
-// As read_measurement_set() will read it: a float.
+// Whether the text is a finite float, as required by read_measurement_set().
 bool finite_number(std::string_view text) {
   float value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -130,7 +130,7 @@ class RuleReader {
     throw Error(fmt::format("{}: {}", rule_.where_, message));
   }
 
-  // The scalar under `key` of this mapping; "" when it is not there.
+  // The scalar under `key` of this mapping; "" if absent.
   [[nodiscard]] std::string entry(std::string_view key) const {
     const ConfigNode* found = node_.find(key);
     if (found == nullptr) return {};

@@ -1,4 +1,4 @@
-// How one column of a measurement set comes from the columns of somebody's table. In YAML:
+// How one column of a measurement set is computed from the columns of a third-party table. In YAML:
 //
 //   m: M                                                    a column
 //   elements: B*H                                           an expression (expression.h)
@@ -10,9 +10,9 @@
 //   runtime: {work: m*n, per: gelem_per_s, unit: Gelem/s}   a time from a rate
 //   output_bounds: [block_x*tile_x, block_y]                a tile
 //
-// The target decides what a value must be: times (runtime, dispatch, spread) need a unit and become
-// nanoseconds above zero; extents are whole numbers of at least 1; op, dtype, device, class,
-// family, split, padding and x_* are text as it stands; kernel and program name an HLO file.
+// The target column determines the valid values: times (runtime, dispatch, spread) need a unit and
+// become nanoseconds above zero; extents are whole numbers of at least 1; op, dtype, device, class,
+// family, split, padding and x_* are copied as text; kernel and program name an HLO file.
 #pragma once
 
 #include <string>
@@ -26,35 +26,36 @@ namespace tilecast::measured {
 
 class ColumnRule {
  public:
-  // `node`: the entry of `columns:`, its key the target. Throws Error.
+  // Reads an entry of `columns:`, whose key is the target. Throws Error.
   static ColumnRule read(const hwdesc::ConfigNode& node);
-  // A column kept as it is, as x_<name in lower case>.
+  // Copies a column unchanged, as x_<name in lower case>.
   static ColumnRule keep(const hwdesc::ConfigNode& node);
-  // A column of numbers (or empty cells), as p_<name in lower case>.
+  // Copies a column of numbers or empty cells, as p_<name in lower case>.
   static ColumnRule parameter(const hwdesc::ConfigNode& node);
 
-  // A column that is written as the set writes it, under the set's name `target` unless told; its
-  // cells may be empty, but for the time. `at`: the file, for messages.
+  // Copies a column that is already in the format of a set. The source column is `column`, or
+  // `target` if empty. Cells except times may be empty. `at`: the file, for messages.
   static ColumnRule as_named(const std::string& target, const hwdesc::ConfigNode& at,
                              const std::string& column = {});
 
-  // As measurements.csv names it: "runtime_ns" for runtime.
+  // The name of the column in measurements.csv: "runtime_ns" for runtime.
   [[nodiscard]] const std::string& target() const { return target_; }
   [[nodiscard]] bool is_by_file_name() const { return kind_ == Kind::kFile; }
-  // Of text: the cells it can write, where the rule says (a constant, a map); else empty.
+  // For text rules with a known set of results (a constant, a map): the results; else empty.
   [[nodiscard]] std::vector<std::string> possible_texts() const;
-  // Of text: other cells of the source are errors, unless there is a map already.
+  // For text rules without a map: makes all other cells of the source errors.
   void allow_only(const std::vector<std::string>& texts);
-  // Finds the columns in a source; throws Error.
+  // Looks up the columns of a source; throws Error.
   void bind(const std::vector<std::string>& columns, const std::string& file);
-  // The cell's text into `out` (replaced). Throws Error naming the column, not the row.
+  // Writes the cell's text to `out`. Throws Error naming the column but not the row.
   void apply(const std::vector<std::string_view>& cells, std::string& out) const;
 
  private:
   enum class Kind { kConstant, kFile, kText, kWhole, kTime, kTile };
   friend class RuleReader;
 
-  // Text as it is, under `prefix` and the column's name; `key` of the mapping that lists it.
+  // Copies text to a column named `prefix` + column name; `key`: the mapping key that lists the
+  // column.
   static ColumnRule copied(const hwdesc::ConfigNode& node, std::string_view key,
                            std::string_view prefix);
   void apply_text(std::string_view cell, std::string& out) const;
@@ -63,13 +64,13 @@ class ColumnRule {
                     std::string& out) const;
 
   Kind kind_ = Kind::kConstant;
-  std::string target_, where_;  // where: of the rule, for messages
+  std::string target_, where_;  // where_: position of the rule, for messages
   std::string constant_, column_;
-  std::size_t index_ = 0;                                 // of column_, once bound
-  std::vector<std::pair<std::string, std::string>> map_;  // of values, or of patterns of file names
+  std::size_t index_ = 0;                                 // of column_, after bind()
+  std::vector<std::pair<std::string, std::string>> map_;  // from values, or from file name patterns
   std::vector<Expression> values_;                        // one, or one per bound of a tile
   std::vector<Expression> per_;                           // kTime from a rate: work / per
-  std::string unit_;                                      // of a time, as cells may spell it
+  std::string unit_;                                      // time unit that cells may include
   double scale_ = 1;                                      // ns per unit, or units per second
   bool may_be_empty_ = false;                             // an empty cell stays empty
   bool is_number_ = false;                                // text that must be a finite number

@@ -23,7 +23,7 @@ std::string_view skip_blanks(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(' '), text.size()));
 }
 
-// The value of NAME=VALUE in a cell of several; empty: there is none.
+// The value of NAME=VALUE in a cell with several such fields; empty if there is none.
 std::string_view field_of(std::string_view cell, std::string_view name) {
   while (!cell.empty()) {
     const std::string_view word = cell.substr(0, cell.find(' '));

@@ -34,7 +34,7 @@ std::vector<std::string> shipped_mappings() {
   return names;
 }
 
-// Only devices there are: an import should not write a set that nobody can read.
+// Checks that the device exists, so that the imported set can be read.
 void check_device(const ConfigNode& at, std::string& device) {
   try {
     device = resolve_device(device, "");

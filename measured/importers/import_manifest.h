@@ -1,4 +1,4 @@
-// The fields of a manifest in the YAML that describes an import, and that YAML's place. Formats
+// Finds the YAML file that describes an import, and reads the manifest fields in it. Formats
 // without columns to map (tile runs, traces) need nothing else.
 #pragma once
 
@@ -12,20 +12,21 @@
 
 namespace tilecast::measured {
 
-// `name_or_path`: a path (has a '/' or ends in .yaml), or a mapping that comes with Tilecast, in
-// `imports` beside the presets of devices. Throws Error naming those there are.
+// `name_or_path`: a path (contains '/' or ends in .yaml), or the name of a mapping shipped with
+// Tilecast, in `imports` next to the device presets. Throws Error that lists the available ones.
 [[nodiscard]] hwdesc::ConfigNode read_mapping_file(const std::string& name_or_path);
 
-// Entries of `root`; other keys are an Error, but for `others`. Devices are presets that exist, or
-// paths, which become absolute.
+// Reads the manifest fields in `root`; throws Error for keys that are neither these nor in
+// `others`. Devices must be existing presets or paths; paths are made absolute.
 [[nodiscard]] Manifest read_manifest_fields(const hwdesc::ConfigNode& root,
                                             const std::vector<std::string_view>& others);
-// A mapping without tables; its device may be missing where the options name one. No mapping: the
-// fields that follow from the name of the file to import.
+// The manifest fields of a mapping without tables. The device may be missing if the options name
+// one. Without a mapping, the fields are derived from the name of the imported file.
 [[nodiscard]] Manifest read_import_manifest(const std::string& name_or_path,
                                             const ImportOptions& options, const std::string& input);
 
-// A preset's name as it is, a path made absolute, relative to `folder`. Error when it is no device.
+// Returns a preset's name unchanged; makes a path, relative to `folder`, absolute. Throws Error if
+// it is not a device.
 [[nodiscard]] std::string resolve_device(const std::string& name_or_path,
                                          const std::string& folder);
 

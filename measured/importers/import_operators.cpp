@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Folders stand for the files in and below them that the mapping knows, in order of name.
+// Expands folders to the files in and below them that the mapping matches, in order of name.
 std::vector<std::string> expand(const std::vector<std::string>& inputs,
                                 const ColumnMapping& mapping) {
   std::vector<std::string> files;
@@ -74,7 +74,8 @@ std::vector<TableMapping> tables_as_named(const std::vector<std::string>& files)
   return tables;
 }
 
-// The devices that have rows; what a cell calls one that the mapping does not is a preset's name.
+// Keeps only the devices that have rows. A cell that is not in the mapping's `devices` is a
+// preset's name.
 void keep_devices(const std::set<std::string>& cells, const ImportOptions& options,
                   Manifest& manifest) {
   std::erase_if(manifest.devices, [&](const auto& entry) { return !cells.contains(entry.first); });
@@ -86,7 +87,8 @@ void keep_devices(const std::set<std::string>& cells, const ImportOptions& optio
 
 constexpr std::int64_t kRowsPerReport = 4096;
 
-// `tables`: a row goes to the first that takes it; what none does is left out as the first says.
+// `tables`: a row goes to the first table that takes it; if none does, it is left out with the
+// first table's reason.
 void add_csv_rows(CsvReader& source, std::vector<MappedRows>& tables, ImportReport& report,
                   bool keep_going, const std::function<void()>& progress) {
   const std::function<std::string()> where = [&] { return source.where(); };

@@ -33,11 +33,11 @@ std::string milliseconds(Seconds time) {
   return fmt::format("{:.6g} ms", time.value * 1e3);
 }
 
-// Instructions by what the module makes of them.
+// The instructions of a trace, matched with the module.
 struct Joined {
   std::map<std::string, TraceTimes> kernels;
-  std::vector<std::pair<std::string, Seconds>> unknown;  // no instruction of this name
-  Seconds matched, controls, unmatched;  // controls: instructions that are no kernels
+  std::vector<std::pair<std::string, Seconds>> unknown;  // not in the module
+  Seconds matched, controls, unmatched;  // controls: instructions that are not kernels
 };
 
 Joined join(const TraceSummary& trace, const ir::Module& module, const ir::Program& program) {

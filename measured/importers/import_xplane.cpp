@@ -29,7 +29,7 @@ std::string count_text(const std::optional<double>& count) {
   return count ? fmt::format("{}", *count) : std::string();
 }
 
-// "kernels/jit_f.5.hlo", without characters that mean something in a path or a cell.
+// "kernels/jit_f.5.hlo", without characters that are special in a path or a cell.
 std::string file_of(const XplaneModule& module, std::set<std::string>& taken) {
   std::string name = module.name;
   for (char& c : name) {
@@ -79,7 +79,7 @@ void write_module(const JoinedModule& joined, const std::string& file, SetWriter
       ++report.left_out["kernels of modules without an event"];
     } else if (kernel.asynchronous && !times->second.asynchronous &&
                !times->second.category.empty()) {
-      // A TPU's own line holds only the moment of the start.
+      // A TPU's op line shows only when the transfer was started.
       ++report.left_out["asynchronous kernels whose end the profile does not give"];
     } else {
       rows.add(file + "#" + name, {}, times->second);
@@ -112,7 +112,7 @@ void add_coverage(const XplaneProfile& profile, const XplaneJoin& join, ImportRe
   }
 }
 
-// What a set says of itself: the device's own words, how much was joined, and steps.
+// The description of a set: device, how much time was matched, and steps.
 std::string description_of(const XplaneProfile& profile, const ImportReport& report) {
   std::string text =
       fmt::format("Profile of {}; device time {:.6g} ms:", device_text(profile.device),

@@ -1,11 +1,11 @@
-// From the files of others to a measurement set (measured/measurement_set.h): what all importers
-// share. Each one is a function:
+// Converts third-party files to a measurement set (measured/measurement_set.h): the interface
+// common to all importers. Each importer is a function:
 //
-//   ImportReport report = import_operators({"bmm.csv.gz"}, "neusight.yaml", {.output =
-//   "sets/bmm"});
+//   ImportReport report =
+//       import_operators({"bmm.csv.gz"}, "neusight.yaml", {.output = "sets/bmm"});
 //
-// The set is written beside its place and moved there when it is complete: after an Error nothing
-// is left behind. Memory does not grow with the number of rows.
+// The set is written to a temporary folder and moved to its place when complete, so nothing is left
+// behind after an Error. Memory use does not depend on the number of rows.
 #pragma once
 
 #include <cstdint>
@@ -20,52 +20,52 @@
 namespace tilecast::measured {
 
 struct ImportOptions {
-  std::string output;       // folder to make
-  std::string device;       // preset or path, for that of the mapping
-  std::string name;         // of the set, for that of the mapping
-  std::string modules;      // folder of the HLO files that rows name; empty: beside their table
-  bool force = false;       // replace a measurement set that is there
-  bool keep_going = false;  // list and leave out rows that are a RowError
+  std::string output;       // folder to create
+  std::string device;       // preset or path; overrides the mapping's
+  std::string name;         // name of the set; overrides the mapping's
+  std::string modules;      // folder of the HLO files named in rows; empty: that of their table
+  bool force = false;       // replace an existing measurement set
+  bool keep_going = false;  // skip and list rows with a RowError
   std::function<void(double)> progress = [](double) {};  // 0 to 1, over all inputs
 };
 
 struct ImportReport {
   std::int64_t rows = 0;                         // written
-  std::map<std::string, std::int64_t> left_out;  // reason -> rows that are no measurement
+  std::map<std::string, std::int64_t> left_out;  // rows that are no measurement, by reason
   std::int64_t bad = 0;                          // rows in error (keep_going)
   std::vector<std::string> messages;             // of the first kMaxMessages bad rows
-  std::vector<std::string> notes;                // what was assumed or could not be joined
-  // Of a profile: what its device time is of; together all of it.
+  std::vector<std::string> notes;                // assumptions, and what could not be matched
+  // For profiles: the device time by category; the sum is all device time.
   std::vector<std::pair<std::string, Seconds>> coverage;
 
   static constexpr std::size_t kMaxMessages = 100;
   void add_bad(const Error& error);
 };
 
-// `inputs`: files, or folders of files the mapping knows. `mapping`:
-// measured/importers/column_mapping.h; without one (and with ImportOptions::device), or without
-// tables in it, the columns are those of a set, or of runs of tiles.
+// `inputs`: files, or folders with files that the mapping matches. `mapping`: see
+// measured/importers/column_mapping.h. Without a mapping (ImportOptions::device is then required),
+// or if it has no tables, the columns must be those of a set or of tile runs.
 [[nodiscard]] ImportReport import_operators(const std::vector<std::string>& inputs,
                                             const std::string& mapping,
                                             const ImportOptions& options);
 
 struct TraceSource {
   std::vector<std::string> traces;  // trace_events.h
-  std::string module;               // HLO text of what ran
-  std::string manifest;             // YAML with the fields of the manifest; or a device (options)
+  std::string module;               // HLO text of the program that ran
+  std::string manifest;  // YAML with manifest fields; optional with ImportOptions::device
 };
-// One row per kernel that has events, its mean over occurrences; one for the program where the
-// trace says how long the module ran. Time and kernels that do not match become notes.
+// Writes one row per kernel with events (mean over occurrences) and one for the program if the
+// trace has the module's run time. Unmatched time and kernels become notes.
 [[nodiscard]] ImportReport import_trace(const TraceSource& source, const ImportOptions& options);
 
 struct XplaneSource {
-  std::vector<std::string> profiles;  // xplane.h: files or log folders
-  std::vector<std::string> modules;   // programs that ran, for those of the profile
-  std::string manifest;               // YAML with the fields of the manifest; or a device (options)
+  std::vector<std::string> profiles;  // files or log folders (xplane.h)
+  std::vector<std::string> modules;   // programs that ran, in place of the profile's own
+  std::string manifest;  // YAML with manifest fields; optional with ImportOptions::device
 };
-// One row per kernel that has events, its median over all occurrences and cores; one per module for
-// its whole run. The modules are written as HLO text. x_* columns: the fastest occurrence, and the
-// profile's own category and counts. Steps and coverage go into the manifest's description.
+// Writes one row per kernel with events (median over all occurrences and cores) and one per module
+// for its whole run. The modules are written as HLO text. x_* columns: the fastest occurrence, and
+// the profile's own category and counts. Steps and coverage go into the manifest's description.
 [[nodiscard]] ImportReport import_xplane(const XplaneSource& source, const ImportOptions& options);
 
 }  // namespace tilecast::measured

@@ -15,7 +15,7 @@ constexpr std::size_t kMaxDepth = 64;
 constexpr std::size_t kMaxRecordBytes = std::size_t{16} << 20;
 constexpr std::size_t kMaxFields = std::size_t{1} << 20;
 
-// The bytes of a source, for the parser, with a limit on how many pass between two records.
+// The bytes of a source, for the parser, with a limit on the bytes between two records.
 class Bytes {
  public:
   explicit Bytes(ByteSource& source) : source_(source) { fill(); }
@@ -42,7 +42,7 @@ class Bytes {
   std::size_t at_ = 0, since_record_ = 0;
 };
 
-// What the parser reads from: the end is where the bytes run out.
+// The parser's input iterator; at the end when the bytes run out.
 class ByteIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -72,7 +72,7 @@ class ByteIterator {
   Bytes* bytes_;
 };
 
-// Parser events -> records. `open_` holds, per open container, what its next scalar is called.
+// Converts parser events to records. `open_` has, per open container, the name of its next scalar.
 class Handler final : public nlohmann::json::json_sax_t {
  public:
   Handler(const std::string& file, const JsonRecordReader& reader, Bytes& bytes)
@@ -118,7 +118,7 @@ class Handler final : public nlohmann::json::json_sax_t {
  private:
   struct Open {
     bool is_array = false;
-    std::size_t prefix = 0;  // how much of path_ names this container
+    std::size_t prefix = 0;  // length of this container's name in path_
   };
 
   bool open(bool is_array) {
@@ -175,7 +175,7 @@ class Handler final : public nlohmann::json::json_sax_t {
   const JsonRecordReader& reader_;
   Bytes& bytes_;
   std::vector<Open> open_;
-  std::size_t base_ = kOutside;  // open containers, the records' one included
+  std::size_t base_ = kOutside;  // number of open containers, including that of the records
   std::string path_, record_key_;
   JsonRecord fields_;
 };

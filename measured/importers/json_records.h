@@ -1,8 +1,8 @@
-// JSON of any size as flat records, in memory that holds one record at a time.
+// Reads JSON of any size as flat records, holding one record in memory at a time.
 //
 // A record is an element of the array, or a member of the object, under one key of the top level
-// ("traceEvents", "cache"); its scalars come as path and text: {"a": {"b": [1, "x"]}} is
-// a.b[] = 1, a.b[] = "x". Scalars elsewhere in the file are the header's, by the same paths.
+// ("traceEvents", "cache"); its scalars are given as path and text: {"a": {"b": [1, "x"]}} is a.b[]
+// = 1, a.b[] = "x". Scalars elsewhere in the file go to `header`, with paths of the same form.
 #pragma once
 
 #include <functional>
@@ -16,24 +16,25 @@ namespace tilecast::measured {
 
 struct JsonField {
   std::string path, text;  // numbers as written; true, false, null
-  bool is_text = false;    // was quoted
+  bool is_text = false;    // was quoted in the file
 };
 
 using JsonRecord = std::vector<JsonField>;
-// The text under `path`; null when the record has none.
+// The text at `path`; null if the record has none.
 [[nodiscard]] const std::string* find_field(const JsonRecord& record, std::string_view path);
 
 struct JsonRecordReader {
-  std::string container;   // key of the top level
-  bool top_array = false;  // a file that is one array has records too
+  std::string container;   // top-level key that holds the records
+  bool top_array = false;  // the file may also be a single array of records
   std::function<void(const std::string& key, const JsonRecord&)> record;  // key: "" in arrays
   std::function<void(const JsonField&)> header = [](const JsonField&) {};
-  // A file that ends between two records, as a writer that was stopped leaves it, has them all.
+  // Accept a file that ends between two records, as left behind by an interrupted writer.
   bool may_be_unfinished = false;
 };
 
-// Throws Error (file and place) for text that is no JSON or ends too early, for nesting deeper than
-// 64 and for records above 16 MiB; what the functions throw passes through. False: unfinished.
+// Throws Error (file and position) for invalid or truncated JSON, nesting deeper than 64 and
+// records above 16 MiB; exceptions of the callbacks propagate. Returns false if the file is
+// unfinished.
 bool read_json_records(ByteSource& source, const JsonRecordReader& reader);
 
 }  // namespace tilecast::measured

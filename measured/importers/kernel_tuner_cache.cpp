@@ -12,10 +12,10 @@
 namespace tilecast::measured {
 namespace {
 
-constexpr double kFailedTime = 1e20;  // of older versions, for configurations that do not run
+constexpr double kFailedTime = 1e20;  // used by older versions for failed configurations
 constexpr std::size_t kRecordsPerReport = 1024;
 
-// Mean, least and spread of the repeats of one configuration.
+// Mean, minimum and spread of the repeats of one configuration.
 struct Repeats {
   std::size_t n = 0;
   double sum = 0, squares = 0, least = INFINITY;
@@ -32,7 +32,7 @@ struct Repeats {
   }
 };
 
-// Configurations -> rows.
+// Converts configurations to rows.
 class CacheRows {
  public:
   CacheRows(const std::string& path,
@@ -79,7 +79,7 @@ class CacheRows {
     cells_.resize(columns.size());
   }
 
-  // The cells of one configuration, in the order of the columns.
+  // Reads the cells of one configuration, in the order of the columns.
   void read(const JsonRecord& fields, const std::function<std::string()>& where) {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       const std::string* value = find_field(fields, parameters_[i]);

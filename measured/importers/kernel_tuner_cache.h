@@ -1,10 +1,10 @@
-// A cache file of Kernel Tuner (JSON, plain or gzip) as rows: one per configuration that was tried.
+// Reads a cache file of Kernel Tuner (JSON, plain or gzip): one row per configuration tried.
 //
 //   {"tune_params_keys": ["bx", "by"], ...,
 //    "cache": {"16,2": {"bx": 16, "by": 2, "time": 0.81, "times": [0.80, 0.82]}, ...}}
 //
 // Columns: the tuning parameters, then time_ms_mean, time_ms_min, time_ms_std and n_repeats. A
-// configuration that does not run ("time" is a text such as InvalidConfig) has no time.
+// configuration that failed ("time" is a text such as InvalidConfig) has no time.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace tilecast::measured {
 
-// By its name: *.json or *.json.gz.
+// Decides by name: *.json or *.json.gz.
 [[nodiscard]] bool is_kernel_tuner_cache(const std::string& path);
 
 struct CacheOptions {
@@ -24,7 +24,7 @@ struct CacheOptions {
   std::function<void(double)> progress;
 };
 
-// `rows` makes the mapped rows once the columns are known. Throws Error.
+// `rows` creates the MappedRows once the columns are known. Throws Error.
 void add_kernel_tuner_cache(const std::string& path,
                             const std::function<MappedRows(const std::vector<std::string>&)>& rows,
                             ImportReport& report, const CacheOptions& options);

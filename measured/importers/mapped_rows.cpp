@@ -10,7 +10,7 @@
 namespace tilecast::measured {
 namespace {
 
-// The first filter that a row does not pass; null when it passes all.
+// The first filter that the row does not pass; null if it passes all.
 const RowFilter* stopped_by(const TableMapping& table, const std::vector<std::string_view>& row) {
   for (const RowFilter& filter : table.filters) {
     if (!filter.passes(row)) return &filter;

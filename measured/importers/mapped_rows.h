@@ -1,4 +1,5 @@
-// The rows of one source, mapped and written: what operator tables and Kernel Tuner share.
+// Maps the rows of one source and writes them to a set; used for operator tables and Kernel Tuner
+// caches.
 #pragma once
 
 #include <functional>
@@ -14,48 +15,48 @@
 
 namespace tilecast::measured {
 
-// Where the rows of all sources of one set go.
+// The common destination of the rows of all sources of a set.
 struct MappedSet {
   SetWriter& writer;
   ImportReport& report;
-  std::vector<std::string> targets;  // the columns `writer` began with
-  ModuleCopies modules;              // files that rows name
-  std::string module_folder;         // where they are; empty: beside their table
-  std::set<std::string> devices;     // cells of column `device` that were written
+  std::vector<std::string> targets;  // the columns passed to writer.begin_rows()
+  ModuleCopies modules;              // HLO files named in rows
+  std::string module_folder;         // folder of these files; empty: that of their table
+  std::set<std::string> devices;     // values written to column `device`
 };
 
 class MappedRows {
  public:
-  // Throws Error for columns the source has not. `set` must outlive the rows.
+  // Throws Error for columns missing in the source. `set` must outlive this object.
   MappedRows(TableMapping table, const std::vector<std::string>& source_columns,
              const std::string& source_file, MappedSet& set);
 
-  // Does the row pass the table's `where`?
+  // Whether the row passes the table's `where`.
   [[nodiscard]] bool takes(const std::vector<std::string_view>& row) const;
-  // One row of the source. Throws RowError (starting with `where()`) for a row in error; nothing is
-  // written of it.
+  // Adds a row of the source. Throws RowError (starting with `where()`) for a bad row, of which
+  // nothing is written.
   void add(const std::vector<std::string_view>& row, const std::function<std::string()>& where);
-  // Writes what was held back to find the fastest of equal rows.
+  // Writes the rows held back to find the fastest of equal rows.
   void finish();
 
  private:
   struct Place {
-    std::size_t cell;  // of the rule's target, in a row of the set
-    bool is_file;      // names an HLO file
-    bool tells_apart;  // says what ran, not how long it took or what it was called
+    std::size_t cell;  // index of the rule's target in a row of the set
+    bool is_file;      // the cell names an HLO file
+    bool tells_apart;  // identifies what ran, rather than its time or name
   };
   void hold();
   void write(const std::vector<std::string>& cells);
 
   TableMapping table_;
   MappedSet& set_;
-  std::string folder_;  // of the files that rows name
+  std::string folder_;  // folder of the HLO files named in rows
   std::vector<Place> places_;
   std::vector<std::string> cells_;
-  std::size_t device_ = 0;                              // place of device in cells_, or beyond them
-  std::size_t runtime_ = 0;                             // place of runtime_ns in cells_
-  std::vector<std::vector<std::string>> held_;          // in the order they first came
-  std::unordered_map<std::string, std::size_t> equal_;  // what ran -> its row in held_
+  std::size_t device_ = 0;                      // index of device in cells_; past the end if absent
+  std::size_t runtime_ = 0;                     // index of runtime_ns in cells_
+  std::vector<std::vector<std::string>> held_;  // in order of first occurrence
+  std::unordered_map<std::string, std::size_t> equal_;  // key of what ran -> index in held_
 };
 
 }  // namespace tilecast::measured

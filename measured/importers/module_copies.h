@@ -1,4 +1,4 @@
-// HLO files that rows of a set name: each read, parsed and copied to kernels/ once.
+// Copies the HLO files named in rows to the set's kernels/ folder; each is read and parsed once.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@ class ModuleCopies {
  public:
   explicit ModuleCopies(SetWriter& writer) : writer_(writer) {}
 
-  // `cell`: a file in or below `folder`, or FILE#KERNEL; what the set calls it. Throws Error for a
-  // path that leaves the folder, a file that is no HLO, and two files of one name.
+  // `cell`: a file in or below `folder`, or FILE#KERNEL. Returns its name in the set. Throws Error
+  // for a path outside the folder, a file that is not HLO, and two files with the same name.
   std::string take(const std::string& folder, std::string_view cell);
 
  private:

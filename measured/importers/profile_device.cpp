@@ -8,7 +8,7 @@
 namespace tilecast::measured {
 namespace {
 
-// A stat of the plane as a number; 0 where it has none. Names: XLA's GPU profilers.
+// A stat of the plane as a number; 0 if absent. Names: XLA's GPU profilers.
 double stat_of(const XplaneDevice& device, const char* name) {
   const auto found = device.facts.find(name);
   return found == device.facts.end() ? 0 : base::parse_number(found->second).value_or(0);

@@ -1,4 +1,4 @@
-// What a profile states of its device, in the terms that find a preset (hwdesc/device_guess.h).
+// Converts a profile's device information for preset lookup (hwdesc/device_guess.h).
 #pragma once
 
 #include "hwdesc/device_guess.h"
@@ -8,11 +8,11 @@ namespace tilecast::measured {
 
 [[nodiscard]] hwdesc::MachineFacts machine_facts(const XplaneDevice& device);
 
-// The preset of the profile's device, and why. Throws Error, which asks for one, where none is
-// near.
+// The preset that matches the profile's device, with the reason. Throws Error if none is close
+// enough; the user must then name one.
 [[nodiscard]] hwdesc::DeviceGuess preset_of(const XplaneDevice& device, const std::string& file);
 
-// Of a set or a report: "4 x TPU v6 Lite", "2 x AMD device".
+// Text for sets and reports: "4 x TPU v6 Lite", "2 x AMD device".
 [[nodiscard]] std::string device_text(const XplaneDevice& device);
 
 }  // namespace tilecast::measured

@@ -16,7 +16,7 @@ namespace {
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// A file's bytes as protobuf takes them, one chunk in memory.
+// Feeds a file's bytes to protobuf, with one chunk in memory.
 class ChunkStream final : public google::protobuf::io::ZeroCopyInputStream {
  public:
   explicit ChunkStream(ByteSource& source) : source_(source) {}
@@ -88,7 +88,7 @@ int ProtoFields::take_length() {
   return std::exchange(length_, -1);
 }
 
-// The memory taken grows with what is there, not with what the length claims.
+// Memory grows with the bytes actually read, not with the claimed length.
 std::string_view ProtoFields::bytes() {
   const int length = take_length();
   const void* data = nullptr;
@@ -121,7 +121,7 @@ void ProtoFields::finish() {
 void ProtoStream::for_each(const std::function<void(ProtoFields&)>& visit) {
   ChunkStream chunks(source_);
   for (bool more = true; more;) {
-    // A new one for each field: each counts its bytes in an int.
+    // A new stream per field, because it counts bytes in an int.
     const std::int64_t start = chunks.ByteCount();
     CodedInputStream in(&chunks);
     ProtoFields top(in, source_.path(), start);

@@ -1,15 +1,16 @@
-// A protobuf file of any size, field by field, front to back, in bounded memory (plain or gzip).
+// Reads a protobuf file (plain or gzip) of any size sequentially, field by field, in bounded
+// memory.
 //
 //   ProtoStream stream("host.xplane.pb");
-//   stream.for_each([&](ProtoFields& top) {        // at one field of the outermost message
+//   stream.for_each([&](ProtoFields& top) {        // called at each field of the outermost message
 //     if (top.field() == 1) top.enter([&](ProtoFields& plane) {
 //       while (plane.next()) { if (plane.field() == 2) name = plane.bytes(); }
 //     });
 //   });
 //
-// Only fields with a length (strings, bytes, messages) are shown, others and what the visitor does
-// not read are skipped. A field of the outermost message is at most 2 GiB, the file of any size.
-// Throws Error (naming file and byte) where it is damaged or ends too early.
+// Only length-delimited fields (strings, bytes, messages) are visited; other fields, and those that
+// the visitor does not read, are skipped. A field of the outermost message is at most 2 GiB; the
+// file may have any size. Throws Error (naming file and byte) if it is damaged or ends too early.
 #pragma once
 
 #include <google/protobuf/io/coded_stream.h>
@@ -25,19 +26,19 @@ namespace tilecast::measured {
 
 class ProtoFields {
  public:
-  // `start`: the place of `in` in the file.
+  // `start`: the offset of `in` in the file.
   ProtoFields(google::protobuf::io::CodedInputStream& in, const std::string& path,
               std::int64_t start)
       : in_(in), path_(path), start_(start) {}
 
-  // To the next field of this message; false at its end.
+  // Moves to the next field of this message; false at its end.
   bool next();
   [[nodiscard]] int field() const { return field_; }
   // The field's contents, valid until anything more is read.
   [[nodiscard]] std::string_view bytes();
-  // Reads the field as a message; memory of `message` is used again.
+  // Parses the field as a message, reusing the memory of `message`.
   void parse(google::protobuf::MessageLite& message);
-  // Reads the field as a message, field by field; what `visit` leaves is skipped.
+  // Reads the field as a message, field by field; fields that `visit` does not read are skipped.
   template <class Visit>
   void enter(Visit&& visit) {
     const auto limit = in_.PushLimit(take_length());
@@ -64,7 +65,7 @@ class ProtoStream {
  public:
   explicit ProtoStream(std::string path) : source_(std::move(path)) {}
   void for_each(const std::function<void(ProtoFields&)>& visit);
-  // How much of the file has been read, 0 to 1.
+  // Fraction of the file that has been read, 0 to 1.
   [[nodiscard]] double progress() const { return source_.progress(); }
 
  private:

@@ -28,7 +28,8 @@ std::string without_slash(std::string path) {
   throw Error(fmt::format("{}: cannot write it: {}", path, std::strerror(errno)));
 }
 
-// What a set's files name other files by: cells, values, and those up to a kernel's name.
+// The words in a set's file that may name other files: cells, values, and both without a kernel's
+// name.
 std::set<std::string, std::less<>> words_of(const fs::path& file, std::string_view between) {
   std::set<std::string, std::less<>> words;
   std::error_code none;
@@ -41,7 +42,7 @@ std::set<std::string, std::less<>> words_of(const fs::path& file, std::string_vi
   return words;
 }
 
-// Nothing but what was written as a set may be lost.
+// Throws Error if `target` holds files that are not part of a measurement set and would be lost.
 void require_ours(const fs::path& target) {
   constexpr std::string_view kTables[] = {"manifest.yaml", "measurements.csv", "skipped.csv",
                                           "sessions.csv"};
@@ -80,7 +81,7 @@ void require_free(const std::string& target, bool force) {
   require_ours(target);
 }
 
-// The only device of a manifest becomes `device`.
+// Replaces the only device of a manifest by `device`.
 void rename_device(const std::string& device, Manifest& manifest) {
   if (manifest.devices.empty()) {
     manifest.device = device;
@@ -135,7 +136,7 @@ void SetWriter::flush() {
   if (!rows_) cannot_write(target_ + "/measurements.csv");
 }
 
-// The description in the set instead of one elsewhere; a relative path is in the set already.
+// Copies a device description into the set; one with a relative path is already there.
 void SetWriter::copy_device(std::string& device) {
   if (!hwdesc::is_path(device) || !fs::path(device).is_absolute()) return;
   auto& copy = copies_[device];

@@ -1,5 +1,5 @@
-// Writes a measurement set where nobody sees half of it: into a temporary folder beside its place,
-// which `commit` moves there. Without `commit` the temporary folder goes away again.
+// Writes a measurement set atomically: into a temporary folder next to its destination, to which
+// `commit` moves it. Without `commit` the temporary folder is removed.
 #pragma once
 
 #include <fstream>
@@ -16,19 +16,19 @@ namespace tilecast::measured {
 
 class SetWriter {
  public:
-  // Throws Error when the place is taken (unless `force`, and only a measurement set is replaced)
-  // or cannot be written, and for a device that is none.
+  // Throws Error if the destination exists (`force` replaces it if it is a measurement set), if it
+  // cannot be written, and if the device is unknown.
   explicit SetWriter(const ImportOptions& options);
 
-  // Starts measurements.csv; then one `add` per row, in the order of `columns`.
+  // Starts measurements.csv. Then call `add` once per row, with cells in the order of `columns`.
   void begin_rows(const std::vector<std::string>& columns);
   void add(const std::vector<std::string>& cells);
-  // A file of the set, `name` relative to it ("kernels/a.hlo"). Throws Error.
+  // Adds a file with the relative path `name` ("kernels/a.hlo"). Throws Error.
   void add_file(const std::string& name, std::string_view bytes);
-  // Opens a file of the set for a stream too large for memory.
+  // Opens a file of the set for content too large for memory.
   [[nodiscard]] std::ofstream open_file(const std::string& name);
-  // With the device and the name of the options where given. Descriptions of devices are copied
-  // into the set. Throws Error.
+  // Completes the set. Device and name from the options, if given, override the manifest's. Device
+  // descriptions given by path are copied into the set. Throws Error.
   void commit(Manifest manifest);
 
  private:

@@ -7,7 +7,7 @@ namespace tilecast::measured {
 namespace {
 
 constexpr double kSecondsPerPicosecond = 1e-12;
-const double kBucketWidth = std::log1p(0.002);  // each holds times that differ by 0.2 %
+const double kBucketWidth = std::log1p(0.002);  // times in a bucket differ by at most 0.2 %
 
 }  // namespace
 

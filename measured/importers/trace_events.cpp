@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxNames = 1'000'000;
 constexpr std::size_t kEventsPerReport = 4096;
-constexpr std::size_t kMaxOpen = 4096;  // events of a lane
+constexpr std::size_t kMaxOpen = 4096;  // open events per lane
 constexpr std::string_view kOpsLane = "XLA Ops", kModulesLane = "XLA Modules";
 constexpr std::array<std::string_view, 8> kSummaries{
     "Steps",       "XLA Modules",           "Framework Ops",  "Framework Name Scope",
@@ -83,15 +83,15 @@ class Events {
   void summarise(TraceSummary& summary) const;
 
  private:
-  // What a lane's events of one instruction are called: several kernels may run for one. Programs
-  // of one name are told apart by their ids, where events have them.
+  // Identifies a lane's events of one instruction by name, because an instruction may run several
+  // kernels. Programs with the same name are distinguished by their ids, if events have them.
   struct Key {
     Lane lane;
     std::string program, instruction, event;
     auto operator<=>(const Key&) const = default;
   };
 
-  // Begin and end of one event: the last that began in the lane ends first.
+  // Begin and end of an event; the latest open event of a lane ends first.
   void open(const JsonRecord& event) {
     std::vector<JsonRecord>& open = open_[{text_of(event, "pid"), text_of(event, "tid")}];
     if (open.size() >= kMaxOpen) throw Error(file_ + ": events nest deeper than a lane can");
@@ -170,13 +170,13 @@ class Events {
   bool is_kineto_ = false;
   std::map<std::string, std::string> processes_;
   std::map<Lane, std::string> threads_;
-  std::map<Lane, std::vector<JsonRecord>> open_;  // begun, not ended
+  std::map<Lane, std::vector<JsonRecord>> open_;  // begun but not ended
   std::map<Key, Sum> sums_;
 };
 
 std::set<Lane> Events::lanes_that_count(bool& found_devices) const {
   std::set<Lane> all;
-  std::set<std::string> with_ops;  // processes
+  std::set<std::string> with_ops;  // processes with a lane of ops
   for (const auto& [key, sum] : sums_) all.insert(key.lane);
   found_devices = std::any_of(processes_.begin(), processes_.end(), [](const auto& entry) {
     return entry.second.starts_with("/device:");
@@ -194,7 +194,7 @@ std::set<Lane> Events::lanes_that_count(bool& found_devices) const {
   return all;
 }
 
-// Adds up `times` and one more, which holds `n` occurrences of mean `sum.seconds / n`.
+// Adds `n` occurrences with the given total `seconds` and `variance` to `times`.
 void join(TraceTimes& times, double n, double seconds, double variance) {
   const double all = times.occurrences + n;
   const double a = times.occurrences > 0 ? times.mean().value : 0, b = seconds / n;

@@ -1,13 +1,13 @@
-// What a Chrome / Perfetto trace (JSON, plain or gzip) says about the time on devices: complete
-// events (`ph` X; B and E) of the lanes where a profiler of JAX or XLA puts HLO instructions, added
-// up by instruction. Memory grows with distinct names, not with events.
+// Reads device times from a Chrome / Perfetto trace (JSON, plain or gzip): sums the events (`ph` X,
+// or pairs of B and E) of the lanes where the profilers of JAX and XLA record HLO instructions, by
+// instruction. Memory grows with the number of distinct names, not of events.
 //
-// A device is a process called /device:...; of its lanes (threads) the one called "XLA Ops" counts,
-// or without it all that are not summaries ("Steps", "XLA Modules" ...). A trace without such
-// processes (one of ours) counts with all its lanes. The instruction is args.hlo_op, else the name
-// that starts args.long_name ("%fusion.3 = ..."), else the event's name. A time is
-// args.device_duration_ps, else `dur` (us), over args.launches where an event stands for several.
-// Programs of one name are told apart by args.program_id.
+// A device is a process named /device:... Of its lanes (threads), "XLA Ops" is used or, if there is
+// none, all lanes that are not summaries ("Steps", "XLA Modules" ...). If a trace has no such
+// process (like Tilecast's own), all its lanes are used. The instruction is args.hlo_op, else the
+// name at the start of args.long_name ("%fusion.3 = ..."), else the event's name. The time is
+// args.device_duration_ps, else `dur` (us), divided by args.launches if an event stands for several
+// launches. Programs with the same name are distinguished by args.program_id.
 #pragma once
 
 #include <cstdint>
@@ -21,30 +21,30 @@
 
 namespace tilecast::measured {
 
-// Times of one instruction, or of one module.
+// Times of an instruction or a module.
 struct TraceTimes {
   double occurrences = 0;
   Seconds total;
-  Seconds spread;  // standard deviation over occurrences; 0 where events cannot be told apart
+  Seconds spread;  // standard deviation over occurrences; 0 if unknown
 
   [[nodiscard]] Seconds mean() const { return total / occurrences; }
 };
 
 struct TraceSummary {
   std::map<std::string, TraceTimes> instructions;  // all devices together
-  std::map<std::string, TraceTimes> modules;       // of lanes "XLA Modules", without run ids
-  std::vector<std::string> lanes;                  // what counted: "/device:TPU:0 XLA Ops"
-  bool found_devices = false;                      // false: every lane counted
-  bool is_kineto = false;                          // of PyTorch's profiler
+  std::map<std::string, TraceTimes> modules;  // from lanes "XLA Modules", names without run ids
+  std::vector<std::string> lanes;             // lanes used: "/device:TPU:0 XLA Ops"
+  bool found_devices = false;                 // false: all lanes were used
+  bool is_kineto = false;                     // written by PyTorch's profiler
 };
 
 struct TraceOptions {
-  std::string module;  // events of other modules (args.hlo_module) are left out
+  std::string module;  // ignore events of other modules (args.hlo_module)
   bool keep_going = false;
   std::function<void(double)> progress = [](double) {};
 };
 
-// Bad events and events of other modules go into `report`. Throws Error.
+// Bad events and ignored events are counted in `report`. Throws Error.
 [[nodiscard]] TraceSummary read_traces(const std::vector<std::string>& files,
                                        const TraceOptions& options, ImportReport& report);
 

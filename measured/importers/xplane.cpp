@@ -17,7 +17,7 @@ namespace tilecast::measured {
 namespace {
 
 constexpr std::int64_t kMaxPs = std::int64_t{1} << 61;   // 27 days
-constexpr std::int64_t kMaxOccurrences = 1'000'000'000;  // of one event
+constexpr std::int64_t kMaxOccurrences = 1'000'000'000;  // per event
 constexpr std::int64_t kEventsPerProgress = 1 << 17;
 constexpr double kSecondsPerPs = 1e-12, kNamesReadShare = 0.2;
 
@@ -32,7 +32,7 @@ LineKind line_kind(std::string_view name, const XplanePlane& plane) {
   return name == "Steps" ? LineKind::kSteps : LineKind::kIgnored;
 }
 
-// What copies outside any program do, by the names that CUDA and ROCm give them.
+// The category of a copy outside programs, from its name in CUDA and ROCm.
 std::string nameless_category(std::string_view name) {
   for (const std::string_view copy : {"Memcpy", "memcpy", "copyBuffer", "CopyBuffer"}) {
     if (name.find(copy) != std::string_view::npos) return "memcpy";
@@ -72,8 +72,8 @@ class ProfileReader {
   std::function<void()> report_progress_;
   XplaneNames names_;
   XplaneTally tally_;
-  std::map<std::uint64_t, std::string> module_names_;                    // of lines "XLA Modules"
-  std::map<std::int64_t, std::pair<std::int64_t, std::uint64_t>> runs_;  // of a plane: start -> end
+  std::map<std::uint64_t, std::string> module_names_;                    // from lines "XLA Modules"
+  std::map<std::int64_t, std::pair<std::int64_t, std::uint64_t>> runs_;  // per plane: start -> end
   std::set<std::string> planes_, lines_, ignored_;
   std::int64_t events_ = 0, impossible_ = 0;
   int cores_ = 0;
@@ -110,7 +110,7 @@ std::optional<XplaneEvent> ProfileReader::event_of(const xplane::Event& event,
       result.module = names_.text(stat, plane);
     }
   }
-  // The device's own clock, where it says: the other one is fitted to the host's.
+  // Uses the device's own clock if available; the other one is fitted to the host's.
   if (device_start && device_duration && std::max(*device_start, *device_duration) <= kMaxPs) {
     result.start_ps = static_cast<std::int64_t>(*device_start);
     result.duration_ps = static_cast<std::int64_t>(*device_duration);
@@ -138,7 +138,7 @@ void ProfileReader::add_module_run(const XplaneEvent& event, const std::string& 
   if (remember) runs_[event.start_ps] = {event.end_ps(), id};
 }
 
-// Which module ran, where ops do not say.
+// The module that ran at this time, if ops do not name it.
 std::uint64_t ProfileReader::program_at(std::int64_t time_ps) const {
   const auto after = runs_.upper_bound(time_ps);
   if (after == runs_.begin()) return 0;

@@ -5,7 +5,7 @@
 namespace tilecast::measured {
 namespace {
 
-// Starts and durations are cycles, each rounded to picoseconds by itself.
+// Starts and durations are in cycles and rounded to picoseconds separately.
 constexpr std::int64_t kRoundingPs = 100;
 
 }  // namespace
@@ -20,7 +20,7 @@ void SelfTimes::finish() {
   while (!open_.empty()) close();
 }
 
-// Parents before what they hold.
+// Sorts parents before the events inside them.
 void SelfTimes::drain(std::size_t count) {
   const auto before = [](const XplaneEvent& a, const XplaneEvent& b) {
     return a.start_ps != b.start_ps ? a.start_ps < b.start_ps : a.duration_ps > b.duration_ps;
@@ -34,7 +34,7 @@ void SelfTimes::drain(std::size_t count) {
 
 void SelfTimes::nest(const XplaneEvent& event) {
   const bool restarts = event.start_ps < last_start_;
-  // No instruction runs inside itself: equal events are copies of one another.
+  // An instruction does not run inside itself, so equal events are duplicates.
   while (!open_.empty() &&
          (restarts || event.end_ps() > open_.back().event.end_ps() + kRoundingPs ||
           event.start_ps >= open_.back().event.end_ps() || event.kind == open_.back().event.kind)) {

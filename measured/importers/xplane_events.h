@@ -1,4 +1,4 @@
-// Events of one line of a device plane, in the order of the file, into times of what they show.
+// Converts the events of one line of a device plane, in file order, to times per instruction.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 namespace tilecast::measured {
 
 struct XplaneEvent {
-  std::int64_t start_ps = 0, duration_ps = 0;  // >= 0, and their sum is no overflow
-  std::int64_t count = 1;                      // occurrences it stands for
+  std::int64_t start_ps = 0, duration_ps = 0;  // >= 0; their sum does not overflow
+  std::int64_t count = 1;                      // occurrences that it stands for
   std::uint32_t kind = 0;
-  std::uint32_t instruction = 0, module = 0;  // what the event itself names; 0: nothing
+  std::uint32_t instruction = 0, module = 0;  // named by the event itself; 0: none
   std::optional<std::uint64_t> program;
 
   [[nodiscard]] std::int64_t end_ps() const { return start_ps + duration_ps; }
 };
 
-// Splits the time of ops that nest: each keeps what the ops inside it do not take. Events may be
-// out of order by up to kWindow of them; one that is further back begins a new sequence.
+// Computes the self times of nested ops: the time of an op less that of the ops inside it. Events
+// may be out of order by up to kWindow positions; an event further back starts a new sequence.
 class SelfTimes {
  public:
   static constexpr std::size_t kWindow = std::size_t{1} << 17;
@@ -49,7 +49,7 @@ class SelfTimes {
   std::int64_t last_start_ = 0;
 };
 
-// One program as events name it; the module's name is 0 where they give only a number.
+// Identifies a program as events do; `module` is 0 if they give only a program id.
 struct XplaneRunKey {
   std::uint64_t program = 0;
   std::uint32_t module = 0;
@@ -66,7 +66,7 @@ struct XplaneTally {
     std::unordered_map<std::uint32_t, Instruction> instructions, transfers;
   };
   std::map<XplaneRunKey, Program> programs;
-  std::map<std::uint32_t, TimeSamples> nameless;  // name -> kernels of no instruction
+  std::map<std::uint32_t, TimeSamples> nameless;  // by name: kernels without an instruction
   TimeSamples steps;
   double device_ps = 0, host_transfers_ps = 0;
 
@@ -74,9 +74,9 @@ struct XplaneTally {
            double picoseconds);
 };
 
-// Kernels of a GPU stream: consecutive ones of one instruction are one occurrence of it (until the
-// kernel that began it is launched again), consecutive ones of one program one run (until the
-// instruction that began it comes again).
+// Groups the kernels of a GPU stream. Consecutive kernels of an instruction are one occurrence of
+// it (until its first kernel is launched again). Consecutive kernels of a program are one run
+// (until its first instruction occurs again).
 class StreamKernels {
  public:
   explicit StreamKernels(XplaneTally& tally) : tally_(tally) {}
@@ -91,8 +91,8 @@ class StreamKernels {
   XplaneRunKey program_;
   bool running_ = false, occurring_ = false;
   std::uint32_t first_instruction_ = 0;
-  XplaneEvent first_kernel_;        // of the occurrence
-  std::int64_t occurrence_ps_ = 0;  // its kernels so far
+  XplaneEvent first_kernel_;        // of the current occurrence
+  std::int64_t occurrence_ps_ = 0;  // time of its kernels so far
   std::int64_t run_start_ = 0, run_end_ = 0;
 };
 

@@ -50,7 +50,7 @@ std::vector<std::string> xplane_files(const std::vector<std::string>& paths) {
   return files;
 }
 
-// The first plane: field 1, then its id (field 1, a number) where it has one, then its name.
+// Recognises the first plane: field 1, then its id (field 1, a varint) if present, then its name.
 bool is_xplane(const std::string& path) {
   constexpr char kPlanes = 0x0a, kId = 0x08, kName = 0x12;
   std::string bytes;

@@ -1,4 +1,4 @@
-// The files of a profile as TensorBoard lays them out: LOGDIR/plugins/profile/RUN/HOST.xplane.pb.
+// Finds the files of a profile in TensorBoard's layout: LOGDIR/plugins/profile/RUN/HOST.xplane.pb.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace tilecast::measured {
 
-// A file is itself; a folder stands for all hosts of its newest run (by the run's name, which is
-// its time). Throws Error where there is none.
+// The path of a file stands for itself, that of a folder for all hosts of its newest run (by run
+// name, which is a time stamp). Throws Error if there are none.
 [[nodiscard]] std::vector<std::string> xplane_files(const std::vector<std::string>& paths);
 
 }  // namespace tilecast::measured

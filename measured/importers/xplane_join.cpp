@@ -14,8 +14,9 @@
 namespace tilecast::measured {
 namespace {
 
-// Instruction -> the kernel its time belongs to: itself, the start it ends, or the one that calls
-// its computation. Empty for instructions outside any kernel (while, call, tuple ...).
+// Maps an instruction to the kernel that its time belongs to: itself, the start of which it is the
+// done, or the kernel that calls its computation. Empty for instructions outside all kernels
+// (while, call, tuple ...).
 using KernelOf = std::map<std::string, std::string, std::less<>>;
 
 KernelOf kernels_by_instruction(const ir::Module& module, const ir::Program& program) {
@@ -23,7 +24,7 @@ KernelOf kernels_by_instruction(const ir::Module& module, const ir::Program& pro
   for (const ir::ScheduledKernel& kernel : program.kernels()) {
     found[kernel.kernel.name()] = kernel.kernel.name();
   }
-  std::vector<std::string> inside(module.computations.size());  // the kernel that calls it
+  std::vector<std::string> inside(module.computations.size());  // kernel that calls the computation
   for (std::size_t i = module.computations.size(); i-- > 0;) {
     for (const ir::Instruction& op : module.computations[i].instructions) {
       std::string& kernel = found[op.name];
@@ -47,7 +48,7 @@ class ModuleSource {
     for (const std::string& file : files) given_.push_back(ir::load_module(file, {}));
   }
 
-  // Nothing where there is none; why one cannot be read goes to the notes.
+  // nullopt if there is no module; if it cannot be read, a note says why.
   std::optional<JoinedModule> read(const XplaneModule& profiled, std::vector<std::string>& notes) {
     try {
       std::optional<ir::Module> module = find(profiled);

@@ -1,5 +1,5 @@
-// The times of a profile beside the modules they are of: which kernel each instruction belongs to,
-// and how much device time finds one.
+// Joins the times of a profile with its modules: assigns each instruction to a kernel, and states
+// how much device time could be assigned.
 //
 //   const XplaneProfile profile = read_xplane({"host.xplane.pb"}, {});
 //   const XplaneJoin join = join_modules(profile, {});
@@ -17,22 +17,22 @@
 namespace tilecast::measured {
 
 struct JoinedModule {
-  const XplaneModule* profiled = nullptr;  // of the profile given, which must outlive this
+  const XplaneModule* profiled = nullptr;  // in the given profile, which must outlive this object
   ir::Module module;
-  ir::Program program;                         // with the layouts of the profile
-  std::map<std::string, XplaneTimes> kernels;  // by name; asynchronous ones start to done
+  ir::Program program;                         // with the layouts of the profiled module
+  std::map<std::string, XplaneTimes> kernels;  // by name; asynchronous kernels from start to done
 };
 
 struct XplaneJoin {
-  std::vector<JoinedModule> modules;      // those with a readable module, most device time first
-  Seconds kernels;                        // device time of kernels, ends of asynchronous ones too
-  Seconds controls;                       // of instructions that are no kernels: loops, calls
+  std::vector<JoinedModule> modules;  // those with a readable module, most device time first
+  Seconds kernels;                    // device time of kernels, including ends of asynchronous ones
+  Seconds controls;                   // of instructions that are not kernels: loops, calls
   std::vector<XplaneLeftOver> left_over;  // the rest of the device time; most time first
   std::vector<std::string> notes;
 };
 
-// The modules come from the profile, or from `files` (any form that load_module reads), which
-// answer for the modules of their names, and a single one for the only module without a proto.
+// Modules come from the profile or from `files` (any format that load_module reads). A file is used
+// for the module of the same name; a single file is also used for the only module without a proto.
 [[nodiscard]] XplaneJoin join_modules(const XplaneProfile& profile,
                                       const std::vector<std::string>& files);
 

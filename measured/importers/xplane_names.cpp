@@ -124,7 +124,7 @@ void XplaneNames::add_event(const xplane::EventName& entry, XplanePlane& plane) 
   plane.events[entry.key()] = known->second;
 }
 
-// The module's proto is a stat ("Hlo Proto"), in older profiles the entry's metadata.
+// The module's proto is a stat ("Hlo Proto") or, in older profiles, the entry's metadata.
 void XplaneNames::add_program(const xplane::EventName& entry) {
   const std::string* proto = &entry.value().metadata();
   for (const xplane::Stat& stat : entry.value().stats()) {

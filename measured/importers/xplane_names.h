@@ -1,5 +1,5 @@
-// What the numbers in the events of a profile stand for: names and stats are in tables of their
-// plane, which may follow the events, so they are read first.
+// Resolves the ids in the events of a profile. The tables of names and stats of a plane may follow
+// its events, so they are read in a first pass.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@
 
 namespace tilecast::measured {
 
-// Fields of XSpace, XPlane and XLine (name: of both).
+// Field numbers of XSpace, XPlane and XLine (kName: of XPlane and XLine).
 namespace xplane_field {
 inline constexpr int kPlanes = 1, kName = 2, kLines = 3, kEvents = 4, kEventNames = 4,
                      kStatNames = 5, kStats = 6;
 }
 
-// Texts by number; 0 is the empty one.
+// Interned texts by number; 0 is the empty text.
 class TextPool {
  public:
   std::uint32_t add(std::string_view text);
@@ -33,7 +33,7 @@ class TextPool {
   std::unordered_map<std::string_view, std::uint32_t> ids_{{std::string_view(), 0}};
 };
 
-// The stats that are read, in the order of kStatNames.
+// The stats that are used, in the order of kStatNames.
 enum class XplaneStat {
   kInstruction,
   kModule,
@@ -46,10 +46,9 @@ enum class XplaneStat {
   kDeviceDuration
 };
 
-// What all events of one metadata entry share.
+// The data shared by all events of a metadata entry.
 struct XplaneEventKind {
-  std::uint32_t name =
-      0;  // of the instruction ("%fusion.3 = f32[] ..." is fusion.3), else as given
+  std::uint32_t name = 0;  // of the instruction (fusion.3 of "%fusion.3 = ..."), else as given
   std::uint32_t category = 0;
   std::optional<std::uint64_t> program;
   std::optional<double> flops, model_flops, bytes_accessed;
@@ -58,30 +57,29 @@ struct XplaneEventKind {
 struct XplanePlane {
   std::string name;
   bool is_device = false, is_sparse_core = false, has_streams = false;
-  bool names_programs = false;  // some entry of `events` says which program it is of
-  std::unordered_map<std::int64_t, XplaneStat> stats;  // those read
-  std::unordered_map<std::int64_t, std::uint32_t>
-      texts;  // names of all stats: values refer to them
-  std::unordered_map<std::int64_t, std::uint32_t> events;  // metadata id -> into kinds
+  bool names_programs = false;                         // some entry of `events` names its program
+  std::unordered_map<std::int64_t, XplaneStat> stats;  // those used
+  std::unordered_map<std::int64_t, std::uint32_t> texts;   // names of all stats
+  std::unordered_map<std::int64_t, std::uint32_t> events;  // metadata id -> index in kinds
 };
 
-// A module of the metadata plane: XLA's number for it, and its name.
+// A module in the metadata plane: XLA's program id and the name.
 using XplaneProgram = std::pair<std::uint64_t, std::string>;
 
 struct XplaneNames {
   TextPool texts;
-  std::vector<XplaneEventKind> kinds;  // distinct ones
+  std::vector<XplaneEventKind> kinds;  // without duplicates
   std::map<XplaneProgram, std::string> protos;
-  std::map<std::string, std::string> device_facts;  // of the first device plane with any
+  std::map<std::string, std::string> device_facts;  // from the first device plane that has any
 
-  // The planes of one file, in its order: two passes.
+  // Reads the planes of a file, in file order. Call this before reading events.
   [[nodiscard]] std::vector<XplanePlane> read(const std::string& path);
 
-  // The module of this number and name (0, empty: not known); nothing where none is meant for sure.
+  // The module with this id and name (0 and empty: unknown); null if there is no unique match.
   [[nodiscard]] const std::pair<const XplaneProgram, std::string>* find(
       const XplaneProgram& program) const;
 
-  // The stat as text or number, whichever the file has; nothing where it is neither.
+  // The stat's value as text, number or id, converted if necessary; 0 or nullopt if not possible.
   [[nodiscard]] std::uint32_t text(const xplane::Stat& stat, const XplanePlane& plane);
   [[nodiscard]] static std::optional<double> number(const xplane::Stat& stat);
   [[nodiscard]] static std::uint64_t id(const xplane::Stat& stat);
@@ -95,7 +93,7 @@ struct XplaneNames {
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::uint32_t> known_kinds_;
 };
 
-// "jit_f(5)": {5, jit_f}; without a number, `otherwise`.
+// "jit_f(5)" gives {5, jit_f}; `otherwise` is the id if there is no number.
 [[nodiscard]] XplaneProgram program_of_name(std::string_view name, std::uint64_t otherwise);
 
 }  // namespace tilecast::measured
