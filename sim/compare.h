@@ -41,7 +41,7 @@ struct CompareRow {
   std::string name, op_class, tile;
   double launches = 1;
   int line = 0;           // in measurements.csv; 0: a kernel of a program
-  bool overlaps = false;  // asynchronous transfer, start to done; in no total
+  bool overlaps = false;  // a transfer beside other rows, or idle: in no total
   std::optional<ProfileCounts> profile = {};
   std::vector<std::optional<CompareCell>> cells = {};  // by side; nullopt: no value
 };
