@@ -2,9 +2,8 @@
 // constraints.
 //
 //   StudyOptimum found = study_optimum(study, run, {.objective = study.objectives.front()});
-//   found.table            // a row per machine asked, program and model; `best`: 1 on the found
-//   one found.summary          // "... found in 200 evaluations; constraints active: area <= 400;
-//   ..."
+//   found.table      // one row per machine, program and model; column `best`: 1 for the best
+//   found.summary    // "... found in 200 evaluations; constraints active: area <= 400; ..."
 //
 // Range axes (range, log, latin, sobol) are searched between their ends, independent of their
 // points; integers, the values of lists, and several devices are rounded numbers in the order
