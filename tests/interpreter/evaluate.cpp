@@ -197,7 +197,7 @@ Elements evaluate_op(const Op& op, Values operands) {
 
 namespace {
 
-// Constraints on pairs of types, which only arise with two ops.
+// The reason why a bitcast between these types cannot be evaluated; "" for other ops.
 std::string cannot_pair(const Kernel& kernel, const Op& op) {
   if (op.opcode != Opcode::kBitcast && op.opcode != Opcode::kBitcastConvert) return {};
   const DType from = kernel.op(op.operands[0]).shape.dtype, to = op.shape.dtype;
