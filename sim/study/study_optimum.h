@@ -35,8 +35,8 @@ struct OptimumOptions {
 struct StudyOptimum {
   bool complete = false;         // false: stopped; all else is empty
   std::string summary;           // a sentence
-  measured::CsvTable table;      // one row per evaluation: columns of the run and `best`
-  measured::CsvTable improving;  // feasible rows better than all before; the best last
+  measured::CsvTable table;      // by evaluation: columns of the run and `best`
+  measured::CsvTable improving;  // rows of feasible machines better than all before
 };
 
 // Throws UsageError if no axis is a range, Error if no machine was feasible.

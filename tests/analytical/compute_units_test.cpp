@@ -212,7 +212,7 @@ TEST(MatrixUnit, SkipsTheHolesOfADilatedInput) {
 }
 
 TEST(MatrixUnit, PushesOrHoldsEmptySublanesToo) {
-  for (const std::int64_t features : {128, 136}) {  // 136: the images stand still
+  for (const std::int64_t features : {128, 136}) {  // 136: the images are stationary
     const double full = convolution_cycles(8, features, "size=1x1", "16");
     EXPECT_EQ(convolution_cycles(2, features, "size=1x1", "16"), full) << features;
     EXPECT_LT(full, convolution_cycles(16, features, "size=1x1", "16")) << features;

@@ -213,7 +213,7 @@ TEST_F(ReportCommand, MeasuredAgainstPredictedWorksInABrowser) {
   }
 }
 
-// As written by sensitivity, tune and sweep. Of every two machines of the study the second takes
+// As written by sensitivity, tune and sweep. In every two machines of the study the second takes
 // longer and more energy; the first of every ten is infeasible.
 struct OtherResults {
   Json sensitivity = {{"schema", "tilecast.sensitivity/1"},

@@ -189,7 +189,7 @@ TEST(HloParser, AxesOfAMeshAreReplicaGroups) {
   // In the order of the names, not of the mesh.
   EXPECT_EQ(groups_of("mesh['a'=2,'b'=2] {'b','a'}"), (Groups{{0, 2, 1, 3}}));
   EXPECT_EQ(groups_of("mesh[a=2,b=2] {}"), (Groups{{0}, {1}, {2}, {3}}));
-  // Of 8 = 2 x 2 x 2, the middle axis.
+  // The middle factor of 8 = 2 x 2 x 2.
   EXPECT_EQ(groups_of("mesh['a'=8] {'a':(2)2}"), (Groups{{0, 2}, {1, 3}, {4, 6}, {5, 7}}));
   EXPECT_EQ(groups_of("mesh['a'=2,'b'=2], device_ids=(0,3,1,2) {'b'}"), (Groups{{0, 3}, {1, 2}}));
   EXPECT_EQ(groups_of("mesh['a'=2,'b'=2], device_ids=([2,2]T(1,0)) {'b'}"),
