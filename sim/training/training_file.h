@@ -38,24 +38,26 @@
 
 namespace tilecast::sim::training {
 
-// Rows are dealt as
-//   none          nothing fitted
-//   fixed         the rows of `fit`; scored are those of `score`, less the fitted when absent; with
-//                 families, the rows fitted are those whose work no scored row has; with a share,
-//                 that part of them, drawn anew for each seed
-//   k_fold        `folds` by kernel; pooled
-//   largest       the largest `share` of the sizes of each op class is scored
-//   leave_one_class_out   one op class after the other; pooled
-//   leave_one_family_out  one family (program, shape family) after the other is scored, `works`
-//                 random kernels of the others fitted; pooled
-//   leave_one_kernel_out  one kernel after the other; pooled
-//   leave_one_device_out  one device after the other; pooled. Equal work on others may be fitted,
-//                 and `rows` random rows of the device itself, `seeds` times
-//   sampled_rows  `rows` random rows of ONE kernel fitted, the others scored; `seeds` times
-//   sampled_works `works` random kernels or programs fitted, the others scored; `seeds` times
-//   held_out_families  random families until `share` of the rows, scored; the others fitted
-//   held_out_works     the same of kernels or programs; both `seeds` times
-// Rows of a kernel are on both sides only where rows are dealt: sampled_rows. Learners and hybrids
+// How rows are assigned to the fitted and the scored side. Results of the rounds are pooled, or,
+// where stated, there is one round per seed, for `seeds` seeds.
+//   none          nothing is fitted
+//   fixed         fits the rows of `fit` and scores those of `score`, by default all others. If
+//                 `fit` selects families, rows with scored work are not fitted; with a share, fits
+//                 that part of the rows, drawn for each seed
+//   k_fold        `folds` folds by kernel
+//   largest       scores the largest `share` of the sizes of each op class
+//   leave_one_class_out   scores one op class after the other
+//   leave_one_family_out  scores one family (program, shape family) after the other, and fits
+//                 `works` random kernels of the others
+//   leave_one_kernel_out  scores one kernel after the other
+//   leave_one_device_out  scores one device after the other; fits the others, equal work included,
+//                 and `rows` random rows of the device itself, for `seeds` seeds
+//   sampled_rows  fits `rows` random rows of ONE kernel and scores the others, per seed
+//   sampled_works fits `works` random kernels or programs and scores the others, per seed
+//   held_out_families  scores random families up to `share` of the rows and fits the others, per
+//   seed held_out_works     the same with kernels or programs, per seed
+// Except in sampled_rows, all rows of a kernel on one device are on one side. Learners and hybrids
+// of round i use their seed + i; with fixed and largest, `seeds` only repeats their training.
 // of round i have their seed + i; `seeds` repeats fixed and largest for them.
 enum class SplitKind {
   kNone,
