@@ -54,11 +54,10 @@ namespace tilecast::sim::training {
 //                 and `rows` random rows of the device itself, for `seeds` seeds
 //   sampled_rows  fits `rows` random rows of ONE kernel and scores the others, per seed
 //   sampled_works fits `works` random kernels or programs and scores the others, per seed
-//   held_out_families  scores random families up to `share` of the rows and fits the others, per
-//   seed held_out_works     the same with kernels or programs, per seed
+//   held_out_families  per seed, scores random families up to `share` of the rows; fits the others
+//   held_out_works     the same with kernels or programs
 // Except in sampled_rows, all rows of a kernel on one device are on one side. Learners and hybrids
 // of round i use their seed + i; with fixed and largest, `seeds` only repeats their training.
-// of round i have their seed + i; `seeds` repeats fixed and largest for them.
 enum class SplitKind {
   kNone,
   kFixed,
