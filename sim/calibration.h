@@ -31,7 +31,7 @@ struct CalibrationRequest {
 };
 struct CalibrationHooks {
   std::function<measured::MeasurementSet(const std::string&)> read = measured::read_measurement_set;
-  std::function<void(const std::string&)> note = [](const std::string&) {};  // progress
+  std::function<void(const std::string&)> note = [](const std::string&) {};  // row counts etc.
   std::function<void()> step = [] {};  // after each fit, at most hybrid::kMostFits times
 };
 // Throws Error if too few rows are left to fit.

@@ -6,7 +6,7 @@
 // Kernels get the models' times; instructions that are not kernels (loops, waits for copies, issues
 // of copies) are predicted to take no time. An asynchronous transfer has its own row, from start to
 // done, which overlaps other rows and is in no total. Modules come from the profile and are not
-// fused further.
+// fused further. Time between kernels is a row of its own, also in no total.
 #pragma once
 
 #include "measured/importers/xplane.h"
