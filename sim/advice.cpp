@@ -32,7 +32,7 @@ std::vector<double> answers_of(const LoadedModel& model, std::span<const KernelQ
   return values;
 }
 
-// Kernels by what they compute, the more often there are equal ones the more of them.
+// Kernels by content; equal kernels are separate entries.
 std::multimap<std::string, ir::Kernel> kernels_of(ir::Module fused, const hwdesc::Device& device) {
   const ir::LoadOptions as_it_is{.fuse = false};
   const ir::DeviceProgram built =

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kNoTime = std::numeric_limits<double>::quiet_NaN();
 
-// Takes ":NUMBER" off the front; 0 where there is none.
+// Removes ":NUMBER" from the front and returns the number; 0 if there is none.
 int take_number(std::string_view& text) {
   int number = 0;
   if (!text.starts_with(':')) return 0;
@@ -45,7 +45,7 @@ std::vector<double> physics_times_s(const ir::Kernel& kernel, const hwdesc::Devi
                                     std::span<const analytical::TileConfig> tiles) {
   const analytical::KernelAnalysis analysis(kernel, device);
   std::vector<double> times(tiles.size(), kNoTime);
-  // Models count on a size per dimension: what does not fit the kernel is not asked.
+  // Models rely on one size per dimension, so tiles that do not fit the kernel are not estimated.
   std::vector<analytical::TileConfig> asked(tiles.begin(), tiles.end());
   std::erase_if(asked, [&](const auto& tile) { return !analysis.misfit(tile).empty(); });
   if (analysis.tileable()) {
@@ -157,7 +157,7 @@ std::vector<double> tile_times_s(const ir::Kernel& kernel, const hwdesc::Device&
   std::vector<double> times = physics_times_s(kernel, device, tiles);
   if (is_physics(model)) return times;
   std::vector<analytical::KernelQuery> queries;
-  std::vector<std::size_t> asked;  // those that can run
+  std::vector<std::size_t> asked;  // indices of tiles that can run
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     if (std::isnan(times[i])) continue;
     queries.push_back({kernel, tiles[i] == analytical::TileConfig{} ? nullptr : &tiles[i]});

@@ -1,5 +1,5 @@
-// What the verbs of the command answer, as calls: the command, the C interface, Python and the
-// server ask these, so that all of them give the same numbers to the last bit.
+// The verbs of the command line as functions. The command, the C interface, Python and the server
+// call them, so all of them give bit-identical numbers.
 //
 //   hwdesc::Device device = hwdesc::load_device("tpu_v3", device_overrides(sets));
 //   PlacedProgram placed = place(ir::load_module("model.hlo", load), device, load);
@@ -22,14 +22,14 @@
 
 namespace tilecast::sim {
 
-// Where the message of an Error begins with a place: `file:line: ...` or `file:line:column: ...`.
+// The place at the start of an Error's message: `file:line: ...` or `file:line:column: ...`.
 struct ErrorPlace {
-  std::string file;          // "": the message names none
-  int line = 0, column = 0;  // 1-based; 0: not told
+  std::string file;          // "": the message has no place
+  int line = 0, column = 0;  // 1-based; 0: unknown
 };
 [[nodiscard]] ErrorPlace error_place(std::string_view message);
 
-// Of texts `key=value`; throws UsageError for anything else.
+// Parses texts `key=value`; throws UsageError for anything else.
 [[nodiscard]] hwdesc::Overrides device_overrides(std::span<const std::string> set);
 
 // A program cut into kernels for one device.
@@ -41,7 +41,7 @@ struct PlacedProgram {
 [[nodiscard]] PlacedProgram place(ir::LoadedModule loaded, const hwdesc::Device& device,
                                   const ir::LoadOptions& load);
 
-// Simulation::file, model and notes are filled in; an Error names the file.
+// Fills in Simulation::file, model and notes; an Error names the file.
 [[nodiscard]] Simulation simulate(const PlacedProgram& placed, const ChosenModel& model,
                                   const SimulateOptions& options = {});
 
@@ -49,13 +49,14 @@ struct PlacedProgram {
 [[nodiscard]] const ir::Kernel& find_kernel(const ir::Program& program, const std::string& name,
                                             const std::string& file);
 
-// `tile`: null for the compiler's or the best.
+// `tile`: null for the compiler's tile, or the best one.
 [[nodiscard]] Explanation explain(const PlacedProgram& placed, const std::string& kernel,
                                   const ChosenModel& model, const analytical::TileConfig* tile,
                                   std::size_t top);
 
-// Seconds of each tile, in their order; NaN where the tile cannot run or the model has no answer.
-// A tile without any cut is the compiler's or the best. Throws Error for a size below 1.
+// Seconds per tile, in the order of `tiles`; NaN if the tile cannot run or the model has no
+// estimate. A tile without any sizes stands for the compiler's tile, or the best one. Throws Error
+// for a size below 1.
 [[nodiscard]] std::vector<double> tile_times_s(const ir::Kernel& kernel,
                                                const hwdesc::Device& device,
                                                const ChosenModel& model,

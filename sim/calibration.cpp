@@ -34,7 +34,7 @@ std::set<std::string> fixed_constants(const std::vector<std::string>& fixed) {
   return {fixed.begin(), fixed.end()};
 }
 
-// Keeps the rows of the classes and kernels that are named; all of them where none is.
+// Keeps the rows of the named classes and kernels; all rows if none are named.
 void select_rows(const CalibrationRequest& request, measured::SampleSet& set) {
   if (request.classes.empty() && request.kernels.empty()) return;
   const auto named = [](const std::vector<std::string>& names, const std::string& name) {
@@ -73,7 +73,8 @@ void note_rows(const hybrid::PreparedFit& fit, const CalibrationHooks& hooks) {
                          chosen, all));
 }
 
-// What the new file extends: a preset by name, any other description by its path from there.
+// The value of `extends` in the new file: a preset's name, or the path of a description relative to
+// the file.
 std::string parent_of(const std::string& device, const std::string& file) {
   if (!hwdesc::is_path(device)) return device;
   const fs::path folder = fs::absolute(file).parent_path();

@@ -14,7 +14,7 @@ bool crosses_devices(const ir::Kernel& kernel) {
          analytical::collective_op(kernel) != nullptr;
 }
 
-// Of [start, end), the part in which one of `busy` runs: ascending, none overlaps another.
+// The part of [start, end) covered by `busy`: ascending, disjoint spans.
 Seconds overlap(const std::vector<Span>& busy, Seconds start, Seconds end) {
   auto at = std::ranges::upper_bound(busy, start, {}, &Span::end);
   Seconds sum;

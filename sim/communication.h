@@ -1,10 +1,10 @@
-// How much of a program's collectives runs beside its other kernels.
+// How much of a program's collective communication overlaps with other kernels.
 //
 //   communication = sum of collectives' times x launches
-//   hidden        = of it, while a compute kernel runs on the timeline
+//   hidden        = the part during which a compute kernel runs on the timeline
 //
-// Of one device; the others run the same program at the same time. A collective fused into a
-// compute kernel holds that lane and hides nothing.
+// For one device; the others run the same program at the same time. A collective fused into a
+// compute kernel occupies the compute lane and hides nothing.
 #pragma once
 
 #include <optional>
@@ -21,11 +21,11 @@ struct Communication {
   Seconds time, hidden;
 };
 
-// Cores of all chips of the slices that the device describes; nullopt without.
+// Cores of all chips in the slices that the device describes; nullopt without a slice.
 [[nodiscard]] std::optional<double> slice_devices(const hwdesc::Device& device);
 
-// `kernels`: simulated, with their places on the timeline; one per kernel of the program. nullopt
-// where none crosses devices.
+// `kernels`: simulated kernels with their positions on the timeline; one per kernel of the program.
+// nullopt if no kernel communicates across devices.
 [[nodiscard]] std::optional<Communication> communication(const ir::Program& program,
                                                          std::span<const SimulatedKernel> kernels);
 

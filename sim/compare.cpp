@@ -49,7 +49,7 @@ bool share_rows(const Comparison& c, std::size_t a, std::size_t b) {
                              [&](const CompareRow& row) { return row.cells[a] && row.cells[b]; });
 }
 
-// By side; the main reference is its own.
+// Per side; the main reference refers to itself.
 std::vector<std::size_t> choose_references(const Comparison& c, const std::string& wanted) {
   std::vector<std::size_t> references(c.sides.size(), c.reference);
   for (std::size_t side = 0; wanted.empty() && side < c.sides.size(); ++side) {
@@ -59,7 +59,7 @@ std::vector<std::size_t> choose_references(const Comparison& c, const std::strin
   return references;
 }
 
-// The side asked for, then the others in their order.
+// The requested side, then the others in order.
 std::vector<std::size_t> sort_order(const Comparison& c, const std::string& wanted) {
   std::vector<std::size_t> order;
   if (!wanted.empty()) order.push_back(find_side(c.sides, wanted, "--sort"));
@@ -69,7 +69,7 @@ std::vector<std::size_t> sort_order(const Comparison& c, const std::string& want
   return order;
 }
 
-// Rows that can be compared before those that cannot; those by the longest time anybody gives.
+// Comparable rows come first; rows that are not comparable are ordered by their longest time.
 struct SortKey {
   bool comparable = false;
   double time_s = 0;
@@ -103,7 +103,7 @@ void sort_rows(Comparison& c, const std::vector<std::size_t>& order) {
   c.rows = std::move(sorted);
 }
 
-// Of the rows so far and this one.
+// The sum of the previous rows and this one.
 std::optional<Joules> energy_with(const SideTotal& total, const CompareRow& row, std::size_t side) {
   const std::optional<Joules>& one = row.cells[side]->energy;
   if (!one || (total.rows > 0 && !total.energy)) return std::nullopt;
@@ -124,7 +124,7 @@ void add(const Comparison& c, const CompareRow& row, std::size_t side, SideTotal
   total.lost += Seconds{std::abs(difference->value)};
 }
 
-// `group`: of these rows only; nullopt: of all.
+// `group`: only rows of this group; nullopt: all rows.
 std::vector<SideTotal> totals_of(const Comparison& c, std::optional<std::size_t> group) {
   std::vector<SideTotal> totals(c.sides.size());
   std::vector<std::vector<double>> errors(c.sides.size());

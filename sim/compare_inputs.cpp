@@ -1,4 +1,4 @@
-// Rows of a comparison from programs: one per kernel, joined with measurement sets.
+// Builds rows of a comparison from programs: one per kernel, joined with measurement sets.
 #include "sim/compare_inputs.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,8 @@ struct MeasuredSide {
   std::string set;
   std::size_t side = 0, device = 0;
   MeasuredKernels kernels;
-  // Kernels joined by name only, by equal work under another name, with the fastest tile.
+  // Numbers of kernels joined by name only, by equal work under another name, and with the fastest
+  // tile.
   std::size_t others = 0, equals = 0, fastest = 0;
 };
 
@@ -31,11 +32,11 @@ struct MeasuredSide {
 struct Placed {
   const ir::Program& program;
   std::size_t group = 0, device = 0;
-  std::string stem;               // of the file
+  std::string stem;               // of the file name
   std::vector<std::size_t> rows;  // by kernel
 };
 
-// The set on the devices it was measured on; where descriptions share rows, on the first.
+// Adds the set for every device it was measured on; if descriptions share rows, for the first.
 void add_measured_sides(const std::string& path, const CompareSetup& setup,
                         std::deque<MeasuredSide>& sides, ComparisonBuilder& builder) {
   const measured::MeasurementSet set = measured::read_measurement_set(path);
@@ -64,7 +65,7 @@ void add_measured_sides(const std::string& path, const CompareSetup& setup,
   }
 }
 
-// Kernels of one program stand in the same rows on every device.
+// Kernels of one program use the same rows on every device.
 std::vector<std::size_t> add_rows(const ir::Program& program, std::size_t group,
                                   ComparisonBuilder& builder) {
   std::unordered_map<std::string, int> seen;
@@ -82,7 +83,7 @@ std::vector<std::size_t> add_rows(const ir::Program& program, std::size_t group,
   return rows;
 }
 
-// Of one launch; nullopt where the device describes none.
+// Per launch; nullopt if the device does not describe energy.
 std::optional<Joules> energy_of_answer(const measured::Prediction& answer,
                                        const hwdesc::Device& device) {
   if (!answer.estimate || !answer.estimate->energy) return std::nullopt;
@@ -142,7 +143,7 @@ void add_measured(const Placed& placed, MeasuredSide& side, ComparisonBuilder& b
   for (std::size_t i = 0; i < placed.rows.size(); ++i) {
     const ir::Kernel& kernel = placed.program.kernels()[i].kernel;
     const auto measured = side.kernels.find(kernel, placed.stem);
-    if (!measured || builder.has(placed.rows[i], side.side)) continue;  // the first set counts
+    if (!measured || builder.has(placed.rows[i], side.side)) continue;  // the first set wins
     builder.set(placed.rows[i], side.side, {measured->time});
     side.others += measured->same ? 0 : 1;
     side.equals += measured->own ? 0 : 1;
@@ -201,14 +202,14 @@ Comparison compare_programs(std::span<const std::string> files,
   return builder.finish();
 }
 
-// Rows of a comparison from measurement sets: one per work and tile.
+// Builds rows of a comparison from measurement sets: one per workload and tile.
 
 namespace {
 
 using measured::Sample;
 using measured::Workload;
 
-// Equal for the same row of a set on every device, however its kernel is laid out there.
+// Equal on every device for the same row of a set, independent of the device's layouts.
 std::string row_key(const Workload& work, const Sample& sample) {
   return fmt::format("{}\n{}\n{}\n{}", work.name, work.op_class, work.family,
                      analytical::to_string(sample.tile));
@@ -231,7 +232,7 @@ std::vector<std::size_t> add_rows(const SampleSet& samples, std::size_t group,
   return rows;
 }
 
-// What the compiler estimates of the sample: of its own tile, or of all kernels of a program.
+// The compiler's estimate of the sample: for its own tile, or summed over the kernels of a program.
 std::optional<Seconds> compiler_estimate(const SampleSet& samples, const Sample& sample,
                                          const hwdesc::Device& device) {
   Seconds sum;
@@ -285,7 +286,7 @@ void note_dispatch(const SampleSet& samples, ComparisonBuilder& builder) {
                   samples.name, with_dispatch, count_of(samples.samples.size(), "row")));
 }
 
-// Leaves the samples whose cells hold what was asked for.
+// Keeps the samples whose cells match all filters.
 void keep_where(const measured::MeasurementSet& set, const std::vector<CellFilter>& filters,
                 SampleSet& samples) {
   std::unordered_map<int, const measured::CsvRow*> row_of;

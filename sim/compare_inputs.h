@@ -1,14 +1,14 @@
-// Where the rows of a comparison (sim/compare.h) come from: kernels of programs, or rows of
-// measurement sets.
+// Builds the rows of a comparison (sim/compare.h) from kernels of programs or rows of measurement
+// sets.
 //
 //   compare(compare_programs({"model.hlo"}, {"sets/profile"}, setup), {.reference = "measured"});
 //   compare(compare_sets({"sets/tiles"}, setup));
 //
-// A measured kernel is a kernel of a program when it computes the same
-// (ir/kernels/kernel_fingerprint.h), by preference under the same name; else when a module of the
-// same file name calls it so. Of several tiles measured the compiler's counts, else the fastest.
-// The compiler's estimate is `window_config.estimated_cycles` at the first device's clock. Throws
-// Error for what cannot be read and when there is nothing to compare.
+// A measured kernel matches a kernel of a program if it computes the same
+// (ir/kernels/kernel_fingerprint.h), preferably under the same name; otherwise if a module with the
+// same file name has a kernel of that name. If several tiles were measured, the compiler's tile is
+// used, else the fastest. The compiler's estimate is `window_config.estimated_cycles` at the first
+// device's clock. Throws Error for unreadable input and if there is nothing to compare.
 #pragma once
 
 #include <functional>
@@ -24,17 +24,17 @@
 namespace tilecast::sim {
 
 struct CellFilter {
-  std::string column, value;  // of measurements.csv
+  std::string column, value;  // a column of measurements.csv
 };
 
 struct CompareSetup {
   std::vector<hwdesc::Device> devices;
-  std::vector<ModelColumn> columns;  // models on devices, at least one; their names are the sides'
+  std::vector<ModelColumn> columns;  // models on devices, at least one; each is a side
   ir::LoadOptions load = {};
-  bool check_physics = true;           // false: measured rows that only physics doubts count
-  std::vector<CellFilter> where = {};  // rows of sets that become rows; none: all
+  bool check_physics = true;           // false: include measured rows that only physics doubts
+  std::vector<CellFilter> where = {};  // rows of sets to compare; empty: all
   int jobs = 1;
-  std::function<void()> step = {};  // called after every file or set on every column; any thread
+  std::function<void()> step = {};  // called per file or set and column; on any thread
 };
 
 [[nodiscard]] Comparison compare_programs(std::span<const std::string> files,

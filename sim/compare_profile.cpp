@@ -20,10 +20,10 @@ using measured::JoinedModule;
 using measured::XplaneModule;
 using measured::XplaneTimes;
 
-// One module as a model sees it.
+// A model's predictions for one module.
 struct Predictions {
-  Seconds run;                                         // predicted, copies beside kernels
-  std::unordered_map<std::string, CompareCell> cells;  // by kernel; none: the model has no answer
+  Seconds run;                                         // predicted, with copies overlapping kernels
+  std::unordered_map<std::string, CompareCell> cells;  // by kernel; missing: no estimate
 };
 
 struct ModuleAnswers {
@@ -34,11 +34,11 @@ struct ModuleAnswers {
 
 struct ProfiledInstruction {
   std::string name, op_class;
-  const ir::ScheduledKernel* kernel = nullptr;  // nullptr: it is none
-  bool has_transfer = false;                    // of its own in the profile
+  const ir::ScheduledKernel* kernel = nullptr;  // nullptr: not a kernel
+  bool has_transfer = false;                    // with its own row in the profile
 
-  // Whether these times are what a model predicts of it. The line of a TPU's instructions, which
-  // have categories, holds only the start of what is asynchronous.
+  // Whether these times correspond to a model's prediction. The instruction line of a TPU, which
+  // has categories, contains only the start of asynchronous instructions.
   [[nodiscard]] bool is_timed(const XplaneTimes& times) const {
     if (!kernel || times.asynchronous) return kernel != nullptr;
     return !has_transfer && !(kernel->asynchronous && !times.category.empty());
@@ -179,7 +179,7 @@ void ProfileRows::add_row(const ProfiledInstruction& of, const XplaneTimes& time
   }
 }
 
-// What of the runs no kernel took; models have none of it.
+// Adds the time of runs without a kernel, for which models predict nothing.
 void ProfileRows::add_idle(const XplaneModule& module, const Kernels& kernels) {
   Seconds busy;
   for (const auto& [name, times] : module.instructions) {

@@ -14,7 +14,7 @@ namespace {
 
 using Kind = CompareSide::Kind;
 
-// Weeks of one kernel: what compilers write for "unknown" (the largest integer).
+// Compilers write the largest integer for "unknown"; this bound is weeks for one kernel.
 constexpr double kUnknownCycles = 1e15;
 
 template <class T>
@@ -107,7 +107,7 @@ void ComparisonBuilder::note_samples(const measured::SampleSet& samples,
   }
 }
 
-// Programs may share a name: then each goes by that of its file.
+// Programs with equal names are named by their files.
 void ComparisonBuilder::name_groups() {
   std::map<std::string, int> counts;
   for (const CompareGroup& group : comparison_.groups) ++counts[group.name];

@@ -12,16 +12,16 @@ namespace {
 
 struct KernelKind {
   ir::Fingerprint print;
-  const ir::DeviceGroups* groups;  // of a kernel, or of none
+  const ir::DeviceGroups* groups;  // of the kernel; null if none
   friend bool operator<(const KernelKind& a, const KernelKind& b) {
     return std::tie(a.print, a.groups->groups, a.groups->pairs) <
            std::tie(b.print, b.groups->groups, b.groups->pairs);
   }
 };
 
-// Kernels that share their content need one fingerprint.
+// Kernels with shared content are fingerprinted once.
 struct Contents {
-  std::vector<const ir::Kernel*> first;  // that holds each
+  std::vector<const ir::Kernel*> first;  // the first with each content
   std::vector<std::size_t> which;        // by kernel, into `first`
 };
 

@@ -1,9 +1,9 @@
-// What a run of a program takes beside time: the energy of what it does and of idling, and power.
+// Energy and power of a run of a program: dynamic energy plus idle energy.
 //
 //   energy = sum over launches of dynamic energy (analytical/energy.h) + idle power x timeline
 //
-// The device is on for as long as the timeline lasts, whatever overlaps on it. Of one core of the
-// device; a chip takes as many times that as it has cores at work.
+// The device is on for the whole timeline, independent of overlap. Energy is for one core of the
+// device; a chip takes this times the number of active cores.
 #pragma once
 
 #include <optional>
@@ -22,16 +22,16 @@ struct ProgramEnergy {
   Watts idle_power;
   std::optional<Watts> power_limit;
   Seconds timeline;
-  // Launches whose clock the limit lowers: kernels, and the lowest factor among them.
+  // Kernels whose clock the power limit lowers, and the lowest clock factor among them.
   std::size_t limited_kernels = 0;
   double lowest_clock = 1;
 
   [[nodiscard]] Joules total() const { return dynamic.total() + idle; }
-  [[nodiscard]] Watts average_power() const;  // 0 of a program that takes no time
+  [[nodiscard]] Watts average_power() const;  // 0 if the program takes no time
 };
 
-// nullopt where the device describes no energy, or the model did not say what it counted of a
-// kernel. Kernels that were skipped take none.
+// nullopt if the device describes no energy, or if the model did not report its counts for a
+// kernel. Skipped kernels take no energy.
 [[nodiscard]] std::optional<ProgramEnergy> program_energy(std::span<const SimulatedKernel> kernels,
                                                           Seconds timeline,
                                                           const hwdesc::Device& device);

@@ -18,8 +18,8 @@ using measured::Answers;
 using measured::SampleSet;
 using measured::Stratum;
 
-// Different sets may share a name, and strata go by it: the later one gets its hash appended. The
-// same data twice would count twice.
+// Strata are named after sets, so a later set with an equal name gets its hash appended. The same
+// data twice is an error, because it would count twice.
 void tell_apart(measured::MeasurementSet& set, const std::string& path,
                 const measured::ScoreSheet& sheet) {
   constexpr std::size_t kShortHash = 6;
@@ -36,7 +36,7 @@ void tell_apart(measured::MeasurementSet& set, const std::string& path,
   }
 }
 
-// The samples of one set on every device, and what every column says about them.
+// The samples of one set on every device, and every column's predictions for them.
 void answer(const measured::MeasurementSet& set, EvaluationReport& report,
             const EvaluateSetsOptions& options) {
   std::vector<SampleSet> samples;
@@ -73,8 +73,8 @@ std::string rows_of(std::size_t n) {
   return fmt::format("{} {}", n, n == 1 ? "row" : "rows");
 }
 
-// Rows of the families that a model was trained on, in sets it does not know: their kernels may
-// still be those it saw.
+// Number of rows in families that a model was trained on, in sets it does not know: it may have
+// been trained on their kernels.
 std::size_t familiar_rows(const EvaluationReport& report, const ModelColumn& column) {
   return static_cast<std::size_t>(
       std::ranges::count_if(report.sheet.rows, [&](const measured::ScoredRow& row) {

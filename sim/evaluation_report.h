@@ -1,5 +1,5 @@
-// `tilecast evaluate` without its command line: measurement sets x models -> everything a report
-// shows.
+// `tilecast evaluate` without its command line: evaluates models on measurement sets and collects
+// everything that a report shows.
 //
 //   EvaluationReport report = evaluate_sets({"sets/matmul"}, devices, columns, options);
 #pragma once
@@ -19,17 +19,18 @@ namespace tilecast::sim {
 
 // One column of the table: a model on one of the devices.
 struct ModelColumn {
-  std::string name;   // "roofline", "analytical"; of further devices their name
-  std::string model;  // as the command line calls it
+  std::string name;   // "roofline", "analytical"; for further devices the device's name
+  std::string model;  // as given to --model
   std::size_t device = 0;
   std::unique_ptr<analytical::CostModel> answers = nullptr;
-  bool ranks_only = false;                   // has only the metrics of ranking tiles
+  bool ranks_only = false;                   // only has the metrics of ranking tiles
   std::vector<std::string> trained_on = {};  // hashes of measurement sets
-  std::vector<std::string> families = {};    // of kernels it was trained on
-  std::string note = {};                     // what a report should say of it, or empty
+  std::vector<std::string> families = {};    // families of kernels it was trained on
+  std::string note = {};                     // a note for reports, or empty
 };
 
-// A model that only orders the tiles of a kernel: "times" are exp(score), and mean nothing else.
+// A model that only ranks the tiles of a kernel: its "times" are exp(score) and only their order is
+// meaningful.
 class RankingModel final : public analytical::CostModel {
  public:
   // `prior`: the analytical model that the predictor's features refer to; must outlive this.
@@ -49,26 +50,27 @@ struct EvaluationReport {
   std::vector<ModelColumn> columns;
   measured::ScoreSheet sheet;
   measured::Evaluation evaluation;
-  std::vector<measured::ReferenceRow> references;  // others' numbers; empty unless asked for
-  std::vector<std::string> notes;                  // what was left out or not answered, and why
+  std::vector<measured::ReferenceRow> references;  // published by others; empty unless requested
+  std::vector<std::string> notes;                  // rows left out or without a prediction, and why
 };
 
 struct EvaluateSetsOptions {
   measured::EvaluationOptions evaluation = {};
-  bool check_physics = true;        // false: rows that only physics doubts are scored
-  std::function<void()> step = {};  // called after every set and column; any thread
+  bool check_physics = true;        // false: also score rows that only physics doubts
+  std::function<void()> step = {};  // called after every set and column; on any thread
 };
 
-// Throws Error for sets that cannot be read and when no row of any set is on the devices.
+// Throws Error for sets that cannot be read, and if no row of any set was measured on the devices.
 [[nodiscard]] EvaluationReport evaluate_sets(std::span<const std::string> paths,
                                              std::vector<hwdesc::Device> devices,
                                              std::vector<ModelColumn> columns,
                                              const EvaluateSetsOptions& options = {});
 
-// Whether `device` describes the machine that a set calls `measured_on`: by name, lineage or file.
+// Whether `device` describes the machine that a set calls `measured_on`: compares name, lineage and
+// file.
 [[nodiscard]] bool is_measured_on(const hwdesc::Device& device, const std::string& measured_on);
 
-// Rows left out by kind: "3 faster_than_light, 1 duplicate"; "" for none.
+// Number of rows left out per kind: "3 faster_than_light, 1 duplicate"; "" if none.
 [[nodiscard]] std::string fault_summary(std::span<const measured::RowFault> faults);
 
 }  // namespace tilecast::sim

@@ -52,7 +52,7 @@ ModelColumn ranking_column(const std::string& name, const ColumnChoice& choice,
   return column;
 }
 
-// A folder of a trained model goes by the folder's name.
+// A trained model's folder is named after the folder.
 ModelColumn named_column(const std::string& name, const ColumnChoice& choice,
                          const std::vector<hwdesc::Device>& devices) {
   if (learned::is_model_directory(choice.model) && !hybrid::is_hybrid_directory(choice.model)) {

@@ -28,7 +28,7 @@ std::vector<ExplainedArray> arrays_of(const ir::Kernel& kernel) {
   return arrays;
 }
 
-// The `top` best of the listed tiles.
+// The best `top` of the listed tiles.
 std::vector<TileConfig> best_of(const ir::Kernel& kernel, const hwdesc::Device& device,
                                 const analytical::TileRanker& ranker,
                                 std::span<const TileConfig> listed, std::size_t top) {
@@ -61,7 +61,7 @@ void use_given_tile(const KernelAnalysis& analysis, const TileConfig& tile, Expl
   }
 }
 
-// The model's own answer in place of the analytical one.
+// Replaces the analytical estimate with the model's.
 void ask_model(const ir::Kernel& kernel, const hwdesc::Device& device,
                const ExplainOptions& options, Explanation& result) {
   const analytical::KernelQuery query{kernel, options.tile};

@@ -1,6 +1,6 @@
-// The kernels of a program with their work, as a table of rows: no device and no time in it.
-// flops, transcendentals and bytes_accessed are counted as XLA's HloCostAnalysis does (-1:
-// unknown), for one launch; padded_bytes are parameters plus outputs in their layouts.
+// The kernels of a program with their work, as a table; independent of the device, without times.
+// flops, transcendentals and bytes_accessed are counted per launch as in XLA's HloCostAnalysis (-1:
+// unknown); padded_bytes are parameters plus outputs in their layouts.
 #pragma once
 
 #include "ir/program.h"

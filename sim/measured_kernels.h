@@ -1,5 +1,5 @@
-// The rows of one measurement set on one device, found by kernel: what sim/compare_inputs.h joins
-// programs with. Not thread-safe: it keeps in mind which rows were found.
+// Finds the rows of one measurement set on one device by kernel; sim/compare_inputs.h joins
+// programs with them. Not thread-safe: it records which rows were found.
 #pragma once
 
 #include <map>
@@ -16,10 +16,10 @@
 namespace tilecast::sim {
 
 struct MeasuredKernel {
-  Seconds time = {};           // on the device: less a dispatch floor where the row holds one
-  bool own = true;             // false: of equal work under another name
-  bool same = true;            // false: another kernel, of the same name in a file of the same name
-  std::size_t tiles = 1;       // rows of it
+  Seconds time = {};           // on the device, minus the dispatch floor if the row has one
+  bool own = true;             // false: equal work under another name
+  bool same = true;            // false: another kernel with equal name and file name
+  std::size_t tiles = 1;       // number of its rows
   bool is_of_compiler = true;  // false: the fastest of `tiles`
 };
 
@@ -31,17 +31,17 @@ class MeasuredKernels {
   // `stem`: of the program's file.
   [[nodiscard]] std::optional<MeasuredKernel> find(const ir::Kernel& kernel,
                                                    const std::string& stem);
-  // A run of the whole program.
+  // The measured run of the whole program.
   [[nodiscard]] std::optional<MeasuredKernel> find(const ir::Program& program,
                                                    const std::string& stem);
-  // Rows of work that was never found; one per work, the fastest.
+  // The workloads that were never found, each with its fastest row.
   [[nodiscard]] std::vector<Unmatched> unmatched() const;
   [[nodiscard]] const measured::SampleSet& samples() const { return samples_; }
-  // Rows that hold a dispatch as long as the whole run: of no use here.
+  // Rows whose dispatch is as long as the whole run; they are not usable.
   [[nodiscard]] std::size_t all_dispatch() const { return all_dispatch_; }
 
  private:
-  struct Rows {  // of one work
+  struct Rows {  // rows of one workload
     std::string stem;
     bool is_program = false, found = false;
     std::vector<std::size_t> samples;
@@ -53,7 +53,7 @@ class MeasuredKernels {
   measured::SampleSet samples_;
   const hwdesc::Device* device_;
   std::vector<Rows> works_;
-  std::map<ir::Fingerprint, std::vector<std::size_t>> by_print_;  // works of one kernel
+  std::map<ir::Fingerprint, std::vector<std::size_t>> by_print_;  // workloads per kernel
   std::unordered_map<std::string, std::vector<std::size_t>> by_name_;
   std::size_t all_dispatch_ = 0;
 };

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 using analytical::Estimate;
 using analytical::KernelQuery;
 
-// Each device by the model that was chosen for it.
+// Uses the model chosen for each device.
 class ModelPerDevice final : public analytical::CostModel {
  public:
   struct Entry {
@@ -61,7 +61,7 @@ ChosenModel hybrid_of(const std::string& directory, hybrid::Belief belief) {
   return chosen;
 }
 
-// ChosenTiles with what it refers to.
+// ChosenTiles that owns the objects it refers to.
 class OwningChosenTiles final : public analytical::CostModel {
  public:
   OwningChosenTiles(std::unique_ptr<analytical::CostModel> times,
@@ -82,7 +82,7 @@ class OwningChosenTiles final : public analytical::CostModel {
   search::ChosenTiles chosen_;
 };
 
-// Tiles in the order of a model's times, with the model.
+// TimeRanker that owns its model.
 class OwningTimeRanker final : public analytical::TileRanker {
  public:
   explicit OwningTimeRanker(ChosenModel times) : times_(std::move(times)), ranks_(*times_.model) {}
@@ -106,7 +106,7 @@ std::string untrained(const std::string& model, const hwdesc::Device& device) {
                      model, device.name);
 }
 
-// `directories`: sorted, each once; one of them fits each of the devices.
+// `directories`: sorted, without duplicates; every device fits one of them.
 ChosenModel shipped(const std::vector<std::string>& directories,
                     std::span<const hwdesc::Device> devices, hybrid::Belief belief) {
   ChosenModel chosen;
@@ -137,8 +137,8 @@ ChosenModel shipped(const std::vector<std::string>& directories,
 }
 
 struct Match {
-  std::vector<std::string> directories;  // sorted, each once
-  std::vector<std::string> unmatched;    // names of devices that no model fits
+  std::vector<std::string> directories;  // sorted, without duplicates
+  std::vector<std::string> unmatched;    // names of devices without a model
 };
 
 Match match(std::span<const hwdesc::Device> devices) {
@@ -193,7 +193,7 @@ ChosenModel default_model(std::span<const hwdesc::Device> devices) {
                   fmt::join(found.unmatched, ", ")));
 }
 
-// Physics' times of the tiles that a model of ranks chooses.
+// Analytical times of the tiles that a ranking model chooses.
 ChosenModel ranked_by(learned::LoadedModel loaded, const std::string& directory) {
   ChosenModel times = analytical_model();
   times.card = loaded.card;

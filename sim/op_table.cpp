@@ -66,7 +66,7 @@ measured::CsvTable estimate_operators(const measured::CsvTable& table, const hwd
       measured::with_columns(table, {"estimate_ns", "bound", "utilisation"});
   if (options.keep_going) result = measured::with_columns(result, {"error"});
   const measured::OpDefaults defaults = measured::op_defaults(device, options.repeated);
-  if (!options.keep_going) {  // a bad row at the end shows before the others are computed
+  if (!options.keep_going) {  // report a bad row before computing the others
     base::parallel_for(table.rows.size(), options.jobs, [&](std::size_t i) {
       static_cast<void>(measured::operator_launches(table, table.rows[i], defaults));
     });

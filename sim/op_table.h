@@ -1,7 +1,7 @@
-// A CSV of single operators -> the same rows with estimate_ns, bound and utilisation (0..1); of an
-// operator of several launches their sum, the bound of the longest, and the sum's utilisation.
-// Columns and operators: measured/op_kernels.h. Row order is kept; same bytes for any number of
-// jobs.
+// Estimates a CSV of single operators: the same rows with estimate_ns, bound and utilisation
+// (0..1). An operator with several launches gets their sum, the bound of the longest launch, and
+// the utilisation of the sum. Columns and operators: measured/op_kernels.h. Keeps the row order;
+// the result is the same for any number of jobs.
 #pragma once
 
 #include "analytical/cost_model.h"
@@ -10,13 +10,13 @@
 namespace tilecast::sim {
 
 struct OpTableOptions {
-  bool keep_going = false;  // a bad row gets its message in column `error` instead of ending all
+  bool keep_going = false;  // put the message of a bad row into column `error` and continue
   bool repeated = false;    // the largest operand of a product stays on chip between runs
   int jobs = 1;
 };
 
-// Columns that no operator has are kept, not read: their names, without x_*. Throws Error for one
-// that looks like a misspelt column of an operator.
+// Names of columns that no operator uses; they are copied. Excludes x_*. Throws Error for a name
+// that looks like a misspelt operator column.
 [[nodiscard]] std::vector<std::string> unread_op_columns(const measured::CsvTable& table);
 
 // Throws Error naming file, row and column of the first bad row.

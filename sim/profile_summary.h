@@ -1,4 +1,4 @@
-// What a comparison (sim/compare.h) with a profile holds besides times. Plain values.
+// The part of a comparison (sim/compare.h) that only profiles have. Plain values.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 
 namespace tilecast::sim {
 
-// What a profile says of a row besides its time; Tilecast's counts (ir/counts/work_counts.h) beside
-// the profile's own. Counts are of one launch.
+// The data of a profile for one row other than its time, and Tilecast's counts
+// (ir/counts/work_counts.h) next to the profile's. Counts are per launch.
 struct ProfileCounts {
-  std::string category;  // the profiler's: "convolution fusion"; else the op class
-  Seconds median;        // of one launch
+  std::string category;  // as in the profile ("convolution fusion"); else the op class
+  Seconds median;        // per launch
   std::optional<double> flops, bytes, profile_flops, profile_bytes;
 };
 
-// Runs of one module in a profile, and one run as models predict it, copies beside kernels.
+// Runs of one module in a profile, and the predicted time of one run, with copies overlapping.
 struct ProfileProgram {
   std::size_t group = 0;
   double runs = 0;  // on all cores
@@ -32,15 +32,15 @@ struct ProfileLeftOver {
 };
 
 struct ProfileSummary {
-  std::string file, device;  // device: as the profile calls it
-  std::string guess;         // why this preset; empty where the user chose it
-  std::string next;          // the command that calibrates on it
+  std::string file, device;  // device: the profile's name for it
+  std::string guess;         // why this preset; empty if the user chose it
+  std::string next;          // command that calibrates the device with this profile
   Seconds device_time;       // of all cores
-  Seconds joined;            // of it: instructions of modules that were read
+  Seconds joined;            // the part in instructions of modules that were read
   double steps = 0;
   Seconds step_median;
   std::vector<ProfileProgram> programs;    // most time first
-  std::vector<ProfileLeftOver> left_over;  // device time that is not joined; most first
+  std::vector<ProfileLeftOver> left_over;  // device time without a row; most first
 };
 
 }  // namespace tilecast::sim

@@ -17,7 +17,7 @@ struct Launches {
   analytical::Estimate estimate;
   double before = 0, after = 0;
 };
-// What tells kernels apart: what they do, and their tile.
+// Kernels are distinguished by content and tile.
 using LaunchesByKernel = std::map<std::pair<ir::Fingerprint, std::string>, Launches>;
 
 void count(const TimedProgram& timed, const hwdesc::Device& device, double Launches::*side,
@@ -40,7 +40,7 @@ void count(const TimedProgram& timed, const hwdesc::Device& device, double Launc
   }
 }
 
-// Time and interval of one side's own kernels.
+// Time and interval of the kernels that only one side has.
 struct Side {
   double time_s = 0;
   std::vector<measured::LaunchedEstimate> kernels;
@@ -49,7 +49,7 @@ struct Side {
     time_s += estimate.time.value * launches;
     kernels.push_back({&estimate, launches});
   }
-  // Zero where nothing is known or there are no kernels.
+  // Zero if nothing is known or there are no kernels.
   [[nodiscard]] measured::Interval interval(bool& known) const {
     const auto found = measured::total_interval(kernels);
     known |= found.has_value();

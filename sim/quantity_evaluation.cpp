@@ -35,7 +35,7 @@ std::vector<LoadedModel> load_models(std::span<const std::string> folders) {
   return models;
 }
 
-// Rows that a model knows are no test of it.
+// Notes rows in a model's training data, which are no test of it.
 void note_training_rows(const LoadedModel& model, const std::string& name,
                         const std::vector<measured::SampleSet>& sets,
                         std::vector<std::string>& notes) {
@@ -71,7 +71,7 @@ QuantityEvaluation evaluate_quantity(std::span<const std::string> sets,
   const bool with_priors = std::ranges::any_of(
       loaded, [](const LoadedModel& model) { return model.predictor->needs_prior(); });
   learned::Target target = loaded.front().card.predicts;
-  target.scale = learned::TargetScale::kIdentity;  // of models with different ones
+  target.scale = learned::TargetScale::kIdentity;  // for models with different scales
   const learned::Examples examples =
       learned::make_examples(samples, devices, analytical_prior(), with_priors, jobs, target);
   if (examples.rows.empty()) {

@@ -1,4 +1,4 @@
-// `tilecast evaluate` of models that predict another quantity than time.
+// `tilecast evaluate` for models that predict a quantity other than time.
 //
 //   if (predicts_quantity(folder)) report = evaluate_quantity(sets, device, folders, jobs);
 #pragma once
@@ -12,16 +12,16 @@
 
 namespace tilecast::sim {
 
-// Whether `model` is the folder of such a model. Throws Error for a folder that cannot be read.
+// Whether `model` is the folder of such a model. Throws Error for an unreadable folder.
 [[nodiscard]] bool predicts_quantity(const std::string& model);
 
 struct QuantityEvaluation {
   learned::QuantityReport report;
   std::vector<std::string> notes;
 };
-// All rows of the sets on the device that have the quantity; of every model a column, and one that
-// always says the mean of its training rows. Throws Error when a model predicts times or another
-// quantity than the first, and when no row has it.
+// Scores all rows of the sets on the device that have the quantity: one column per model, and one
+// that predicts the mean of its training rows. Throws Error if a model predicts times or a quantity
+// other than the first model's, and if no row has the quantity.
 [[nodiscard]] QuantityEvaluation evaluate_quantity(std::span<const std::string> sets,
                                                    const hwdesc::Device& device,
                                                    std::span<const std::string> models, int jobs);

@@ -1,10 +1,11 @@
-// What a machine can do at most, as roofline plots draw it: peaks by unit and type, and bandwidths.
+// Peak rates of a machine for roofline plots: by unit and type, and bandwidths.
 //
 //   MachineRoofs roofs = machine_roofs(device);
 //   roofs.peaks.front().rate      // FLOP/s of one core's matrix unit for one type
 //   roofs.memory.front().read     // bytes/s of main memory
 //
-// Data-sheet rates of one core (hwdesc/device.h), no sustained shares. Pure values, thread-safe.
+// Data-sheet rates of one core (hwdesc/device.h), without sustained shares. Plain values,
+// thread-safe.
 #pragma once
 
 #include <string>

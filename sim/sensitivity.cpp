@@ -23,7 +23,7 @@ bool same_layout(const ir::LayoutRules& a, const ir::LayoutRules& b) {
          a.scratchpad.space == b.scratchpad.space && a.scratchpad.capacity == b.scratchpad.capacity;
 }
 
-// All launches of each scheduled kernel, and their sum.
+// Times of all launches of each scheduled kernel, and their sum.
 struct KernelTimes {
   KernelTimes() = default;
   explicit KernelTimes(const Simulation& run) {
@@ -37,7 +37,7 @@ struct KernelTimes {
   Seconds time;
 };
 
-// The program on variants of one device, built again only where arrays are laid out otherwise.
+// The program on variants of one device, rebuilt only if array layouts differ.
 class Variants {
  public:
   Variants(const ir::LoadedModule& loaded, const ir::LoadOptions& load,
@@ -55,7 +55,7 @@ class Variants {
     return simulate(own.program, device, model_);
   }
 
-  // `base`: the simulation of `device` as it is. Not thread-safe.
+  // `base`: the simulation of the unchanged `device`. Not thread-safe.
   void compare_with(const Simulation& base, const hwdesc::Device& device) {
     distinct_ = distinct_kernels(built_.program, device);
     base_s_.resize(distinct_.kernels.size());
@@ -63,8 +63,8 @@ class Variants {
       base_s_[distinct_.which[i]] = base.kernels[i].estimate->time;
     }
   }
-  // Where time goes on a machine that differs in the number at `path`: as run() says it, asking
-  // only about kernels that may answer otherwise, of each that is equal to others once.
+  // Times on a machine that differs in the number at `path`: equal to run(), but estimates only
+  // kernels that may change, and equal kernels once.
   [[nodiscard]] KernelTimes times(const hwdesc::Device& device, std::string_view path) const {
     if (!same_layout(analytical::layout_rules(device), rules_)) return KernelTimes(run(device));
     const bool physics = dynamic_cast<const analytical::AnalyticalModel*>(&model_) != nullptr;
@@ -96,7 +96,7 @@ class Variants {
   ir::DeviceProgram built_;
   const analytical::CostModel& model_;
   DistinctKernels distinct_;
-  std::vector<Seconds> base_s_;  // of a launch, by distinct kernel
+  std::vector<Seconds> base_s_;  // per launch, by distinct kernel
 };
 
 bool is_power_of_two(double value) {
@@ -104,7 +104,7 @@ bool is_power_of_two(double value) {
   return value >= 2 && std::frexp(value, &exponent) == 0.5;
 }
 
-// The number one step up (factor > 1) or down; nothing where it leaves the schema's range.
+// The number one step up (factor > 1) or down; nullopt outside the schema's range.
 std::optional<double> stepped(const hwdesc::DeviceNumber& number, double factor) {
   double value = number.value * factor;
   if (number.integer && is_power_of_two(number.value)) {
@@ -117,7 +117,7 @@ std::optional<double> stepped(const hwdesc::DeviceNumber& number, double factor)
   return value;
 }
 
-// Kernels that take another time; how much each total changed, by name.
+// Kernels whose time changes, and the change of each total, by name.
 struct Movement {
   std::size_t kernels = 0;
   std::string most;
@@ -126,7 +126,7 @@ struct Movement {
 
 Movement movement(const Simulation& before, const KernelTimes& after) {
   Movement moved;
-  if (before.kernels.size() != after.totals.size()) {  // laid out otherwise: other kernels
+  if (before.kernels.size() != after.totals.size()) {  // different layouts give different kernels
     moved.kernels = after.totals.size();
     return moved;
   }
@@ -153,7 +153,7 @@ void vary(const Variants& variants, const hwdesc::DeviceSource& source, const Si
     const KernelTimes times = variants.times(device, entry.number.path);
     const double elasticity =
         std::log(times.time / base.time) / std::log(*value / entry.number.value);
-    (factor > 1 ? entry.up : entry.down) = elasticity == 0 ? 0 : elasticity;  // no -0
+    (factor > 1 ? entry.up : entry.down) = elasticity == 0 ? 0 : elasticity;  // avoids -0
     const Movement side = movement(base, times);
     moved.kernels = std::max(moved.kernels, side.kernels);
     if (side.most_s > moved.most_s) {
@@ -161,7 +161,7 @@ void vary(const Variants& variants, const hwdesc::DeviceSource& source, const Si
       moved.most = side.most;
     }
   } catch (const Error&) {
-    return;  // not a machine: no elasticity
+    return;  // not a valid machine: no elasticity
   }
 }
 
@@ -253,7 +253,7 @@ bool NumberSensitivity::kink() const {
 
 std::optional<hwdesc::Device> without_bound(hwdesc::Device device, Bound bound) {
   hwdesc::MemoryLevel& main = device.memory.front();
-  ++device.machine;  // not the one that a hybrid may have measurements of
+  ++device.machine;  // not the machine for which a hybrid may have measurements
   switch (bound) {
     case Bound::kHbmRead:
       main.write_bandwidth = main.peak_write();

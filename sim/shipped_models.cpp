@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kVariable = "TILECAST_MODELS";
 
-// A folder of models, and what reports call it: no path of one machine.
+// A folder of models, and its path in reports, which is independent of this machine.
 struct ModelDirectory {
   fs::path path;
   std::string display_path;
@@ -50,8 +50,8 @@ base::SourceText card_text(const std::string& directory) {
   return base::SourceText::read_file(directory + "/model.yaml", hwdesc::kMaxConfigBytes);
 }
 
-// The line of a card that lists its devices, at its place behind empty ones; "" where it takes more
-// than one.
+// The line of a card that lists its devices, after as many empty lines as precede it, so that
+// errors have the right line number; "" if the list takes several lines.
 std::string device_line(std::string_view card) {
   const std::size_t at = card.find("\ndevices: [");
   if (at == std::string_view::npos) return "";
@@ -61,7 +61,7 @@ std::string device_line(std::string_view card) {
   return std::string(static_cast<std::size_t>(before), '\n').append(line);
 }
 
-// Reads that line alone where it can: a card takes 2 ms.
+// Parses only that line if possible: reading a whole card takes 2 ms.
 std::vector<std::string> devices_of(const base::SourceText& card) {
   if (const std::string line = device_line(card.text()); !line.empty()) {
     std::vector<std::string> names;
@@ -74,8 +74,8 @@ std::vector<std::string> devices_of(const base::SourceText& card) {
   return learned::read_model_yaml(std::string(card.text()), card.file()).card.devices;
 }
 
-// Whether the card has the name of the device, or of one it was made from, anywhere: a look that
-// costs far less than reading a card.
+// Whether the card's text contains the name of the device or of one in its lineage; much cheaper
+// than reading the card.
 bool may_know(const base::SourceText& card, const hwdesc::Device& device) {
   const auto has = [&](const std::string& name) {
     return card.text().find(name) != std::string_view::npos;
@@ -83,8 +83,8 @@ bool may_know(const base::SourceText& card, const hwdesc::Device& device) {
   return has(device.name) || std::ranges::any_of(device.lineage, has);
 }
 
-// The one trained nearest to the device among those that know it or what it was made from: nearer
-// than any that only knows its kind.
+// The model trained nearest to the device among those trained on it or on one of its lineage; they
+// are preferred to models of its kind.
 std::optional<std::string> shipped_for_lineage(const std::vector<std::string>& directories,
                                                const hwdesc::Device& device) {
   std::optional<std::size_t> least;
@@ -144,7 +144,7 @@ std::vector<std::string> shipped_models() {
   for (const fs::directory_entry& entry : fs::directory_iterator(shipped->path, failed)) {
     const std::string name = entry.path().filename().string();
     const std::string directory = (shipped->path / name).string();
-    if (name.starts_with('.')) continue;  // one that is being written
+    if (name.starts_with('.')) continue;  // still being written
     if (hybrid::is_hybrid_directory(directory)) directories.push_back(directory);
   }
   std::ranges::sort(directories);

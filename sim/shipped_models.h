@@ -1,5 +1,5 @@
-// The models that come with Tilecast, and which devices they know; sim/model_choice.h chooses.
-// Throws Error for a folder that cannot be read. Thread-safe.
+// The models shipped with Tilecast, and the devices they were trained on; sim/model_choice.h
+// chooses among them. Throws Error for an unreadable folder. Thread-safe.
 #pragma once
 
 #include <optional>
@@ -11,22 +11,23 @@
 
 namespace tilecast::sim {
 
-// What reports call the folder of a shipped model: no path of one machine. Others: as they are.
+// The path of a shipped model's folder for reports, independent of this machine; other folders are
+// returned unchanged.
 [[nodiscard]] std::string display_path(const std::string& directory);
 [[nodiscard]] std::vector<std::string> trained_on(const std::string& directory);  // devices
 
-// What a shipped model was trained on.
+// The training devices of a shipped model.
 struct Trained {
   std::vector<std::string> devices;
-  hwdesc::Execution execution;  // of the first of them
+  hwdesc::Execution execution;  // of the first device
 
   explicit Trained(const std::string& directory);
-  // 0: on the device; i: on the i-th of its lineage; 1000: on several of its kind, so that it knows
-  // how far they differ.
+  // 0: trained on the device; i: on the i-th of its lineage; 1000: on several devices of its kind,
+  // so that the model knows how much they differ.
   [[nodiscard]] std::optional<std::size_t> distance(const hwdesc::Device& device) const;
 };
 
-// The index of the first that was trained nearest to the device.
+// The index of the first candidate with the smallest distance to the device.
 [[nodiscard]] std::optional<std::size_t> nearest_match(std::span<const Trained* const> candidates,
                                                        const hwdesc::Device& device);
 

@@ -18,9 +18,9 @@ namespace {
 
 using analytical::Estimate;
 
-constexpr std::size_t kBatch = 16;  // kernels that a model is asked about by one thread in one go
+constexpr std::size_t kBatch = 16;  // kernels per call of the model, on one thread
 
-// Its own computations, and arrays in its memory.
+// Whether the kernel computes on the host or uses arrays in host memory.
 bool uses_host(const ir::Kernel& kernel) {
   const auto on_host = [&](ir::OpId id) {
     return kernel.op(id).shape.memory_space() == analytical::kHostMemory;
@@ -36,8 +36,8 @@ Lane lane_of(const ir::ScheduledKernel& scheduled) {
 }
 
 struct Asked {
-  std::vector<ir::Shared<Estimate>> distinct;  // none: no answer
-  std::vector<std::size_t> which;              // by kernel, into distinct
+  std::vector<ir::Shared<Estimate>> distinct;  // empty: no estimate
+  std::vector<std::size_t> which;              // by kernel, into `distinct`
 };
 
 Asked ask(const ir::Program& program, const hwdesc::Device& device,
@@ -99,7 +99,7 @@ std::vector<Task> tasks_of(const ir::Program& program,
   return tasks;
 }
 
-// Equal kernels err alike: they count as launches of one.
+// Equal kernels have the same error, so they count as launches of one kernel.
 std::optional<measured::Interval> interval_of(const Asked& asked,
                                               const std::vector<SimulatedKernel>& kernels) {
   std::vector<double> launches(asked.distinct.size());

@@ -1,11 +1,11 @@
-// Whole programs: kernels through a cost model, added up and laid on a timeline.
+// Simulates whole programs: estimates kernels with a cost model, sums them and builds a timeline.
 //
 //   Simulation s = simulate(program, device, model);
 //   s.time         // sum over kernels of time x multiplicity
 //   s.timeline     // the same kernels with copies and collectives overlapping, never longer
 //
-// A Simulation is plain data and needs neither program nor device any more: views (sim/views/) turn
-// it into text. All times are on the device; the host's dispatch is reported apart, never added.
+// A Simulation is plain data, independent of program and device; views (sim/views/) turn it into
+// text. All times are on the device; the host's dispatch is reported separately, never added.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@
 
 namespace tilecast::sim {
 
-// What to do with a kernel the model has no answer for.
+// What to do with a kernel for which the model has no estimate.
 enum class UnknownOp { kError, kSkip };
 
 struct SimulateOptions {
@@ -35,12 +35,12 @@ struct SimulateOptions {
 struct SimulatedKernel {
   ir::KernelId id;
   std::string name, computation;
-  std::string content = {};  // ir/canonical_hash.h; empty: not asked for
+  std::string content = {};  // ir/canonical_hash.h; empty: not requested
   ir::Opcode opcode = ir::Opcode::kFusion;
   double multiplicity = 1;  // launches per run of the program
   Lane lane = Lane::kCompute;
-  ir::Shared<analytical::Estimate> estimate = analytical::Estimate{};  // of one launch
-  bool skipped = false;  // --unknown-op=skip: no time, and the report says so
+  ir::Shared<analytical::Estimate> estimate = analytical::Estimate{};  // per launch
+  bool skipped = false;  // --unknown-op=skip: no time, noted in the report
   Seconds start, end;    // on the timeline, all launches together
 
   [[nodiscard]] Seconds total() const { return estimate->time * multiplicity; }
@@ -48,39 +48,39 @@ struct SimulatedKernel {
 
 struct Simulation {
   std::string program, file, device;
-  std::string model = {};  // what answered, in words; empty: not said
-  Seconds time;            // sum over kernels of time x multiplicity: the papers' definition
-  // 90 % of `time`, in seconds; of models that learned from measurements.
+  std::string model = {};  // display name of the model; empty: not set
+  Seconds time;            // sum over kernels of time x multiplicity
+  // 90 % interval of `time`, in seconds; only for models that learned from measurements.
   std::optional<measured::Interval> interval = {};
-  std::optional<ProgramMemory> memory = {};  // of one device
+  std::optional<ProgramMemory> memory = {};  // per device
   Seconds timeline;  // with async copies and collectives overlapping other kernels
-  std::optional<Communication> communication = {};  // in both of the above
-  Seconds host_dispatch;  // one dispatch of the program by the host; in neither of the above
-  std::optional<ProgramEnergy> energy = {};  // of the timeline (sim/energy.h)
+  std::optional<Communication> communication = {};  // included in both of the above
+  Seconds host_dispatch;                     // one dispatch of the program; in neither of the above
+  std::optional<ProgramEnergy> energy = {};  // for the timeline (sim/energy.h)
   MachineRoofs roofs;                        // of the device
-  std::int64_t devices = 1;                  // that the program is for
-  std::optional<double> slice_devices = {};  // of a described slice
+  std::int64_t devices = 1;                  // number that the program is for
+  std::optional<double> slice_devices = {};  // in the described slice
   std::vector<SimulatedKernel> kernels;
   std::vector<ir::Note> notes;
 };
 
-// Kernels whose corrections are believed alike.
+// Kernels in one range of the correction's weight.
 struct BeliefShare {
   std::size_t kernels = 0;
   Seconds time;  // x launches
 };
-// How much of a program's time is corrected, by the weight k of corrections (docs/hybrid.md).
+// The parts of a program's time by the weight k of corrections (docs/hybrid.md).
 struct BeliefShares {
   BeliefShare most;  // k above kHalfBelieved
   BeliefShare some;  // above 0, up to kHalfBelieved
-  BeliefShare none;  // 0: physics alone
+  BeliefShare none;  // 0: the analytical time
 };
 inline constexpr double kHalfBelieved = 0.5;
-// nullopt where no correction was asked for.
+// nullopt if the model does not correct.
 [[nodiscard]] std::optional<BeliefShares> belief_shares(const Simulation& simulation);
 
-// Throws Error when the model has no answer for a kernel (unless skipped) or the device lacks a
-// unit that a kernel needs. Deterministic; the kernels go to the model in batches.
+// Throws Error if the model has no estimate for a kernel (unless skipped) or the device lacks a
+// unit that a kernel needs. Deterministic; kernels are passed to the model in batches.
 [[nodiscard]] Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
                                   const analytical::CostModel& model,
                                   const SimulateOptions& options = {});

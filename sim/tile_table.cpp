@@ -18,7 +18,7 @@ using analytical::Estimate;
 using analytical::TileConfig;
 
 constexpr double kNsPerSecond = 1e9;
-// Of runs of tiles (measured/importers/column_mapping.h).
+// Columns of measured tile runs (measured/importers/column_mapping.h).
 constexpr std::array<std::string_view, 5> kRunColumns{"compute_time_ns", "config_index",
                                                       "is_default", "iteration_bounds", "error"};
 constexpr const char* kCorrectionColumns[] = {"analytical_ns", "factor", "verdict", "low_ns",
@@ -35,7 +35,7 @@ Answer analytical_answer(const analytical::KernelAnalysis& analysis, const TileC
   return analysis.estimate(tile);
 }
 
-// What `model` says of the tiles that can run.
+// Estimates the tiles that can run with `model`.
 void ask(const analytical::CostModel& model, const ir::Kernel& kernel, const hwdesc::Device& device,
          const std::vector<TileConfig>& tiles, std::vector<Answer>& answers) {
   std::vector<analytical::KernelQuery> queries;
@@ -76,7 +76,7 @@ std::vector<std::string> cells_of(const Answer& answer, bool corrected) {
   return cells;
 }
 
-// Of one launch, with idle power; empty where the tile cannot run.
+// Per launch, with idle power; empty if the tile cannot run.
 std::string energy_cell(const Answer& answer, const hwdesc::Device& device) {
   constexpr double kMicrojoulesPerJoule = 1e6;
   const auto* estimate = std::get_if<Estimate>(&answer);
@@ -85,7 +85,7 @@ std::string energy_cell(const Answer& answer, const hwdesc::Device& device) {
   return fmt::format("{:.3f}", whole.value * kMicrojoulesPerJoule);
 }
 
-// 1: the lowest score; equal scores have one rank; empty where there is no tile or answer.
+// 1: the lowest score; equal scores share a rank; empty without a tile or a score.
 std::vector<std::string> ranks_of(std::span<const search::RankedOffer> best,
                                   std::span<const Answer> answers) {
   std::vector<std::string> ranks(answers.size());

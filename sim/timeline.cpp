@@ -24,7 +24,7 @@ std::string_view name(Lane lane) {
 Timeline schedule(std::span<const Task> tasks) {
   Timeline timeline;
   timeline.spans.resize(tasks.size());
-  std::array<Seconds, kLaneCount> free{};         // when each lane has done all issued so far
+  std::array<Seconds, kLaneCount> free{};         // end of the tasks issued so far, per lane
   std::vector<Seconds> not_before(tasks.size());  // from done_before edges
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const Task& task = tasks[i];

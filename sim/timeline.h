@@ -1,13 +1,14 @@
-// When each kernel of a program runs, if copies and collectives overlap other kernels.
+// Computes when each kernel of a program runs, with copies and collectives overlapping others.
 //
-// A list schedule in program order on three lanes, each doing one thing at a time. Compute kernels
-// are issued one after the other. A kernel on the dma or network lane is issued when the compute
-// kernels before it have ended, and does not hold up those behind it; who uses its result waits.
-// Hence   critical path, work of any lane  <=  makespan  <=  sum of durations:
+// A list schedule in program order on three lanes, each executing one task at a time. Compute
+// kernels are issued in sequence. A kernel on the dma or network lane is issued once all earlier
+// compute kernels have ended, and does not delay later kernels; only users of its result wait.
+// Hence
+//   critical path, work of any lane  <=  makespan  <=  sum of durations:
 // every task starts at 0 or when another one ends, so some task is always running.
 //
-// A task with a multiplicity (loop body) stands for all its launches together, so overlap is that
-// of one iteration, repeated; overlap across iterations is not modelled.
+// A task with a multiplicity (loop body) stands for all its launches together: the overlap of one
+// iteration is repeated; overlap across iterations is not modelled.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ inline constexpr std::size_t kLaneCount = 4;
 [[nodiscard]] std::string_view name(Lane lane);  // "compute", "dma", "network", "host"
 
 struct Task {
-  Seconds duration;  // all launches together, >= 0
+  Seconds duration;  // of all launches together, >= 0
   Lane lane = Lane::kCompute;
   std::vector<std::size_t> waits_for;      // earlier tasks, by index
   std::optional<std::size_t> done_before;  // a later task that waits for this one

@@ -1,11 +1,11 @@
-// `tilecast train` without its command line: an experiment -> a trained model's folder.
+// `tilecast train` without its command line: trains a model of an experiment and writes its folder.
 //
 //   const TrainModule& module = train_module();     // the component `train`
 //   TrainedModel made = module.train({.experiment = "e.yaml", .directory = "models/mine"}, {});
 //   made.json
 //
-// Trains one learner, or fits one hybrid, on the rows that the first round of the experiment's
-// split fits, and scores it on the held-out ones. Trainings on graphs: learned/training/.
+// Trains one learner, or fits one hybrid, on the fitted rows of the first round of the experiment's
+// split, and scores it on the held-out rows. Training on graphs: learned/training/.
 #pragma once
 
 #include <functional>
@@ -19,11 +19,11 @@ namespace tilecast::sim {
 
 struct TrainingRequest {
   std::string experiment;  // a file
-  std::string learner;     // or hybrid; may be empty where there is one
+  std::string learner;     // or hybrid; may be empty if there is only one
   std::string directory;   // of the model
-  std::string data;        // folder of third-party data; "": as data_folder()
-  bool force = false;      // replace a model that is there
-  bool resume = false;     // go on with DIRECTORY.checkpoint (networks)
+  std::string data;        // folder of third-party data; "": see data_folder()
+  bool force = false;      // replace an existing model
+  bool resume = false;     // continue from DIRECTORY.checkpoint (networks)
   int jobs = 1;
 };
 struct TrainingHooks {
@@ -34,26 +34,26 @@ struct TrainingHooks {
       [](const std::string&, double) {};  // done: 0..1
 };
 
-// What was made, as views/training.h writes it.
+// The result, written by views/training.h.
 struct TrainedModel {
   std::string text, json;
 };
 
 // The folder of third-party data: `given`, else $TILECAST_SHARED, else ../shared beside the
-// repository that the experiment is in.
+// repository of the experiment.
 [[nodiscard]] std::string data_folder(const std::string& given, const std::string& experiment);
 
-// Trains it and writes the folder. Throws Error.
+// Trains the model and writes the folder. Throws Error.
 [[nodiscard]] TrainedModel train_model(const TrainingRequest& request,
                                        const TrainingHooks& hooks = {});
-// What would be trained, on which rows, as text; the directory may be empty.
+// Describes the training and its rows as text; the directory may be empty.
 [[nodiscard]] std::string training_plan(const TrainingRequest& request);
 
 namespace cli {
 struct OutputOptions;
 }
 
-// What the module of the component `train` offers: its verb, training for other languages, and
+// The interface of the module of the component `train`: its verb, training for other languages, and
 // `evaluate` of graphs (sim/cli/graphs.h).
 struct TrainModule : VerbModule {
   TrainedModel (*train)(const TrainingRequest& request, const TrainingHooks& hooks);
@@ -66,7 +66,7 @@ inline constexpr base::Plugin kTrainPlugin = {
     base::plugin_abi(kVerbModuleAbi,
                      {sizeof(TrainModule), sizeof(TrainingRequest), sizeof(TrainingHooks)}),
     "train"};
-// Throws Error where the component is not there.
+// Throws Error if the component is not installed.
 [[nodiscard]] inline const TrainModule& train_module() {
   return *static_cast<const TrainModule*>(base::load_plugin(kTrainPlugin));
 }

@@ -1,5 +1,5 @@
-// A module that brings verbs of the command, so that what only they need is neither built nor
-// linked where nobody asks for them (components: CMakeLists.txt).
+// A module that adds verbs to the command, so that their dependencies are built and linked only
+// with their component (CMakeLists.txt).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class App;
 namespace tilecast::sim {
 
 struct VerbModule {
-  // Adds one of its verbs; both sides are compiled with one CLI11.
+  // Adds one of its verbs; both sides must be compiled with the same CLI11.
   void (*add)(CLI::App& app, std::string_view verb);
 };
 inline constexpr std::uint64_t kVerbModuleAbi = base::plugin_abi(1, {sizeof(VerbModule)});

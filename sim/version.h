@@ -1,4 +1,4 @@
-// Which Tilecast wrote a model or a description.
+// Tilecast's version, stored in models and descriptions.
 #pragma once
 
 namespace tilecast::sim {

@@ -1,16 +1,16 @@
 // A claim about accuracy as a file (format tilecast.experiment/1) that one command checks: data,
-// what is learned of it and how it is scored (sim/training/training_file.h), and
+// what is learned from it and how it is scored (sim/training/training_file.h), and
 //
 //   claim: One sentence.
 //   default: {column: x_name, like: ["*.c0.*"]}         rows of their program's default run
 //   columns: [roofline, bottleneck, analytical, analytical_scaled, calibrated, trees, hybrid]
-//   by_kernel: ["tiles: *"]                   of the kernels' strata, those to show
+//   by_kernel: ["tiles: *"]                   patterns of the kernels to show as strata
 //   bars:
 //     - {metric: mape, column: calibrated, stratum: class matmul, at_most: 6 %}
 //     - {metric: mape, column: hybrid, stratum: every class, not_above: analytical, by: 1 %}
-//     - {metric: mape, column: hybrid, below: best other}     of the columns, on the same rows
+//     - {metric: mape, column: hybrid, below: best other}     among the columns, on the same rows
 //   published: [{column: trees, metric: mape, source: kaufman_mlsys_2021, where: Table 3,
-//                subject: vanilla, in: mean}]     measured/reference_rows.h; shown beside ours
+//                subject: vanilla, in: mean}]     measured/reference_rows.h; shown next to ours
 //   directions: [{better: trees, than: analytical, metric: mape, finding: What was found.}]
 //
 // Reading is strict: Error with file, line, column and key. Plain values.
@@ -27,12 +27,12 @@ namespace tilecast::validation {
 
 enum class Statistic { kMean, kWorst };  // over seeds
 
-// As a bar's limit: whichever other column is best on the same rows.
+// As a bar's limit: the best other column on the same rows.
 inline constexpr std::string_view kBestOther = "best other";
 
 // value <= limit, value >= limit, or value < limit; the limit is a number, another column or the
-// best other one, and `not_above: COLUMN, by: 1 %` is value <= that column's + margin. A stratum
-// "mean over class": the value is the mean of those of the classes.
+// best other one, and `not_above: COLUMN, by: 1 %` is value <= that column's value + margin. In a
+// stratum "mean over class" the value is the mean over the classes.
 struct Bar {
   enum class Kind { kAtMost, kAtLeast, kBelow };
   measured::Metric metric = measured::Metric::kMape;
@@ -40,28 +40,28 @@ struct Bar {
   std::string stratum = "all";  // "class matmul", "set ops", "every class", "mean over kernel"
   Kind kind = Kind::kAtMost;
   double limit = 0;
-  std::string limit_column = {};  // kBestOther, or empty
-  double margin = 0;              // on top of the column's
+  std::string limit_column = {};  // another column, kBestOther, or empty
+  double margin = 0;              // added to the column's value
   Statistic over = Statistic::kMean;
 };
 inline constexpr std::string_view kLimits[] = {"at_most", "at_least", "below"};  // by Bar::Kind
 
-// A figure of others to stand beside one of our columns.
+// A published figure to show next to one of our columns.
 struct Published {
   std::string column;
   measured::Metric metric = measured::Metric::kMape;
   measured::ReferenceRow row;
 };
 
-// A finding of others to check: over seeds, `better` has the better metric.
+// A published finding to check: over seeds, `better` has the better metric.
 struct Direction {
   std::string better, than;
   measured::Metric metric = measured::Metric::kMape;
   std::string stratum = "all", finding = {};
 };
 
-// Rows whose cell of `column` (of measurements.csv) fits a pattern (* and ?): those of the default
-// run of their program, whose times give the coefficients of analytical_scaled.
+// Rows whose cell of `column` (of measurements.csv) matches a pattern (* and ?) are the default run
+// of their program; their times determine the coefficients of analytical_scaled.
 struct DefaultRun {
   std::string column;
   std::vector<std::string> like;
@@ -70,9 +70,9 @@ struct DefaultRun {
 struct Experiment : sim::training::TrainingFile {
   std::string claim = {};
   std::vector<std::string> notes = {};
-  std::optional<DefaultRun> default_run = {};  // where analytical_scaled is a column
+  std::optional<DefaultRun> default_run = {};  // if analytical_scaled is a column
   std::vector<std::string> columns = {};
-  std::vector<std::string> kernels_shown = {};  // patterns; empty: all, where `by` has them
+  std::vector<std::string> kernels_shown = {};  // patterns; empty: all, if `by` has kernels
   std::vector<Bar> bars = {};
   std::vector<Published> published = {};
   std::vector<Direction> directions = {};

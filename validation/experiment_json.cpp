@@ -37,7 +37,7 @@ Json scores(const ExperimentResult& result) {
   return all;
 }
 
-// What a hybrid was made of in one round; errors are MAPE of trials.
+// The composition of a hybrid in one round; errors are the MAPE of trials.
 Json made_of(const HybridRound& one) {
   return {{"hybrid", one.hybrid},
           {"trial_by", learned::kValidateBy[static_cast<std::size_t>(one.trial_by)]},
@@ -86,7 +86,7 @@ Json hybrids(const Experiment& experiment) {
   return all;
 }
 
-// Others' numbers, on others' data.
+// Published numbers, on other data.
 Json published(const ExperimentResult& result) {
   Json all = Json::array();
   const std::vector<std::vector<std::string>> shown = published_rows(result);
@@ -176,7 +176,7 @@ Json experiment(const ExperimentResult& result) {
                {"scores", scores(result)},
                {"bars", bars(result)},
                {"notes", result.notes}};
-  // Experiments without learners or hybrids are as they were.
+  // Without learners or hybrids, the document has no such members.
   if (!result.experiment.learners.empty()) json["learners"] = learners(result.experiment);
   if (!result.experiment.hybrids.empty()) json["hybrids"] = hybrids(result.experiment);
   if (!result.experiment.published.empty()) json["published"] = published(result);

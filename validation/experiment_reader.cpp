@@ -20,7 +20,7 @@ using sim::training::kAnalyticalScaled;
 using sim::training::metric_of;
 using sim::training::SplitKind;
 
-// The name of a column, of those whose `metric` is defined.
+// The name of a column for which `metric` is defined.
 std::string column_of(const ConfigNode& node, std::string_view key, Metric metric,
                       const Experiment& experiment) {
   const ConfigNode& entry = required(node, key);
@@ -37,7 +37,7 @@ std::string column_of(const ConfigNode& node, std::string_view key, Metric metri
   return column;
 }
 
-// `not_above: COLUMN, by: 1 %`.
+// Parses `not_above: COLUMN, by: 1 %`.
 bool read_margin(const ConfigNode& node, const Experiment& experiment, Bar& bar) {
   const ConfigNode* by = node.find("by");
   if (!node.find("not_above")) {
@@ -98,12 +98,13 @@ Bar read_bar(const ConfigNode& node, const Experiment& experiment) {
   return bar;
 }
 
-// References call the tau over all kernels by what it is over.
+// References call the tau over all kernels kernel_tau.
 std::string_view published_name(Metric metric) {
   return metric == Metric::kRowTau ? "kernel_tau" : measured::name(metric);
 }
 
-// Keeps the rows whose `field` is what the node says; Error with the nearest when none is.
+// Keeps the rows whose `field` equals the node's value; throws Error with the closest value if
+// there are none.
 void keep(const ConfigNode& node, std::string_view key, std::string ReferenceRow::*field,
           std::vector<ReferenceRow>& rows) {
   const ConfigNode& entry = required(node, key);
@@ -191,7 +192,7 @@ void read_columns(const ConfigNode& root, Experiment& experiment) {
   }
 }
 
-// Learners and hybrids must be columns.
+// Throws Error unless all learners and hybrids are columns.
 void require_columns(const ConfigNode& root, const Experiment& experiment) {
   const auto missing = [&](std::string_view what, const std::string& name) {
     fail_at(*root.find("columns"),

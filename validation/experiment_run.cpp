@@ -68,10 +68,10 @@ HybridRound describe(const hybrid::HybridSpec& spec, const hybrid::FittedHybrid&
           .notes = fitted.notes};
 }
 
-// Fits round by round and collects the scored rows.
+// Fits each round and collects the scored rows.
 class Runner {
  public:
-  // `is_default`: by row, of the default runs.
+  // `is_default`: by row, whether it belongs to a default run.
   Runner(const Experiment& experiment, const LoadedSets& loaded,
          const std::vector<bool>& is_default, int jobs)
       : experiment_(experiment),
@@ -85,7 +85,7 @@ class Runner {
     }
   }
 
-  // One round and the rows it scores, with what needs no fit.
+  // One round and its scored rows, with the columns that need no fit.
   struct Answer {
     Round round;
     std::vector<measured::ScoredRow> rows;
@@ -118,7 +118,7 @@ class Runner {
     return answer;
   }
 
-  // Pieces of work of one round, which may run at once: each writes its own column.
+  // Independent tasks of one round, which may run concurrently: each writes its own column.
   [[nodiscard]] std::size_t fits_per_round() const {
     return experiment_.learners.size() + experiment_.hybrids.size() +
            (experiment_.calibrates() ? 1 : 0);
@@ -133,7 +133,7 @@ class Runner {
     calibrate_and_predict(named, jobs, answer);
   }
 
-  // No rows yet.
+  // A sheet without rows.
   [[nodiscard]] ScoreSheet empty_sheet() const {
     ScoreSheet sheet = base_;
     sheet.rows.clear();
@@ -190,7 +190,7 @@ class Runner {
   std::optional<LearnedRows> learned_;
 };
 
-// All rounds, several fits at a time; sheets as score_strata takes them.
+// Runs all rounds, several fits at a time; returns sheets for score_strata().
 std::vector<ScoreSheet> run_rounds(const Runner& runner, std::span<const NamedSplit> splits,
                                    bool seeds, const RunOptions& options,
                                    std::vector<Round>& rounds) {
@@ -214,7 +214,7 @@ std::vector<ScoreSheet> run_rounds(const Runner& runner, std::span<const NamedSp
   return sheets;
 }
 
-// Rows that no round fitted or scored, by op class.
+// Rows neither fitted nor scored by any round, by op class.
 void note_rows_apart(const LoadedSets& loaded, std::span<const NamedSplit> splits,
                      ExperimentResult& result) {
   const std::vector<sim::training::RowPlace> rows = sim::training::rows_of(loaded.sets);
@@ -240,7 +240,7 @@ void note_rows_apart(const LoadedSets& loaded, std::span<const NamedSplit> split
   }
 }
 
-// What rounds have in common of a note: its words, without numbers and what is in parentheses.
+// The part of a note that rounds share: its words, without numbers and parentheses.
 std::string words_of(const std::string& note) {
   std::string words;
   int depth = 0;
@@ -252,9 +252,10 @@ std::string words_of(const std::string& note) {
   return words;
 }
 
-// What the fits set apart or refused: the first note of its kind, and in how many rounds.
+// Rows that fits left out or refusals: the first note of each kind, and the number of rounds with
+// it.
 void add_notes_of_fits(ExperimentResult& result) {
-  std::map<std::string, std::set<std::size_t>> rounds;  // by words of a note
+  std::map<std::string, std::set<std::size_t>> rounds;  // by the words of a note
   std::vector<std::string> first;
   for (std::size_t i = 0; i < result.rounds.size(); ++i) {
     std::vector<std::string> notes = result.rounds[i].notes;
@@ -300,7 +301,7 @@ void add_notes(const Experiment& experiment, ExperimentResult& result) {
           : ""));
 }
 
-// By row: whether it is of the default run of its program.
+// By row, whether it belongs to the default run of its program.
 void add_default_rows(const Experiment& experiment, const measured::MeasurementSet& set,
                       const SampleSet& samples, std::vector<bool>& is_default) {
   std::set<int> lines;

@@ -1,12 +1,13 @@
-// Runs an experiment: what was fitted, what was scored, and how every column did.
+// Runs an experiment: fits and scores rows, and collects the results of every column.
 //
 //   sim::training::ImportedData data("../shared");
 //   ExperimentResult result = run_experiment(experiment, data, {});
 //
 // Fitted and scored rows are disjoint, by row and, unless rows of one kernel are sampled, by
-// kernel: else Error. All columns answer the same rows. Folds are pooled; seeds give a mean and a
-// worst. Learners train on one thread each, so that the answer does not depend on `jobs`. A class
-// whose rows were not fitted has the dispatch its set publishes.
+// kernel; otherwise throws Error. All columns are scored on the same rows. Folds are pooled; for
+// seeds, the mean and the worst are reported. Each learner trains on one thread, so the result does
+// not depend on `jobs`. If no row of a class is fitted, the class has the dispatch published by its
+// set.
 #pragma once
 
 #include <functional>
@@ -17,52 +18,53 @@
 
 namespace tilecast::validation {
 
-// What one hybrid was made of in a round.
+// The composition of one hybrid in a round.
 struct HybridRound {
   std::string hybrid;
   hybrid::TrialReport report = {};
   learned::ValidateBy trial_by = learned::ValidateBy::kKernel;
-  std::size_t rows = 0, kernels = 0;  // it was fitted to
+  std::size_t rows = 0, kernels = 0;  // that it was fitted to
   double correlation = 0;
   std::vector<std::string> notes = {};  // hybrid::FittedHybrid::notes
 };
 
-// A hybrid fitted to the fitted rows of a round, asked for the scored ones, programs among them.
+// Predictions of a hybrid fitted to a round's fitted rows, for its scored rows, including whole
+// programs.
 struct HybridAnswer : sim::training::RowAnswers {
   HybridRound round;
 };
-// The seed of round i is the spec's + i. What physics cannot answer a hybrid cannot either.
-// Thread-safe, deterministic whatever `jobs`. Throws Error that names the hybrid.
+// Round i uses the spec's seed + i. Without an analytical estimate there is no hybrid prediction.
+// Thread-safe; the result does not depend on `jobs`. Throws Error that names the hybrid.
 [[nodiscard]] HybridAnswer answer_hybrid(const analytical::CostModel& prior,
                                          const hybrid::HybridSpec& spec,
                                          const sim::training::LoadedSets& loaded,
                                          const measured::Split& split, std::size_t round, int jobs);
 
-// One fit.
+// One fit of an experiment.
 struct Round {
   std::string name;  // "fold 1 of 5", "seed 3", "without softmax"; or empty
   std::size_t fit_rows = 0, fit_works = 0, score_rows = 0;
-  bool fitted = false;               // the split asks for a fit
-  bool calibrated = false;           // of constants
-  bool accepted = false;             // of a device at least; else the descriptions were scored
-  std::vector<std::string> changed;  // "matrix 1.050": constants that moved
-  std::vector<std::string> scaled;   // "convolution x 1.20 (17 rows)": of analytical_scaled
+  bool fitted = false;      // whether the split has fitted rows
+  bool calibrated = false;  // whether constants were fitted
+  bool accepted = false;    // for at least one device; else the original descriptions were scored
+  std::vector<std::string> changed;  // "matrix 1.050": constants that changed
+  std::vector<std::string> scaled;   // "convolution x 1.20 (17 rows)": for analytical_scaled
   std::vector<sim::training::LearnedRound> learned;  // by learner
   std::vector<HybridRound> hybrids;                  // by hybrid
-  std::vector<std::string> notes;  // of the calibrated column: hybrid::PreparedFit::notes
+  std::vector<std::string> notes;  // for the calibrated column: hybrid::PreparedFit::notes
 };
 
 struct Cell {
-  std::optional<double> value, worst;  // mean over seeds where there are several; the worst of them
-  // Over rows, without seeds; over seeds (t-interval of at least three) where there are learners.
+  std::optional<double> value, worst;  // mean and worst over seeds, if there are several
+  // Over rows without seeds; over seeds (t-interval for at least three) if there are learners.
   std::optional<measured::Interval> interval;
-  std::vector<std::optional<double>> by_seed;  // where there are several
+  std::vector<std::optional<double>> by_seed;  // if there are several seeds
 };
 
 struct ResultStratum {
   measured::Breakdown breakdown = measured::Breakdown::kAll;
   std::string name;
-  std::size_t rows = 0, rows_measured = 0, works = 0;  // with seeds: of the first that has it
+  std::size_t rows = 0, rows_measured = 0, works = 0;  // with seeds: of the first seed that has it
   std::size_t kernels_with_tiles = 0, kernels_without_fastest = 0;  // measured::Stratum
   std::vector<std::vector<Cell>> cells;  // by column, by measured::Metric
 
@@ -71,20 +73,20 @@ struct ResultStratum {
 
 struct BarResult {
   Bar bar;
-  std::string stratum;  // one bar may be about several
+  std::string stratum;  // a bar may apply to several
   std::optional<double> value;
   double limit = 0;
-  std::string limit_column = {};  // whose value the limit is; or empty
-  bool met = false;               // never without a value
+  std::string limit_column = {};  // the column that gives the limit; or empty
+  bool met = false;               // false if there is no value
 };
 
-// Agrees, disagrees: the 95 % t-interval of the differences over seeds excludes 0. Else, and with
-// fewer than three seeds, undecided.
+// kAgrees, kDisagrees: the 95 % t-interval of the differences over seeds excludes 0. Otherwise, and
+// with fewer than three seeds, kUndecided.
 struct DirectionResult {
   enum class Verdict { kAgrees, kDisagrees, kUndecided };
   Direction direction;
   std::optional<double> better, than;            // means over the seeds that have both
-  std::optional<measured::Interval> difference;  // of `better` less `than`
+  std::optional<measured::Interval> difference;  // of `better` minus `than`
   std::size_t seeds = 0;
   Verdict verdict = Verdict::kUndecided;
 };
@@ -103,7 +105,7 @@ struct ExperimentResult {
 
 struct RunOptions {
   int jobs = 1;
-  // Fits done and all of them; called from any thread.
+  // Called with the number of finished fits and their total; on any thread.
   std::function<void(std::size_t, std::size_t)> step = {};
 };
 

@@ -21,7 +21,7 @@ using measured::Metric;
 
 constexpr std::string_view kEvery = "every ", kMeanOver = "mean over ";
 
-// How bad a value is: grows from the best one.
+// A loss that grows with the distance from the best value.
 double badness(Metric metric, double value) {
   if (measured::is_ratio(metric)) return std::abs(std::log(value));
   return more_is_better(metric) ? -value : value;
@@ -38,7 +38,7 @@ bool is_shown(const Experiment& experiment, const measured::Stratum& stratum) {
   return std::ranges::find(experiment.by, stratum.breakdown) != experiment.by.end();
 }
 
-// The stratum of `result` that is `stratum`; made when new.
+// The stratum of `result` that equals `stratum`; added if missing.
 ResultStratum& find_or_add(std::vector<ResultStratum>& result, const measured::Stratum& stratum,
                            std::size_t columns) {
   for (ResultStratum& known : result) {
@@ -55,7 +55,7 @@ ResultStratum& find_or_add(std::vector<ResultStratum>& result, const measured::S
   return result.back();
 }
 
-// Adds one seed's value to a mean of `weight` of all seeds.
+// Adds one seed's value to a cell's mean and worst.
 void add(Metric metric, double value, Cell& cell, std::size_t& count) {
   ++count;
   cell.value =
@@ -63,7 +63,7 @@ void add(Metric metric, double value, Cell& cell, std::size_t& count) {
   if (!cell.worst || badness(metric, value) > badness(metric, *cell.worst)) cell.worst = value;
 }
 
-// One sheet's stratum into that of all; `counts`: seeds with a value, by column and metric.
+// Adds one sheet's stratum to the total; `counts`: seeds with a value, by column and metric.
 void add(const measured::Stratum& stratum, std::size_t sheet, std::size_t sheets,
          ResultStratum& result, std::vector<std::vector<std::size_t>>& counts) {
   for (std::size_t column = 0; column < stratum.columns.size(); ++column) {
@@ -99,7 +99,7 @@ const std::optional<double>& value_of(const Bar& bar, const Cell& cell) {
   return bar.over == Statistic::kWorst && cell.worst ? cell.worst : cell.value;
 }
 
-// Of the columns with a value that the bar is not about; or empty.
+// The best column with a value, excluding the bar's own; or empty.
 std::string best_other(const Experiment& experiment, const Bar& bar, const ResultStratum& stratum) {
   std::string best;
   double least = std::numeric_limits<double>::infinity();
@@ -145,7 +145,7 @@ BarResult check(const Experiment& experiment, const Bar& bar, const ResultStratu
   return result;
 }
 
-// Values and limits averaged; without a value where one has none.
+// The mean of values and limits; without a value if one result has none.
 BarResult mean_of(const std::vector<BarResult>& results) {
   BarResult mean = results.front();
   mean.stratum = mean.bar.stratum;
@@ -160,7 +160,7 @@ BarResult mean_of(const std::vector<BarResult>& results) {
   return mean;
 }
 
-// One per stratum that the bar is about.
+// One result per stratum to which the bar applies.
 std::vector<BarResult> check(const Experiment& experiment, const Bar& bar,
                              std::span<const ResultStratum> strata) {
   std::vector<BarResult> results;
@@ -292,7 +292,7 @@ std::vector<ResultStratum> score_strata(const Experiment& experiment,
                                         std::span<const measured::ScoreSheet> sheets, int jobs) {
   const bool several = sheets.size() > 1;
   measured::EvaluationOptions options{.by = experiment.by, .jobs = jobs};
-  std::erase(options.by, Breakdown::kSet);  // comes by itself
+  std::erase(options.by, Breakdown::kSet);  // added automatically
   if (several) options.bootstrap.draws = 1;
   std::vector<ResultStratum> result;
   std::vector<std::vector<std::vector<std::size_t>>> counts;

@@ -19,7 +19,7 @@ using sim::views::metric_cell;
 using sim::views::metric_title;
 using sim::views::percent;
 
-// "8.1 [7.2, 9.0]"; with seeds "8.1 (worst 9.3)", and the interval where there is one.
+// "8.1 [7.2, 9.0]"; with seeds "8.1 (worst 9.3)", and the interval if there is one.
 std::string experiment_cell(Metric metric, const Cell& cell) {
   if (!cell.worst) return metric_cell(metric, {.value = cell.value, .interval = cell.interval});
   return fmt::format("{} (worst {})",
@@ -53,14 +53,14 @@ std::size_t count_of(const ResultStratum& stratum, Metric metric) {
   return measured::ranks_tiles(metric) ? stratum.kernels_with_tiles : stratum.rows;
 }
 
-// Those that every column answered, of those there are.
+// Rows with predictions in every column, and all rows.
 std::string row_count(const ResultStratum& stratum) {
   return stratum.rows == stratum.rows_measured
              ? std::to_string(stratum.rows)
              : fmt::format("{} of {}", stratum.rows, stratum.rows_measured);
 }
 
-// Every stratum x column.
+// All combinations of stratum and column.
 std::vector<std::vector<std::string>> table_rows(const ExperimentResult& result) {
   std::vector<std::vector<std::string>> rows;
   for (const ResultStratum& stratum : result.strata) {
@@ -88,16 +88,16 @@ std::string set_text(const SetSummary& set) {
                      set.left_out, set.device, set.hash.substr(0, sim::views::kShortHash));
 }
 
-// Smallest and largest, "12" or "10 to 12".
+// Minimum and maximum, as "12" or "10 to 12".
 std::string range(const std::vector<Round>& rounds, std::size_t Round::*field) {
   const auto [low, high] = std::ranges::minmax(rounds, {}, field);
   return low.*field == high.*field ? fmt::format("{}", low.*field)
                                    : fmt::format("{} to {}", low.*field, high.*field);
 }
 
-constexpr std::size_t kListed = 5;  // rounds that are told one by one
+constexpr std::size_t kListed = 5;  // rounds listed individually
 
-// "seed 1: depth 6, lambda 2": what a round found.
+// "seed 1: depth 6, lambda 2": the result of a round.
 void add_round(const Round& round, const std::string& what, const std::vector<std::string>& found,
                std::vector<std::string>& lines) {
   if (found.empty()) return;
@@ -105,7 +105,7 @@ void add_round(const Round& round, const std::string& what, const std::vector<st
                               fmt::join(found, ", ")));
 }
 
-// One line per learner: what it is, and how many rows it had in every round.
+// One line per learner: its kind, and its rows in every round.
 std::vector<std::string> learner_lines(const ExperimentResult& result) {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < result.experiment.learners.size(); ++i) {
@@ -130,7 +130,7 @@ std::vector<std::string> learner_lines(const ExperimentResult& result) {
   return lines;
 }
 
-// One line per hybrid: mean of its trials over the rounds.
+// One line per hybrid: the mean of its trials over the rounds.
 std::vector<std::string> hybrid_lines(const ExperimentResult& result) {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < result.experiment.hybrids.size(); ++i) {

@@ -22,7 +22,7 @@ using learned::Examples;
 using learned::LearnerSpec;
 using learned::Target;
 
-// From 0, ascending by value; equal values share the mean of theirs.
+// Ranks from 0, ascending by value; equal values share their mean rank.
 std::vector<double> ranks_of(std::span<const double> values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), 0);
@@ -37,7 +37,7 @@ std::vector<double> ranks_of(std::span<const double> values) {
   return ranks;
 }
 
-// Nothing where one side is all ties.
+// nullopt if all values of one side are equal.
 std::optional<double> correlation(std::span<const double> a, std::span<const double> b) {
   const auto n = static_cast<double>(a.size());
   const double mean_a = std::accumulate(a.begin(), a.end(), 0.0) / n;
@@ -52,7 +52,7 @@ std::optional<double> correlation(std::span<const double> a, std::span<const dou
   return ab / std::sqrt(aa * bb);
 }
 
-// Labels in their unit; of times log(seconds).
+// The label in its unit; for times, log(seconds).
 double label_of(const Target& target, const learned::Example& row) {
   return target.is_time() ? row.target : learned::unscaled(target, row.target);
 }
@@ -69,7 +69,7 @@ std::vector<double> labels_of(const Examples& examples) {
   return labels;
 }
 
-// One target's rows, and their sides by seed.
+// The rows of one target, and their split per seed.
 struct TargetRows {
   Examples examples;
   double range = 0;
@@ -98,7 +98,7 @@ std::vector<std::string> split_keys(const Examples& examples, learned::ValidateB
   return keys;
 }
 
-// Equal work of two families is on one side: what is fitted loses it.
+// If families share work, removes it from the fitted side.
 void separate_works(const Examples& examples, measured::Split& split) {
   std::vector<bool> scored(examples.kernels.size(), false);
   for (const std::size_t row : split.score) scored[examples.rows[row].kernel] = true;
@@ -107,11 +107,11 @@ void separate_works(const Examples& examples, measured::Split& split) {
 
 struct Task {
   std::size_t target = 0, seed = 0;
-  const LearnerSpec* learner = nullptr;  // null: the mean, or physics alone
+  const LearnerSpec* learner = nullptr;  // null: the mean, or the analytical model
   bool physics = false;
 };
 
-// The numbers of a score as a job's result; "-": none.
+// The numbers of a score as the result of a job; "-": no value.
 std::string packed(const LabelScore& score) {
   const auto text = [](const std::optional<double>& value) {
     return value ? fmt::format("{}", *value) : "-";
@@ -199,7 +199,7 @@ class LabelRun {
     targets_.push_back(std::move(made));
   }
 
-  // Those of one score stand together.
+  // Tasks of one score are adjacent.
   [[nodiscard]] std::vector<Task> all_tasks() const {
     std::vector<Task> tasks;
     const auto add = [&](std::size_t target, const LearnerSpec* learner, bool physics) {
@@ -285,7 +285,7 @@ class LabelRun {
     }
   }
 
-  // Over seeds; what one of them does not have, the mean does not.
+  // Mean over seeds; empty if one seed has no value.
   static LabelScore mean_of(std::span<const LabelScore> scores) {
     LabelScore mean = scores.front();
     const auto over_seeds = [&](auto member) {

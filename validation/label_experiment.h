@@ -1,5 +1,5 @@
-// What learners predict of labels: registers, spills, utilisation, cycles, times, as a file
-// (format tilecast.label_experiment/1) that `tilecast validate` runs:
+// Accuracy of learners on labels (registers, spills, utilisation, cycles, times), as a file (format
+// tilecast.label_experiment/1) that `tilecast validate` runs:
 //
 //   format: tilecast.label_experiment/1
 //   name: host_labels
@@ -13,16 +13,17 @@
 //   learners: [{name: conv1d, model: network, encoding: text, ...}]      learned/training/
 //   bars: [{target: vector_registers, metric: rmse, at_most: 7 %, learner: conv1d, physics: no}]
 //
-// Every learner learns every target, with its own features and, where there is physics, again with
-// those groups beside them (networks: at the kernel; trees: in the table). Keys target and
-// target_scale of learners are the experiment's; `extends` is that of experiments. The row `mean`
-// predicts the mean of the training rows (of counts rounded); the row `analytical`, of times where
-// a learner needs physics, is physics alone. Works on both sides are disjoint. Reading is strict:
-// Error with file, line and column.
+// Every learner is trained on every target, with its own features and, if `physics` has groups,
+// again with these as well (networks: at the kernel; trees: in the table). The experiment sets the
+// keys target and target_scale of learners; `extends` works as in experiments. The row `mean`
+// predicts the mean of the training rows (rounded for counts); the row `analytical`, for times if a
+// learner needs a prior, is the analytical model alone. Workloads are on one side only. Reading is
+// strict: Error with file, line and column.
 //
-// Metrics, means over the seeds: rmse, root mean square error over the range of all rows, as Das
-// and Mannarswamy report it (a share; of times: of log(seconds)); exact, of counts the share of
-// rows whose rounded prediction is the label; spearman, rank correlation (ties share their rank).
+// Metrics, as means over the seeds: rmse, root mean square error divided by the range of all rows,
+// as reported by Das and Mannarswamy (a fraction; for times: of log(seconds)); exact, for counts,
+// the share of rows whose rounded prediction equals the label; spearman, rank correlation (ties
+// share their rank).
 #pragma once
 
 #include <functional>
@@ -41,9 +42,9 @@ inline constexpr std::string_view kLabelMetrics[] = {"rmse", "exact", "spearman"
 
 struct LabelBar {
   std::string target, learner;
-  std::optional<bool> physics = {};  // beside the learner; nullopt: whichever is better
+  std::optional<bool> physics = {};  // features of physics; nullopt: the better of both
   LabelMetric metric = LabelMetric::kRmse;
-  double limit = 0;  // at most of rmse, at least of the others
+  double limit = 0;  // maximum for rmse, minimum for the others
 };
 
 struct LabelExperiment {
@@ -68,7 +69,7 @@ struct LabelScore {
   bool physics = false;
   std::size_t train_rows = 0, test_rows = 0;  // of the first seed
   double rmse = 0;
-  std::optional<double> exact, spearman, unknown_tokens;  // unknown: of the test rows' texts
+  std::optional<double> exact, spearman, unknown_tokens;  // unknown: share in the test rows' texts
   double train_s = 0;                                     // of the longest training
 
   [[nodiscard]] std::optional<double> value(LabelMetric metric) const;
@@ -86,7 +87,7 @@ struct LabelResult {
   std::vector<LabelBarResult> bars;
 };
 
-// The share of the range, and so on, of `predicted` for `labels`. `range`: above 0.
+// Errors of `predicted` for `labels`, as in the metrics above. `range`: > 0.
 struct LabelErrors {
   double rmse = 0;
   std::optional<double> exact, spearman;
@@ -95,9 +96,10 @@ struct LabelErrors {
                                        std::span<const double> predicted,
                                        std::span<const double> labels);
 
-// `how`: threads, each a training's; journal, identity of the experiment (the set's is added) and
-// stop (base/jobs.h); the rest is set. `step`: trainings done, and all of them. Nothing on ranks
-// above 0, and where it was stopped. Throws Error that names the learner.
+// `how`: threads (one training each), journal, identity of the experiment (the set's is added) and
+// stop (base/jobs.h); its other members are set here. `step`: called with the finished trainings
+// and their total. Returns nullopt on ranks above 0, and if stopped. Throws Error that names the
+// learner.
 [[nodiscard]] std::optional<LabelResult> run_label_experiment(
     const LabelExperiment& experiment, base::Jobs how, base::Ranks* ranks = nullptr,
     const std::function<void(std::size_t, std::size_t)>& step = {});

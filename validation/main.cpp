@@ -1,5 +1,5 @@
-// Runs experiments: what our claims rest on. A program of its own, which no user of the command
-// needs.
+// Runs the experiments that support our claims. A separate program, because users of the command do
+// not need it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -39,7 +39,7 @@ struct ValidateArguments {
   int jobs = 1;
 };
 
-// Here, or in the source tree whose presets are used.
+// In the current folder, or in the source tree whose presets are used.
 fs::path shipped_folder() {
   std::error_code failure;
   if (fs::is_directory(kFolder, failure)) return kFolder;
@@ -64,7 +64,7 @@ std::vector<std::string> files_of(const ValidateArguments& arguments) {
 }
 
 struct Run {
-  std::vector<std::string> results;  // texts, or objects of JSON
+  std::vector<std::string> results;  // texts, or JSON objects
   std::vector<SkippedExperiment> skipped, failed;
 };
 
@@ -75,7 +75,7 @@ void write_results(const ValidateArguments& arguments, const Run& run) {
   write(arguments.output, fmt::format("{}", fmt::join(run.results, "\n")));
 }
 
-// An experiment's answer as a job's: what came of it, then its text, or why.
+// The result of an experiment as a job: its outcome, then its text or the reason.
 constexpr std::string_view kRan = "ran ", kSkipped = "skipped ", kFailed = "failed ";
 
 std::string run_one(const Experiment& experiment, sim::training::ImportedData& data,
@@ -106,7 +106,7 @@ Run sorted_out(std::span<const Experiment> experiments, std::span<const std::str
   return run;
 }
 
-// What the answers depend on, but for the contents of the data.
+// Identifies all inputs of the results except the contents of the data.
 std::string identity_of(const ValidateArguments& arguments, const std::vector<std::string>& files) {
   std::string text = arguments.output.format + "\n" + arguments.data;
   for (const std::string& file : files) {
@@ -115,8 +115,8 @@ std::string identity_of(const ValidateArguments& arguments, const std::vector<st
   return text;
 }
 
-// One experiment at a time in each rank, its fits on the rank's threads; nothing on ranks above 0
-// and after Ctrl-C.
+// Each rank runs one experiment at a time, with its fits on the rank's threads; returns nullopt on
+// ranks above 0 and after Ctrl-C.
 std::optional<Run> run_all(const ValidateArguments& arguments, const CLI::App& verb,
                            const std::vector<std::string>& files, const std::string& journal) {
   std::vector<Experiment> experiments;
@@ -187,7 +187,7 @@ void fail_where_incomplete(const Run& done) {
   }
 }
 
-// What `work` gives; nothing where it was interrupted, or on ranks above 0.
+// The result of `work`; nullopt if it was interrupted, or on ranks above 0.
 template <class Work>
 auto interruptible(const std::string& journal, const Work& work) {
   std::optional<Interrupt> interrupt;

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In the order of their names; a dump is one program, another folder each of its programs.
+// In the order of their names; a dump is one program, any other folder is one program per file.
 std::vector<std::string> program_files(const PretrainSpec& spec) {
   std::vector<std::string> files;
   for (const std::string& program : spec.programs) {
@@ -38,10 +38,10 @@ std::vector<std::string> program_files(const PretrainSpec& spec) {
   return files;
 }
 
-// Cut 0 is that of the rules; a program that was fused already stays as it is.
+// Cut 0 follows the fusion rules; a program that is already fused is unchanged.
 std::vector<ir::Program> cuts_of(const ir::Module& module, const hwdesc::Device& device,
                                  int fusions, std::uint64_t seed) {
-  constexpr double kLeastFused = 0.25;  // below, few kernels are of several ops
+  constexpr double kLeastFused = 0.25;  // below, few kernels have several ops
   const bool fused = ir::is_optimised(module);
   std::mt19937_64 random(seed);
   std::vector<ir::Program> cuts;

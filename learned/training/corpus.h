@@ -1,6 +1,6 @@
-// Kernels that nobody measured, for physics to label: of programs, each cut by Tilecast's fusion
-// rules and by random legal fusions (Kaufman et al., MLSys 2021, section 4), laid out for every
-// device. Equal kernels of a device are there once. Internal to training.
+// Unmeasured kernels, to be labelled by the analytical model: from programs, each cut by Tilecast's
+// fusion rules and by random legal fusions (Kaufman et al., MLSys 2021, section 4), laid out for
+// every device. Equal kernels of a device occur once. Internal to training.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,20 @@ namespace tilecast::learned {
 struct CorpusKernel {
   const ir::Kernel* kernel = nullptr;
   const hwdesc::Device* device = nullptr;
-  std::string program;  // its file
+  std::string program;  // file name
 };
 
-// Owns the kernels, and the devices that `spec` names.
+// Owns the kernels, and the devices named by `spec`.
 class Corpus {
  public:
-  // `devices`: where `spec` names none; must outlive it. Throws Error where a program or a device
-  // cannot be read. Deterministic, whatever `jobs`.
+  // `devices`: used if `spec` names none; must outlive it. Throws Error for an unreadable program
+  // or device. The result does not depend on `jobs`.
   Corpus(const PretrainSpec& spec, std::vector<const hwdesc::Device*> devices, std::uint64_t seed,
          int jobs);
   Corpus(const Corpus&) = delete;
   Corpus& operator=(const Corpus&) = delete;
 
-  // By device, then program, in the order of the programs' text.
+  // By device, then program, in the order of the program's text.
   [[nodiscard]] const std::vector<CorpusKernel>& kernels() const { return kernels_; }
 
  private:

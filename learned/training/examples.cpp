@@ -18,7 +18,7 @@ namespace {
 
 using analytical::KernelQuery;
 
-constexpr std::size_t kPriorsTogether = 64;  // queries that go to the analytical model
+constexpr std::size_t kPriorsTogether = 64;  // queries per call of the analytical model
 
 class Numbers {
  public:
@@ -39,7 +39,7 @@ bool is_one_kernel(const measured::Workload& work) {
   return work.parts.size() == 1 && work.parts.front().launches == 1;
 }
 
-// That nobody measured and the row holds.
+// The unmeasured dispatch contained in the row's time.
 double dispatch_seconds(const measured::Sample& sample, const measured::SampleSet& samples,
                         const hwdesc::Device& device) {
   if (!sample.holds_dispatch) return 0;
@@ -76,7 +76,7 @@ void weigh(Examples& examples, std::span<const double> dispatch) {
   }
 }
 
-// With the unit of the sets that have the quantity.
+// The target with the unit of the sets that have the quantity.
 Target known_target(const Target& target, std::span<const measured::SampleSet> sets) {
   if (target.is_time()) return {};
   Target known = target;
@@ -100,7 +100,7 @@ Target known_target(const Target& target, std::span<const measured::SampleSet> s
                                        : fmt::format("did you mean '{}'?", near)));
 }
 
-// Of a timed sample; its dispatch is appended.
+// The target of a timed sample; appends its dispatch to `dispatch`.
 std::optional<double> log_time(const measured::SampleSet& set, const measured::Sample& sample,
                                const hwdesc::Device& device, Examples& examples,
                                std::vector<double>& dispatch) {
@@ -112,7 +112,7 @@ std::optional<double> log_time(const measured::SampleSet& set, const measured::S
   return std::log(std::max(seconds, least));
 }
 
-// As a learner sees it.
+// The target value in the learner's scale.
 std::optional<double> quantity_of(const measured::SampleSet& set, const measured::Sample& sample,
                                   const Target& target) {
   const measured::Quantity* quantity = set.manifest.quantity(target.quantity);

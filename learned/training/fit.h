@@ -1,10 +1,10 @@
-// Examples made ready for one kind of model, to be fitted as often as a search asks. Internal to
-// training; learned/training/learner.h is what others call.
+// Examples prepared for one kind of model, so that a search can fit it repeatedly. Internal to
+// training; other code calls learned/training/learner.h.
 //
 //   std::unique_ptr<Fitter> fitter = make_fitter(spec, examples, split, threads);
 //   FitResult result = fitter->fit(spec, {.step = ..., .threads = threads});
 //
-// Scales and standardisation are those of the training rows alone.
+// Scales and standardisation come from the training rows only.
 #pragma once
 
 #include <functional>
@@ -28,18 +28,18 @@ struct FitHooks {
 };
 struct FitResult {
   std::unique_ptr<Predictor> predictor;
-  double validation = 0;  // the least; infinite when there was none
+  double validation = 0;  // the minimum; infinite without validation
 };
 
 class Fitter {
  public:
   virtual ~Fitter() = default;
-  // `spec`: that of the fitter, with other parameters of the model and of its training.
+  // `spec`: as for the fitter, but parameters of the model and its training may differ.
   [[nodiscard]] virtual FitResult fit(const LearnerSpec& spec, const FitHooks& hooks) const = 0;
 };
-// Copies what it needs. `examples` need not outlive it. `labelled`: the rows that it learns first,
-// in half of the trees or epochs or in PretrainSpec::steps; they set the scales of features, and of
-// times, with the others.
+// Copies its inputs; `examples` need not outlive it. `labelled`: rows to learn first, in half of
+// the trees or epochs or in PretrainSpec::steps; feature scales, and the scale of times, include
+// them.
 [[nodiscard]] std::unique_ptr<Fitter> make_fitter(const LearnerSpec& spec, const Examples& examples,
                                                   const TrainValidation& split, int threads,
                                                   std::span<const std::size_t> labelled = {});
@@ -51,34 +51,33 @@ class Fitter {
     const LearnerSpec& spec, const Examples& examples, const TrainValidation& split, int threads,
     std::span<const std::size_t> labelled = {});
 
-// Of a learner that is to learn spec.pretrain labels of physics first. Throws Error where it
-// cannot.
+// For a learner that first learns spec.pretrain analytical labels. Throws Error if it cannot.
 [[nodiscard]] std::unique_ptr<Fitter> make_pretrained_fitter(const LearnerSpec& spec,
                                                              const Examples& examples,
                                                              const TrainValidation& split,
                                                              int threads);
 
-// What the texts of these rows are made of, where the learner reads any; else empty.
+// The vocabulary of these rows' texts; empty if the learner reads no text.
 [[nodiscard]] Vocabulary vocabulary_of(const LearnerSpec& spec, const Examples& examples,
                                        std::span<const std::size_t> rows);
 
-// Features of these rows, in this order, row-major; those of one kernel should stand together.
+// Features of these rows, in order, row-major; rows of one kernel should be adjacent.
 [[nodiscard]] std::vector<float> feature_rows(const TableFeatures& features,
                                               const Examples& examples,
                                               std::span<const std::size_t> rows, int threads);
-// Of log(seconds) of these rows by their weights; a deviation of 0 becomes 1.
+// Weighted mean and deviation of log(seconds) of these rows; a deviation of 0 becomes 1.
 [[nodiscard]] Standardisation standardisation_of(const Examples& examples,
                                                  std::span<const std::size_t> rows);
 [[nodiscard]] std::vector<float> standard_targets(const Examples& examples,
                                                   std::span<const std::size_t> rows,
                                                   const Standardisation& target);
-// Of these rows; empty when all are 1.
+// Weights of these rows; empty if all are 1.
 [[nodiscard]] std::vector<float> row_weights(const Examples& examples,
                                              std::span<const std::size_t> rows);
-// One after the other.
+// The concatenation of both.
 [[nodiscard]] std::vector<std::size_t> joined(std::span<const std::size_t> first,
                                               std::span<const std::size_t> second);
-// Ascending by kernel, else as they are.
+// Stably sorted by kernel.
 [[nodiscard]] std::vector<std::size_t> by_kernel(const Examples& examples,
                                                  std::span<const std::size_t> rows);
 

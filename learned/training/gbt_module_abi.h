@@ -1,5 +1,5 @@
-// What the program and the module learned/training/xgboost agree on, so that a module of another
-// build is refused instead of misread. Exported by the module as C symbols:
+// The interface between the program and the module learned/training/xgboost, versioned so that a
+// module of another build is refused. The module exports C symbols:
 //
 //   std::uint64_t tilecast_xgboost_module_abi();  // kGbtModuleAbi of its build
 //   void* tilecast_xgboost_module();              // a GbtModule
@@ -16,7 +16,7 @@ struct GbtModule {
   decltype(&xgboost_version) version;
 };
 
-// To be raised when a field of these changes its meaning.
+// Increment when the meaning of a field changes.
 inline constexpr std::uint64_t kGbtModuleVersion = 1;
 
 inline constexpr std::uint64_t kGbtModuleAbi = base::plugin_abi(

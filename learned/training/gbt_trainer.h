@@ -1,7 +1,7 @@
-// Trains boosted trees by XGBoost, a module that is loaded on first use; learned/gbt_model.h, which
-// only predicts, does without.
+// Trains boosted trees with XGBoost, in a module loaded on first use; learned/gbt_model.h only
+// predicts and does not need it.
 //
-// The same table, spec and seed give the same model bytes, whatever the number of threads.
+// The same table, spec and seed give the same model bytes for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,10 @@
 
 namespace tilecast::learned {
 
-// kLogTime: squared error on the target. kQuantile: pinball loss (Koenker and Bassett, 1978), whose
-// least is at the quantile GbtSpec::quantile of the target. kPairwise: pairwise ranking within
-// groups (RankNet's loss; Burges et al., ICML 2005), lower score = lower target. kAllPairs: the
-// higher target of a pair is to be predicted higher by as much. Gradients:
-// xgboost/gbt_objective.h.
+// kLogTime: squared error of the target. kQuantile: pinball loss (Koenker and Bassett, 1978),
+// minimal at the quantile GbtSpec::quantile of the target. kPairwise: pairwise ranking within
+// groups (RankNet's loss; Burges et al., ICML 2005), lower score = lower target. kAllPairs:
+// predictions of a pair should differ like its targets. Gradients: xgboost/gbt_objective.h.
 enum class GbtObjective { kLogTime, kQuantile, kPairwise, kAllPairs };
 inline constexpr std::string_view kGbtObjectives[] = {"log_time", "quantile", "pairwise",
                                                       "all_pairs"};
@@ -26,34 +25,34 @@ inline constexpr std::string_view kGbtObjectives[] = {"log_time", "quantile", "p
 
 struct GbtSpec {
   GbtObjective objective = GbtObjective::kLogTime;
-  // Ranking: the rest of the loss is squared error, so that below 1 predictions are times.
+  // Weight of the ranking loss; the remainder is squared error, so predictions are times below 1.
   double rank_weight = 1;
   double quantile = 0.1;
-  int trees = 600;  // at most
+  int trees = 600;  // maximum
   int depth = 6;
   double learning_rate = 0.05;
   double subsample = 0.8;      // of rows, per tree
   double column_sample = 0.8;  // of columns, per tree
   double min_child_weight = 1;
   double lambda = 1;        // L2 on leaf values
-  int early_stopping = 50;  // rounds without a better validation score; 0: never
+  int early_stopping = 50;  // rounds without improvement in validation; 0: never stop
   std::uint64_t seed = 1;
 };
 [[nodiscard]] constexpr bool ranks_only(const GbtSpec& spec) {
   return ranks(spec.objective) && spec.rank_weight == 1;
 }
-// Name, range and meaning of each parameter: what YAML files, searches, cards and --help use.
+// Name, range and meaning of each parameter, for YAML files, searches, cards and --help.
 [[nodiscard]] const ParameterTable<GbtSpec>& gbt_parameters();
 
 struct GbtTable {
   std::size_t columns = 0;
   std::vector<float> values;   // rows x columns, NaN = missing
   std::vector<float> targets;  // per row: log of seconds
-  // Per row: what the trees start from (XGBoost's base margin), so that they learn the rest of the
-  // target under every objective; predictions are without it. Or empty: 0.
+  // Per row: the starting value of the trees (XGBoost's base margin), so that they learn the rest
+  // of the target with every objective; predictions exclude it. Empty: 0.
   std::vector<float> margins;
-  std::vector<std::uint32_t> groups;  // per row: kernel; equal ones stand together
-  // Per row (when ranking a group weighs the mean of its rows'), at least 0, scaled to a mean of 1;
+  std::vector<std::uint32_t> groups;  // per row: kernel; equal values are adjacent
+  // Per row, >= 0, scaled to a mean of 1 (when ranking, a group has the mean weight of its rows);
   // or empty.
   std::vector<float> weights;
 
@@ -62,25 +61,24 @@ struct GbtTable {
 
 struct GbtRound {
   int round = 0;
-  // RMSE of the target; mean pinball loss; or 1 - share of pairs in order (ties half; mean over
-  // groups by their rows), with RMSE by GbtSpec::rank_weight.
+  // RMSE of the target; mean pinball loss; or 1 - share of ordered pairs (ties count half; mean
+  // over groups, weighted by rows), combined with RMSE by GbtSpec::rank_weight.
   double train = 0, validation = 0;
 };
 struct GbtHooks {
-  std::function<bool(const GbtRound&)> round = {};  // false: stop here
+  std::function<bool(const GbtRound&)> round = {};  // false: stop training
   int threads = 1;
 };
 
-// `validation` may be empty: all trees are kept then, else those up to its best round. Throws Error
-// when there are no rows, a value is not finite (features: infinite), or nothing is to be ranked.
-// `start`: a model of as many columns whose trees the new ones are added to, up to `trees` of them;
-// all of it is kept, and nothing new when no round is better than it.
+// `validation` may be empty: then all trees are kept, else the trees up to its best round. Throws
+// Error if there are no rows, a value is not finite (features: infinite), or there is nothing to
+// rank. `start`: a model with the same number of columns, to which up to `trees` new trees are
+// added; if no round improves it, it is returned unchanged.
 [[nodiscard]] GbtModel train_gbt(const GbtTable& train, const GbtTable& validation,
                                  const GbtSpec& spec, const GbtHooks& hooks = {},
                                  const GbtModel* start = nullptr);
-// The trees of `model` with the splits they have and new values in their leaves, boosted on these
-// rows one tree after the other from 0; a leaf that none of them reaches becomes 0. Throws as
-// train_gbt().
+// Keeps the splits of `model` and refits the values of its leaves, boosting on these rows tree by
+// tree from 0; a leaf that no row reaches becomes 0. Throws as train_gbt().
 [[nodiscard]] GbtModel refit_leaves(const GbtModel& model, const GbtTable& train,
                                     const GbtSpec& spec, int threads = 1);
 

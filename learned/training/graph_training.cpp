@@ -46,7 +46,7 @@ LearnerSpec read_network(const ConfigNode& node) {
   return spec;
 }
 
-// Which side the units (runs of one graph, or graphs) fall on.
+// The side of each unit (runs of one graph, or graphs).
 std::vector<Side> deal(const GraphTraining& training, std::size_t units, std::mt19937_64& random) {
   std::vector<std::size_t> order(units);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -88,7 +88,7 @@ std::size_t run_count(const std::vector<GraphRuns>& graphs) {
   return runs;
 }
 
-// Scales and standardisation of what is trained on.
+// Scales and standardisation of the training rows.
 void fit_scales(const std::vector<GraphRuns>& train, bool logarithmic, GraphModel& model) {
   std::vector<float> nodes, configs;
   double sum = 0, squares = 0, count = 0;
@@ -149,7 +149,7 @@ void train_network(const GraphTraining& training, const std::vector<GraphRuns>& 
   if (model.ranks_only) model.target = {};
 }
 
-// All sets as one. Throws Error where they differ in kind.
+// All sets as one. Throws Error if they differ in kind.
 GraphSet read_sets(const GraphTraining& training, GraphModel& model) {
   GraphSet all;
   for (const std::string& path : training.sets) {

@@ -1,15 +1,15 @@
-// Training of a network on sets of graphs (learned/training/graph_set.h), described by a file:
+// Trains a network on sets of graphs (learned/training/graph_set.h), described by a file:
 //
 //   format: tilecast.graph_training/1
 //   name: alexnet
-//   sets: [sets/alexnet]              folders of graphs, from this file or absolute
-//   runs: 2000                        of each graph at most, drawn at random; without it: all
+//   sets: [sets/alexnet]    folders of graphs, relative to this file or absolute
+//   runs: 2000              maximum per graph, drawn at random; default: all
 //   split: {by: run, validation: 10 %, test: 20 %, seed: 1}     by: run, or graph (whole graphs)
-//   config: at_nodes                  of whole graphs: at_nodes | at_kernel (tile; default
-//   at_nodes) learner: {name: sage, model: network, graph: sage, loss: rank_hinge, epochs: 40}
+//   config: at_nodes        place of whole graphs' configurations (tile): at_nodes | at_kernel
+//   learner: {name: sage, model: network, graph: sage, loss: rank_hinge, epochs: 40}
 //
-// The learner's keys are those of learned/training/learner.h that a network without kernels has:
-// neither features nor a target, pretraining or a search.
+// The learner's keys are those of learned/training/learner.h for networks without kernels: no
+// features, target, pretraining or search.
 #pragma once
 
 #include "learned/training/graph_model.h"
@@ -33,12 +33,12 @@ struct GraphTraining {
 
 struct TrainedGraphs {
   GraphModel model;
-  GraphSet test;  // what was held out; no graphs where the share is 0
+  GraphSet test;  // the held-out runs; without graphs if the share is 0
   std::size_t graphs = 0, train_runs = 0, validation_runs = 0, test_runs = 0;
 };
 
-// Deterministic. Runs are drawn and split by the file's seed, weights by the learner's. Throws
-// Error for sets of different collections, and where nothing is left to train on.
+// Deterministic. The file's seed draws and splits runs, the learner's seed draws weights. Throws
+// Error for sets of different collections, and if no runs are left to train on.
 [[nodiscard]] TrainedGraphs train_graphs(const GraphTraining& training,
                                          const LearnerHooks& hooks = {});
 

@@ -16,9 +16,9 @@ namespace tilecast::learned {
 namespace {
 
 constexpr std::size_t kLeastRows = 8;
-constexpr std::size_t kMostNames = 500;  // in a card
+constexpr std::size_t kMostNames = 500;  // maximum in a card
 
-// training.csv, and the progress that hooks report.
+// Writes training.csv and reports progress to hooks.
 class Log {
  public:
   Log(const LearnerSpec& spec, const LearnerHooks& hooks, bool validates)
@@ -120,7 +120,7 @@ void require_rows(const LearnerSpec& spec, const Examples& examples) {
       spec.name, examples.rows.size(), kLeastRows, examples.programs));
 }
 
-// Parameters of queries have no names: those of the learner must be the data's, in its order.
+// The parameters of queries have no names, so the learner's must equal the data's, in order.
 void require_parameters(const LearnerSpec& spec, const Examples& examples) {
   const NetworkFeatures& features = spec.network_features;
   for (const FeatureSelection* selection :
@@ -143,7 +143,7 @@ void require_target(const LearnerSpec& spec, const Examples& examples) {
                           setting_of(spec.target), setting_of(given)));
 }
 
-// The rows that have an analytical answer, their times divided by it.
+// The rows with an analytical estimate, with their times divided by it.
 Examples residuals(const Examples& examples) {
   std::vector<std::size_t> answered;
   for (std::size_t i = 0; i < examples.rows.size(); ++i) {
@@ -156,7 +156,7 @@ Examples residuals(const Examples& examples) {
   return result;
 }
 
-// What the spec's learner is shown: as its predictor, no prior that it does not need.
+// Examples as the learner sees them: like its predictor, without priors that it does not need.
 Examples shown_to(const LearnerSpec& spec, const Examples& given) {
   if (spec.target.residual) return residuals(given);
   Examples result = given;

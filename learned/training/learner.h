@@ -1,4 +1,4 @@
-// One way to learn from measurements, described by data, and its training.
+// Describes a learner as data, and trains it on measurements.
 //
 //   learners:                                             in an experiment or a training file
 //     - {name: trees, model: xgboost, features: [static, ops, shape, tile], depth: 8}
@@ -12,9 +12,9 @@
 //
 // Keys: name, model (xgboost | network), target (time | residual | a quantity of the sets, with
 // target_scale: identity | log1p), features | (at_nodes, at_kernel, encoding, scale), the
-// parameters of text_parameters() where it reads text (encoding text, or the group tokens of
+// parameters of text_parameters() for learners of text (encoding text, or the group tokens of
 // trees), validation (share of the rows), validate_by, seed, search, pretrain
-// (training/pretrain_spec.h), and every parameter of gbt_parameters(), or of network_parameters()
+// (training/pretrain_spec.h), and all parameters of gbt_parameters(), or of network_parameters()
 // and training_parameters().
 #pragma once
 
@@ -32,15 +32,15 @@ inline constexpr std::string_view kLearnerKinds[] = {"xgboost", "network"};
   return kLearnerKinds[static_cast<std::size_t>(kind)];
 }
 
-// A parameter and what a search draws it from: two numbers are the ends of a range (uniform in the
-// logarithm when it spans a factor above 10), anything else is a list of values.
+// A searched parameter and its values: two numbers are the ends of a range (uniform in the
+// logarithm if their ratio is above 10), anything else is a list of values.
 struct SearchRange {
   std::string parameter;
-  std::vector<std::string> values;  // two numbers and `range`: the ends
+  std::vector<std::string> values;  // the two ends if `range`
   bool range = false;
 };
 // Random draws, then successive halving (Jamieson and Talwalkar, AISTATS 2016): every round keeps
-// the better half and doubles the epochs (trees); the last round has them all.
+// the better half and doubles the epochs (trees), up to the full number in the last round.
 struct SearchSpec {
   int trials = 0;  // 0: no search
   int rounds = 2;
@@ -52,7 +52,7 @@ struct LearnerSpec {
   LearnerKind kind = LearnerKind::kXgboost;
   FeatureSelection features;         // kXgboost
   NetworkFeatures network_features;  // kNetwork
-  TextSpec text;                     // of learners of text
+  TextSpec text;                     // of learners that read text
   GbtSpec gbt;
   NetworkSpec network;
   TrainingSpec training;
@@ -60,18 +60,18 @@ struct LearnerSpec {
   PretrainSpec pretrain;
   double validation = 0.15;  // share of the rows
   ValidateBy validate_by = ValidateBy::kKernel;
-  std::uint64_t seed = 1;  // of everything: validation split, search, training
+  std::uint64_t seed = 1;  // for validation split, search and training
   SearchSpec search;
 
-  [[nodiscard]] bool ranks() const;       // by a part of its loss
-  [[nodiscard]] bool ranks_only() const;  // by all of it: predictions are no times
+  [[nodiscard]] bool ranks() const;       // with a part of its loss
+  [[nodiscard]] bool ranks_only() const;  // with all of it: predictions are not times
   [[nodiscard]] bool needs_prior() const;
   [[nodiscard]] bool reads_text() const;  // encoding text, or the group tokens
 };
 
-// Throws Error with file, line and column; unknown keys name the nearest.
+// Throws Error with file, line and column; for an unknown key it names the closest one.
 [[nodiscard]] LearnerSpec read_learner(const hwdesc::ConfigNode& node);
-// Every setting by its key, as YAML: read_learner() of it gives an equal spec.
+// All settings by key, as YAML; read_learner() of them gives an equal spec.
 [[nodiscard]] std::map<std::string, std::string> settings_of(const LearnerSpec& spec);
 
 struct LearnerProgress {
@@ -87,21 +87,21 @@ struct LearnerHooks {
 
 // A trained model before it is saved.
 struct Trained {
-  LearnerSpec spec;  // the best of a search
+  LearnerSpec spec;  // with a search: the best one
   std::unique_ptr<Predictor> predictor;
   std::string training_csv;  // trial, round, step (epoch, batch or tree), loss, validation, seconds
   TrainValidation split;     // rows of the examples
   std::size_t train_rows = 0, validation_rows = 0;
   double seconds = 0;
-  // What the learner knows: kind, settings, seed, trained domain, versions of libraries.
+  // Filled in by the learner: kind, settings, seed, trained domain, versions of libraries.
   ModelCard card;
 
-  // Saves it under `about`, with what the learner knows put in its place. Throws Error.
+  // Saves the model with card `about`, completed by the learner's part. Throws Error.
   void save(ModelCard about, const std::string& directory, bool force) const;
 };
 
-// The examples must hold priors when the spec needs them. Deterministic. Throws Error when there
-// are too few rows (fewer than 8). Several trainings may run at once.
+// The examples must have priors if the spec needs them. Deterministic. Throws Error if there are
+// fewer than 8 rows. Several trainings may run concurrently.
 [[nodiscard]] Trained train(const LearnerSpec& spec, const Examples& examples,
                             const LearnerHooks& hooks = {});
 

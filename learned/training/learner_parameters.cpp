@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kSeed = "seed";
 
-// visit(table, settings) for the tables of the learner's kind, until one says true.
+// Calls visit(table, settings) for the tables of the learner's kind until one returns true.
 template <class Visit>
 bool visit_tables(LearnerSpec& spec, Visit&& visit) {
   const bool done = spec.kind == LearnerKind::kXgboost
@@ -19,7 +19,7 @@ bool visit_tables(LearnerSpec& spec, Visit&& visit) {
   return done || visit(text_parameters(), spec.text);
 }
 
-// use(parameter, settings) of the parameter called `name`. Throws Error where there is none.
+// Calls use(parameter, settings) for the parameter `name`. Throws Error if there is none.
 template <class Use>
 void with_parameter(LearnerSpec& spec, std::string_view name, Use&& use) {
   const bool found = visit_tables(spec, [&](const auto& table, auto& settings) {

@@ -1,5 +1,5 @@
-// The parameters of a learner, whichever of its structs holds them: trees, network, training or
-// text. The seed is the learner's own and none of them. Internal to training. Thread-safe.
+// Access to a learner's parameters by name, independent of the struct that contains them (trees,
+// network, training or text). Excludes the seed. Internal to training. Thread-safe.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 namespace tilecast::learned {
 
 [[nodiscard]] std::vector<std::string_view> parameter_names(LearnerKind kind);
-// All throw Error for an unknown name; setting also for a text out of range.
+// All throw Error for an unknown name; set_parameter() also for a value out of range.
 [[nodiscard]] const ParameterRange& range_of(LearnerKind kind, std::string_view name);
 void set_parameter(LearnerSpec& spec, std::string_view name, std::string_view text);
 [[nodiscard]] std::string get_parameter(LearnerSpec spec, std::string_view name);
 
-// Throws Error where parameters contradict each other.
+// Throws Error if parameters contradict each other.
 void check_parameters(const LearnerSpec& spec);
 
-// How many epochs (or steps) or trees at most.
+// The maximum number of epochs (or steps) or trees.
 [[nodiscard]] int resource_of(const LearnerSpec& spec);
 void set_resource(LearnerSpec& spec, int resource);
 

@@ -24,7 +24,7 @@ constexpr int kMostFusions = 100, kMostPretrainSteps = 100000;
 constexpr std::string_view kNoOrYesText[] = {"no", "yes"};
 constexpr std::size_t kLongestName = 100;
 
-// What `body` throws, at the place of `node`.
+// Runs `body` and adds the place of `node` to its errors.
 template <class Body>
 auto at(const ConfigNode& node, Body&& body) {
   try {
@@ -150,7 +150,7 @@ bool is_of_text(std::string_view key) {
   return text_parameters().find(key) != nullptr;
 }
 
-// A setting of text says nothing where no text is read; the kernel's row has no vocabulary.
+// Settings of text are an error if no text is read; the kernel's row has no vocabulary.
 void check_text(const ConfigNode& node, const LearnerSpec& spec) {
   for (const ConfigNode& child : node.children) {
     if (spec.reads_text() || !is_of_text(child.key)) continue;

@@ -12,7 +12,7 @@
 namespace tilecast::learned {
 namespace {
 
-// Least and greatest value per column, as two rows: all that a scaler looks at.
+// Minimum and maximum per column, as two rows: all that a scaler needs.
 class Extremes {
  public:
   explicit Extremes(std::size_t width) : width_(width), rows_(2 * width, std::nanf("")) {}
@@ -21,7 +21,7 @@ class Extremes {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       float& low = rows_[i % width_];
       float& high = rows_[width_ + i % width_];
-      low = std::fmin(low, rows[i]);  // fmin passes NaN over
+      low = std::fmin(low, rows[i]);  // fmin ignores NaN
       high = std::fmax(high, rows[i]);
     }
   }
@@ -120,14 +120,14 @@ class NetworkFitter final : public Fitter {
   }
 
  private:
-  // Labels and measured training rows: what scales follow from.
+  // The rows from which scales are computed: labels and measured training rows.
   [[nodiscard]] std::size_t fitted_rows() const { return labelled_rows_ + train_rows_; }
 
-  // Whether what was learned of the labels is what is measured: times, and nothing else.
+  // Whether training continues from the labels' weights: only if both learn times alone.
   [[nodiscard]] static bool goes_on(const LearnerSpec& spec) {
     return !spec.target.residual && spec.pretrain.time_alone();
   }
-  // Half as long as the learner's where the spec does not say; a length of 0: none.
+  // Half as long as the learner's training if the spec gives no length; a length of 0: none.
   [[nodiscard]] static TrainingSpec training_of_labels(const LearnerSpec& spec) {
     TrainingSpec training = spec.training;
     training.seed = spec.seed;
@@ -144,7 +144,7 @@ class NetworkFitter final : public Fitter {
   }
   [[nodiscard]] std::size_t task_outputs() const { return std::max<std::size_t>(tasks_.width, 1); }
 
-  // Times of labels and measured rows are on one scale; a rank has none.
+  // Labels and measured times share a scale; ranks have none.
   static Standardisation target_of(const LearnerSpec& spec, const Examples& examples,
                                    const TrainValidation& split,
                                    std::span<const std::size_t> labelled) {
@@ -153,7 +153,7 @@ class NetworkFitter final : public Fitter {
     return standardisation_of(examples, joined(labelled, split.train));
   }
 
-  // The weights after the labels; empty without labels.
+  // The weights after training on the labels; empty without labels.
   [[nodiscard]] std::string weights_of_labels(const LearnerSpec& spec) const {
     TrainingSpec training = training_of_labels(spec);
     if (labelled_rows_ == 0 || length_of(training) == 0) return {};
@@ -175,7 +175,7 @@ class NetworkFitter final : public Fitter {
     return result;
   }
 
-  // Which variant of its text a row has; 0: the text as it is.
+  // The variant of a row's text; 0: the original text.
   [[nodiscard]] std::size_t variant_of(std::size_t row) const {
     if (row < labelled_rows_ || row >= fitted_rows()) return 0;
     return (row - labelled_rows_) / (train_rows_ / (1 + variants_));
@@ -192,8 +192,8 @@ class NetworkFitter final : public Fitter {
                            features_.vocabulary.spec());
   }
 
-  // One graph per kernel object (and tile, and variant, where they matter), scaled by those of the
-  // training rows; which one each row has.
+  // One graph per kernel object (and per tile and variant, if relevant), with the scales of the
+  // training rows. Returns the graph of each row.
   std::vector<std::size_t> make_graphs(const Examples& examples,
                                        const std::vector<std::size_t>& rows, std::uint64_t seed) {
     const std::size_t width = node_schema(features_).columns.size();
@@ -228,8 +228,8 @@ class NetworkFitter final : public Fitter {
   Scaled at_nodes_, at_kernel_;
   std::vector<KernelGraph> graphs_;
   FeatureScaler node_scaler_;
-  TaskTable tasks_;                     // of the labelled ones; of no columns: their target
-  std::vector<GraphExample> examples_;  // labelled ones, training rows, validation
+  TaskTable tasks_;                     // for labelled rows; without columns: their target
+  std::vector<GraphExample> examples_;  // labelled rows, training rows, validation rows
 };
 
 }  // namespace

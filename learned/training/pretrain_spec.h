@@ -1,11 +1,10 @@
-// What a learner learns of physics before it sees a measurement, as data:
+// Pretraining of a learner on analytical labels before it sees measurements, as data:
 //
 //   pretrain: 2000                             unmeasured tiles of the training kernels
 //   pretrain: {rows: 20000, programs: [../../configs/programs], fusions: 4,
 //              devices: [tpu_v3, tpu_v5e], tasks: [time, bounds], epochs: 20, freeze: yes}
 //
-// What of it reaches the corrections of physics (`target: residual`): docs of pretraining.h. Plain
-// values.
+// How corrections (`target: residual`) use it: see pretraining.h. Plain values.
 #pragma once
 
 #include <cstddef>
@@ -15,23 +14,23 @@
 
 namespace tilecast::learned {
 
-// What physics says of a tile. kTime: log of seconds. kBounds: log of the seconds that each
-// resource is busy. kRank: its place among the tiles of its kernel, 0 the fastest, 1 the slowest.
-// kBinding: which bound holds it up.
+// The analytical label of a tile. kTime: log of seconds. kBounds: log of the seconds that each
+// resource is busy. kRank: the rank among the kernel's tiles, from 0 (fastest) to 1 (slowest).
+// kBinding: the limiting bound.
 enum class PretrainTask { kTime, kBounds, kRank, kBinding };
 inline constexpr std::string_view kPretrainTasks[] = {"time", "bounds", "rank", "binding"};
 
 struct PretrainSpec {
-  std::size_t rows = 0;  // labelled by physics; 0: no pretraining
-  // More kernels than those of the training rows: programs, or folders of them. Relative to
-  // `folder`, that of the file which says so.
+  std::size_t rows = 0;  // number of labelled rows; 0: no pretraining
+  // Additional kernels besides those of the training rows: programs, or folders of them, relative
+  // to `folder`, the folder of the file.
   std::vector<std::string> programs;
   std::string folder;
-  int fusions = 2;                   // random cuts of each program, beside that of the rules
-  std::vector<std::string> devices;  // of those kernels; none: the devices of the training rows
-  std::vector<PretrainTask> tasks = {PretrainTask::kTime};  // of a network; trees: time
-  int steps = 0;        // epochs, trees; 0: half of the learner's, and the other half is measured
-  bool freeze = false;  // a network's last layer alone learns from measurements
+  int fusions = 2;                   // random cuts of each program, besides the rules' cut
+  std::vector<std::string> devices;  // for these kernels; empty: devices of the training rows
+  std::vector<PretrainTask> tasks = {PretrainTask::kTime};  // for networks; trees only learn time
+  int steps = 0;        // epochs or trees; 0: half of the learner's, which then has the other half
+  bool freeze = false;  // only a network's last layer learns from measurements
 
   [[nodiscard]] bool time_alone() const {
     return tasks.size() == 1 && tasks.front() == PretrainTask::kTime;

@@ -24,15 +24,15 @@ using analytical::KernelAnalysis;
 using analytical::KernelQuery;
 using analytical::TileConfig;
 
-// A kernel on one device, with what it can give.
+// A kernel on one device, with the rows it can contribute.
 struct Source {
   const ir::Kernel* kernel = nullptr;
-  Example example = {};                              // of its rows, but for time and weight
-  std::set<std::string> measured = {};               // tiles, as text
+  Example example = {};                              // as its rows, except time and weight
+  std::set<std::string> measured = {};               // tiles as text
   std::vector<TileConfig> tiles = {};                // in random order
-  bool itself = false;                               // gives no tiles but itself
-  std::size_t share = 0;                             // how many are taken
-  std::vector<std::optional<Estimate>> labels = {};  // of those
+  bool itself = false;                               // contributes only itself, without tiles
+  std::size_t share = 0;                             // number of tiles taken
+  std::vector<std::optional<Estimate>> labels = {};  // of the tiles taken
 
   [[nodiscard]] std::size_t available() const { return itself ? 1 : tiles.size(); }
 };
@@ -59,7 +59,7 @@ std::vector<const hwdesc::Device*> devices_of(const Examples& examples) {
   return devices;
 }
 
-// At most `most` kernels of the corpus, numbered after those of `names`, whose names they join.
+// At most `most` kernels of the corpus; numbered after `names`, and their names are appended to it.
 std::vector<Source> sources_of(const Corpus& corpus, std::size_t most, std::uint64_t seed,
                                Examples& names) {
   std::vector<CorpusKernel> kernels = corpus.kernels();
@@ -81,7 +81,7 @@ std::vector<Source> sources_of(const Corpus& corpus, std::size_t most, std::uint
   return sources;
 }
 
-// The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): a stream for every kernel.
+// The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): one random stream per kernel.
 std::uint64_t stream_of(std::uint64_t seed, std::uint64_t kernel) {
   std::uint64_t x = seed + (kernel + 1) * 0x9e3779b97f4a7c15ULL;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -93,7 +93,7 @@ bool is_answered(const std::optional<Estimate>& label) {
   return label && label->time.value > 0 && std::isfinite(label->time.value);
 }
 
-// At most `most` unmeasured tiles, the model's choice first, others at random; or the kernel
+// At most `most` unmeasured tiles, the model's choice first, then random ones; or the kernel
 // itself.
 void find(Source& source, const Examples& measured, bool tiled, std::size_t most,
           std::uint64_t seed) {
@@ -126,7 +126,7 @@ void label(Source& source, const analytical::CostModel& physics) {
   source.labels = physics.estimate(queries, *source.example.device);
 }
 
-// Equal shares; what a source does not have goes to those that have more.
+// Divides the rows equally; the rest of exhausted sources goes to the others.
 void share_out(std::vector<Source>& sources, std::size_t rows) {
   std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -199,7 +199,7 @@ TaskTable task_table(const PretrainSpec& spec, const Examples& examples,
                      std::span<const std::size_t> rows) {
   using analytical::Bound;
   using analytical::kBoundCount;
-  constexpr double kIdle = 1e-3;  // of the time: a resource that hardly shows
+  constexpr double kIdle = 1e-3;  // of the time: below, a resource counts as idle
   const Standardisation scale = standardisation_of(examples, rows);
   const auto standard = [&](double seconds) {
     return static_cast<float>((std::log(seconds) - scale.mean) / scale.deviation);

@@ -1,22 +1,21 @@
-// Unmeasured tiles labelled by physics, to learn from before the few measured ones (ALCOP, MLSys
+// Unmeasured tiles with analytical labels, for training before the few measured tiles (ALCOP, MLSys
 // 2023, section IV-C).
 //
-// Every kernel of the examples gives tiles that its device could run (analytical_model.h, tiles())
-// and that no example has, in equal shares, chosen by `seed`; what one does not have, others give.
-// A kernel that has no tiles, or is measured without one, gives itself. Labels are analytical
-// times; weights are 1. A kernel that physics cannot answer gives none. Parameters of how a kernel
-// was written are missing (NaN): physics knows none. Kernels of other programs (corpus.h) join
-// them, with tiles where a measured row has one; of more kernels than rows, as many are drawn.
-// Deterministic, whatever `jobs`.
+// Every kernel of the examples contributes tiles that its device can run (analytical_model.h,
+// tiles()) and that no example has, in equal shares, chosen by `seed`; kernels with more tiles fill
+// in for kernels with fewer. A kernel without tiles, or measured without one, contributes itself.
+// Labels are analytical times; weights are 1. Kernels without an analytical estimate contribute
+// nothing. Parameters of a kernel's implementation are NaN, because the analytical model does not
+// know them. Kernels of other programs (corpus.h) are added, with tiles if a measured row has one;
+// if there are more kernels than rows, a random sample. The result does not depend on `jobs`.
 //
-// What was learned of physics imperfectly is no correction, so a learner with `target: residual`
-// keeps of it what says which kernels are alike, and starts from a correction of 0:
-//   trees     the splits: their leaves are refitted to the measured residuals (refit_leaves()),
-//   then
-//             new trees follow
-//   networks  all but the last layer, which starts from 0; so does a learner of times whose tasks
-//             are not the time alone
-// A learner of times goes on from the times it learned.
+// Errors in learning the analytical model must not become corrections, so a learner with `target:
+// residual` only keeps what says which kernels are similar, and starts from a correction of 0:
+//   trees     keep the splits; leaves are refitted to the measured residuals (refit_leaves()), and
+//             new trees are added
+//   networks  keep all but the last layer, which starts from 0; the same for a learner of times
+//             whose tasks are not the time alone
+// A learner of times continues from the learned times.
 #pragma once
 
 #include <deque>
@@ -27,7 +26,7 @@
 
 namespace tilecast::learned {
 
-// Owns the tiles and the corpus that its examples point to.
+// Owns the tiles and the corpus to which its examples point.
 class Unmeasured {
  public:
   Unmeasured(const Examples& measured, const PretrainSpec& spec, std::uint64_t seed, int jobs);
@@ -36,21 +35,21 @@ class Unmeasured {
 
   // By kernel, in the order of their numbers; with priors.
   [[nodiscard]] const Examples& examples() const { return examples_; }
-  // The rows of `measured` (those it was made of, or more of their sets), then these.
+  // The rows of `measured` (those of the constructor, or more from their sets), then these.
   [[nodiscard]] Examples joined_to(const Examples& measured) const;
 
  private:
-  std::unique_ptr<const Corpus> corpus_;  // null: none
+  std::unique_ptr<const Corpus> corpus_;  // null: no other programs
   std::deque<analytical::TileConfig> tiles_;
-  std::vector<float> no_parameters_;  // as many NaN as the longest list of names
+  std::vector<float> no_parameters_;  // NaN, as many as the longest list of names
   Examples examples_;
 };
 
-// What physics says of these rows, which have priors, as numbers of about 1: rows x width().
+// Analytical labels of these rows, which must have priors, scaled to about 1: rows x width().
 //   time     1 column: standardised log of seconds
-//   bounds   kBoundCount: of each resource, on the same scale; NaN where it is idle
-//   rank     1: share of the kernel's other rows that are faster; NaN of a single row
-//   binding  kBoundCount: 1 for the bound that holds the kernel up, else 0
+//   bounds   kBoundCount: per resource, on the same scale; NaN if idle
+//   rank     1: share of the kernel's other rows that are faster; NaN for a single row
+//   binding  kBoundCount: 1 for the limiting bound, else 0
 struct TaskTable {
   std::size_t width = 0;
   std::vector<float> values;

@@ -13,11 +13,11 @@
 namespace tilecast::learned {
 namespace {
 
-constexpr std::uint64_t kStream = 0x9e3779b97f4a7c15;  // other draws than those of the splits
-constexpr double kDecade = 10;                         // ranges beyond are drawn by the logarithm
+constexpr std::uint64_t kStream = 0x9e3779b97f4a7c15;  // a stream different from that of the splits
+constexpr double kDecade = 10;                         // wider ranges are drawn by logarithm
 constexpr int kMostDraws = 100;
 
-// Uniform in [0, 1): the standard's distributions differ between libraries, this does not.
+// Uniform in [0, 1); the standard's distributions differ between libraries.
 double draw(std::mt19937_64& engine) {
   return static_cast<double>(engine() >> 11) * 0x1p-53;
 }
@@ -32,7 +32,7 @@ std::string draw_number(const SearchRange& range, const ParameterRange& allowed,
   if (allowed.kind == ParameterRange::Kind::kInteger) {
     value = by_logarithm ? std::round(value) : low + std::floor(u * (high - low + 1));
   } else {
-    value = std::stod(fmt::format("{:.3g}", value));  // as a person would write it
+    value = std::stod(fmt::format("{:.3g}", value));  // a short decimal number
   }
   return parameter_text(std::clamp(value, low, high));
 }
@@ -68,7 +68,7 @@ struct Entry {
   FitResult fit;
 };
 
-// NaN is worse than everything.
+// NaN is the worst.
 bool is_better(const Entry& a, const Entry& b) {
   const auto rank = [](double value) {
     return std::isnan(value) ? std::numeric_limits<double>::infinity() : value;

@@ -8,7 +8,7 @@
 namespace tilecast::learned {
 namespace {
 
-constexpr std::size_t kRowsTogether = 256;  // rows a thread takes at once
+constexpr std::size_t kRowsTogether = 256;  // rows per piece of work
 
 // `rows` are all on one device.
 void extract_run(const TableFeatures& features, const Examples& examples,
@@ -70,7 +70,7 @@ Standardisation standardisation_of(const Examples& examples, std::span<const std
     const double off = examples.rows[row].target - target.mean;
     target.deviation += examples.rows[row].weight * off * off / whole;
   }
-  constexpr double kEqualTimes = 1e-9;  // of log(seconds)
+  constexpr double kEqualTimes = 1e-9;  // in log(seconds)
   target.deviation = std::sqrt(target.deviation);
   if (target.deviation < kEqualTimes) target.deviation = 1;
   return target;

@@ -59,7 +59,7 @@ class TreeFitter final : public Fitter {
     return selection;
   }
 
-  // Times of labels and measured rows are on one scale; a rank has none.
+  // Labels and measured times share a scale; ranks have none.
   static Standardisation target_of(const LearnerSpec& spec, const Examples& examples,
                                    const TrainValidation& split,
                                    std::span<const std::size_t> labelled) {
@@ -68,14 +68,14 @@ class TreeFitter final : public Fitter {
     return standardisation_of(examples, joined(labelled, split.train));
   }
 
-  // From the labels, where there are any.
+  // The trees trained on the labels, if there are any.
   [[nodiscard]] std::optional<GbtModel> of_labels(GbtSpec spec, int threads) const {
     spec.trees = spec_.pretrain.steps > 0 ? spec_.pretrain.steps : spec.trees / 2;
     if (labelled_.rows() == 0 || spec.trees == 0) return std::nullopt;
     return train_gbt(labelled_, {}, spec, {.threads = threads});
   }
 
-  // The order that a ranking learns is that of the times.
+  // Starts trees from analytical times; turns targets back into times, whose order rankings learn.
   void start_from_physics(const Examples& examples, std::span<const std::size_t> rows,
                           GbtTable& table) const {
     for (const std::size_t row : by_kernel(examples, rows)) {

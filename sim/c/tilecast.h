@@ -7,12 +7,11 @@
  *   tilecast_times times;
  *   if (!tilecast_simulate(program, model, &times, &error)) puts(tilecast_error_message(error));
  *
- * Valid C99. Numbers are those of the command `tilecast`, to the last bit; times are in seconds.
- * Failure: a null handle or 0, and *error set where `error` is not null; nothing is thrown and no
- * handle is made. An error is the caller's to free. A null handle or pointer where one is needed
- * is an error, too; freeing null does nothing.
- * Threads: a handle does not change once it was made; any number of threads may use one at once.
- * Free it after the last use. A program keeps what it needs of its device. */
+ * Valid C99. Numbers are bit-identical to those of the command `tilecast`; times are in seconds.
+ * Failure: returns a null handle or 0, and sets *error if `error` is not null; nothing is thrown.
+ * The caller frees the error. A missing handle or pointer is an error; freeing null does nothing.
+ * Threads: handles are immutable; any number of threads may use one concurrently.
+ * Free a handle after its last use. A program does not refer to its device handle. */
 #ifndef TILECAST_H
 #define TILECAST_H
 
@@ -29,26 +28,26 @@
 extern "C" {
 #endif
 
-/* Goes up with every change that breaks callers; the library's SOVERSION. */
+/* Incremented by every change that breaks callers; the library's SOVERSION. */
 #define TILECAST_ABI_VERSION 1
-TILECAST_API int tilecast_abi_version(void); /* of the library that was loaded */
+TILECAST_API int tilecast_abi_version(void); /* of the loaded library */
 
 typedef struct tilecast_error tilecast_error;
 TILECAST_API const char* tilecast_error_message(const tilecast_error* error);
-TILECAST_API const char* tilecast_error_file(const tilecast_error* error); /* "": none named */
-TILECAST_API int tilecast_error_line(const tilecast_error* error);   /* 1-based; 0: not told */
-TILECAST_API int tilecast_error_column(const tilecast_error* error); /* 1-based; 0: not told */
+TILECAST_API const char* tilecast_error_file(const tilecast_error* error); /* "": no file */
+TILECAST_API int tilecast_error_line(const tilecast_error* error);         /* 1-based; 0: unknown */
+TILECAST_API int tilecast_error_column(const tilecast_error* error);       /* 1-based; 0: unknown */
 TILECAST_API void tilecast_error_free(tilecast_error* error);
 
-/* A preset's name or a path, with `count` changes "key=value", as --set takes them. */
+/* A preset's name or a path, with `count` overrides "key=value", as for --set. */
 typedef struct tilecast_device tilecast_device;
 TILECAST_API tilecast_device* tilecast_device_load(const char* name_or_path, const char* const* set,
                                                    size_t count, tilecast_error** error);
 TILECAST_API const char* tilecast_device_name(const tilecast_device* device);
 TILECAST_API void tilecast_device_free(tilecast_device* device);
 
-/* A program cut into kernels for one device: of a file, or of `size` bytes that `name` names in
- * messages. Every form that the command reads. */
+/* A program split into kernels for one device, from a file, or from `size` bytes called `name` in
+ * messages. Supports every format that the command reads. */
 typedef struct tilecast_program tilecast_program;
 TILECAST_API tilecast_program* tilecast_program_load(const char* path,
                                                      const tilecast_device* device,
@@ -58,12 +57,12 @@ TILECAST_API tilecast_program* tilecast_program_parse(const char* bytes, size_t 
                                                       const tilecast_device* device,
                                                       tilecast_error** error);
 TILECAST_API size_t tilecast_program_kernels(const tilecast_program* program);
-/* Null where there is no such kernel. */
+/* Null if there is no such kernel. */
 TILECAST_API const char* tilecast_kernel_name(const tilecast_program* program, size_t kernel);
 TILECAST_API double tilecast_kernel_launches(const tilecast_program* program, size_t kernel);
 TILECAST_API void tilecast_program_free(tilecast_program* program);
 
-/* What --model names: "analytical", "default", "hybrid", a folder ... */
+/* A model as for --model: "analytical", "default", "hybrid", a folder ... */
 typedef struct tilecast_model tilecast_model;
 TILECAST_API tilecast_model* tilecast_model_load(const char* name, const tilecast_device* device,
                                                  tilecast_error** error);
@@ -72,25 +71,25 @@ TILECAST_API void tilecast_model_free(tilecast_model* model);
 typedef struct {
   double time;          /* sum over kernels of time x launches */
   double timeline;      /* with copies and collectives overlapping other kernels */
-  double host_dispatch; /* of the host; in neither of the above */
+  double host_dispatch; /* time of the host; in neither of the above */
 } tilecast_times;
-/* 1 when it answered. */
+/* Returns 1 on success. */
 TILECAST_API int tilecast_simulate(const tilecast_program* program, const tilecast_model* model,
                                    tilecast_times* times, tilecast_error** error);
-/* One launch of each kernel; `seconds` holds tilecast_program_kernels() numbers. A kernel that the
- * model has no answer for is NaN. */
+/* Times per launch of each kernel; `seconds` has room for tilecast_program_kernels() numbers. NaN:
+ * the model has no estimate for the kernel. */
 TILECAST_API int tilecast_kernel_times(const tilecast_program* program, const tilecast_model* model,
                                        double* seconds, tilecast_error** error);
 
 /* `count` tiles of one kernel, row after row: physical sizes, most major dimension first, the two
- * minor ones in native tiles. A rank of 0: that part is not cut. `stages` and `warps` of blocks of
- * threads, or null. */
+ * minor ones in native tiles. A rank of 0: that part is not tiled. `stages` and `warps` are for
+ * thread blocks, or null. */
 typedef struct {
   size_t count, output_rank, kernel_rank;
   const int64_t *output, *kernel;
   const int32_t *stages, *warps;
 } tilecast_tiles;
-/* `seconds` holds `count` numbers; NaN: the tile cannot run, or the model has no answer. */
+/* `seconds` has room for `count` numbers; NaN: the tile cannot run, or there is no estimate. */
 TILECAST_API int tilecast_tile_times(const tilecast_program* program, size_t kernel,
                                      const tilecast_model* model, const tilecast_tiles* tiles,
                                      double* seconds, tilecast_error** error);

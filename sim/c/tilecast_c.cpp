@@ -33,11 +33,11 @@ void report(tilecast_error** error, const char* message) noexcept {
   *error = nullptr;
   try {
     *error = new tilecast_error{message, tilecast::sim::error_place(message)};
-  } catch (...) {  // no memory for the message: the caller sees failure without one
+  } catch (...) {  // no memory for the message: fails without one
   }
 }
 
-// What every call goes through: nothing thrown crosses. The answer, or `failed` and *error.
+// Wraps every call so that no exception escapes: returns the result, or `failed` and sets *error.
 template <class Answer, class Function>
 Answer guarded(tilecast_error** error, Answer failed, const Function& function) noexcept {
   try {
@@ -81,7 +81,7 @@ void check_tiles(const tilecast_tiles& tiles) {
   if (tiles.kernel_rank > 0) needed(tiles.kernel, "tiles.kernel");
 }
 
-// Of a number that says how a block is written; 0: as the device's.
+// A number that says how a block is written, from its array; 0: the device's default.
 int written(const int32_t* values, size_t row, const char* what) {
   constexpr int kMost = 1024;
   if (values == nullptr) return 0;

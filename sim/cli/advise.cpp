@@ -102,7 +102,7 @@ measured::CsvTable of_fusing(const AdviseArguments& arguments, const Advisor& ad
   return table;
 }
 
-// configs/models/advice, or where shipped models are.
+// configs/models/advice, or the advice folder beside the shipped models.
 std::string models_of(const AdviseArguments& arguments) {
   if (!arguments.models.empty()) return arguments.models;
   const std::string shipped = shipped_advice();

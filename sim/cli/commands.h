@@ -1,5 +1,5 @@
-// The verbs of the command line: each adds itself to the app, options, help and what it does.
-// A verb writes its answer to stdout or --output, and what is not the answer to stderr. It throws
+// The verbs of the command line. Each add_*() adds one verb to the app: options, help and callback.
+// A verb writes its result to stdout or --output, and everything else to stderr. It throws
 // tilecast::Error (exit 1) or UsageError (exit 2).
 #pragma once
 

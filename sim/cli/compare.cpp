@@ -33,7 +33,7 @@ struct CompareArguments {
   int jobs = 1;
 };
 
-// Sides are called by what tells them apart: the model, the device, or both.
+// Names sides by what differs between them: the model, the device, or both.
 std::vector<ModelColumn> model_columns(const std::vector<std::string>& models,
                                        const std::vector<hwdesc::Device>& devices) {
   std::vector<ModelColumn> columns;
@@ -70,7 +70,7 @@ std::vector<CellFilter> cell_filters(const std::vector<std::string>& texts) {
   return filters;
 }
 
-// The traces as a measurement set of the program; what did not match becomes notes.
+// Imports the traces as a measurement set of the program; notes list what did not match.
 std::string import_traces(const CompareArguments& arguments, const TemporaryFolder& folder,
                           std::vector<std::string>& notes) {
   if (arguments.inputs.size() != 1) {
@@ -144,7 +144,7 @@ Comparison sets_or_programs(const CompareArguments& arguments, CompareSetup& set
   return inputs;
 }
 
-// The device is the profile's own where the user names none.
+// Uses the profile's own device if the user names none.
 Comparison profile_comparison(CompareArguments& arguments, CompareSetup& setup) {
   if (arguments.inputs.size() != 1 || !arguments.measured.empty() || !arguments.traces.empty() ||
       !arguments.where.empty()) {
@@ -156,7 +156,7 @@ Comparison profile_comparison(CompareArguments& arguments, CompareSetup& setup) 
   ProfileInput input{file, read_profile(file), arguments.modules, {}};
   input.guess = choose_device(input.profile.device, file, arguments.devices);
   setup = make_setup(arguments);
-  setup.load.fuse = false;  // it ran like this
+  setup.load.fuse = false;  // the modules ran as they are
   Progress progress("compared", input.profile.modules.size());
   setup.step = [&progress] { progress.step(); };
   Comparison inputs = compare_profile(input, setup);

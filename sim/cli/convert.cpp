@@ -29,7 +29,7 @@ bool is_stablehlo(const ConvertArguments& arguments) {
       fmt::format("-o: got '{}', expected FILE.hlo or FILE.mlir; or add --to", arguments.output));
 }
 
-// Whether one of the words of the file's name, between points, is `name`; or the whole.
+// Whether `name` is the whole file name or one of its parts between dots.
 bool is_named(const std::string& path, const std::string& name) {
   const std::string file = std::filesystem::path(path).filename().string();
   return file == name ||

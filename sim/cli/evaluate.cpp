@@ -55,7 +55,7 @@ EvaluationReport make_report(const EvaluateArguments& arguments) {
   return report;
 }
 
-// Models of another quantity than time.
+// Evaluates models of a quantity other than time.
 void run_quantities(const EvaluateArguments& arguments) {
   if (!arguments.card.empty() || !arguments.rows.empty() || arguments.output.format == "csv") {
     throw UsageError("--card, --rows and --format csv are of models of times");
@@ -69,7 +69,7 @@ void run_quantities(const EvaluateArguments& arguments) {
                               : views::quantity_evaluation_text(result.report, result.notes));
 }
 
-// Of graphs without kernels: the component `train` knows them.
+// Whether the set contains graphs without kernels, which need the component `train`.
 bool holds_graphs(const std::string& set) {
   const std::string file = (std::filesystem::path(set) / "manifest.yaml").string();
   if (!base::is_file(file)) return false;

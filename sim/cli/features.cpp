@@ -28,7 +28,7 @@ struct FeaturesArguments {
   OutputOptions output;
 };
 
-// Those asked for, else all that need no measurement set.
+// The requested groups, else all that need no measurement set.
 std::vector<FeatureGroup> groups_of(const FeaturesArguments& arguments) {
   using enum FeatureGroup;
   if (arguments.groups.empty()) return {kStatic, kOps, kShape, kMachine, kTile, kPrior, kNode};
@@ -69,7 +69,7 @@ measured::CsvTable explained(const std::vector<FeatureGroup>& groups) {
   return table;
 }
 
-// Empty where there is no value.
+// Empty if there is no value.
 std::string cell(float value) {
   return std::isnan(value) ? "" : fmt::format("{}", value);
 }
@@ -102,7 +102,7 @@ measured::CsvTable row_per_column(const Values& values) {
   return table;
 }
 
-// The kernels asked about: one by name, or all.
+// The requested kernels: one by name, or all.
 std::vector<KernelQuery> queries_of(const FeaturesArguments& arguments, const ir::Program& program,
                                     const analytical::TileConfig* tile) {
   if (!arguments.kernel.empty() || tile != nullptr) {

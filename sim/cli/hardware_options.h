@@ -1,4 +1,4 @@
-// What `tune fusion` and `tune program` run programs on.
+// The hardware on which `tune fusion` and `tune program` run programs.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ class App;
 namespace tilecast::sim::cli {
 
 struct HardwareArguments {
-  std::string machine = "none", command, set;  // one of the three
+  std::string machine = "none", command, set;  // at most one of the three
   std::string budget = "60 s", timeout = "60 s", journal;
   int core = -1;
 
@@ -22,11 +22,11 @@ struct HardwareArguments {
 };
 void add_hardware_options(CLI::App& verb, HardwareArguments& arguments);
 
-// Null where no hardware is asked for. The device outlives it. Throws Error.
+// Null if no hardware is requested. The device must outlive the result. Throws Error.
 [[nodiscard]] std::unique_ptr<search::Hardware> make_hardware(const HardwareArguments& arguments,
                                                               const hwdesc::Device& device,
                                                               int jobs);
-// Of a clock that never goes back.
+// Seconds on a monotonic clock.
 [[nodiscard]] double now_s();
 
 }  // namespace tilecast::sim::cli

@@ -1,7 +1,7 @@
-// The first 64 MB of the command's heap in large pages, where the system gives them on request:
-// small pages are taken one by one, each by a call of the kernel, a sixth of the time that a
-// program of some MB takes. What comes later stays small: clearing large pages that are not in a
-// cache is slower (a million kernels took 4.5 s instead of 3.8).
+// Puts the first 64 MB of the command's heap into large pages, if the system provides them on
+// request. Small pages are mapped one by one by the kernel, which takes a sixth of the time of a
+// program of a few MB. Later memory stays in small pages: clearing large pages outside the cache is
+// slower (a million kernels took 4.5 s instead of 3.8 s).
 #include <mimalloc.h>
 #include <sys/mman.h>
 
@@ -9,21 +9,21 @@
 
 namespace {
 
-constexpr std::size_t kSegment = 32 << 20;  // mimalloc 2: what it takes from the system at once
+constexpr std::size_t kSegment = 32 << 20;  // mimalloc 2: requested from the system per segment
 
-// Advice only: where it does not hold, pages stay small and nothing else changes.
+// Only advice: without effect if the system does not follow it.
 void ask_for_large_pages(std::uintptr_t segment) {
   static_cast<void>(::madvise(reinterpret_cast<void*>(segment), kSegment, MADV_HUGEPAGE));
 }
 
-// The segment that was taken before `main`.
+// The segment allocated before `main`.
 void prepare_first_segment() {
   void* const on_heap = mi_malloc(1);
   ask_for_large_pages(reinterpret_cast<std::uintptr_t>(on_heap) & ~(kSegment - 1));
   mi_free(on_heap);
 }
 
-// One that mimalloc will take before it asks the system; untouched, it costs nothing.
+// A segment that mimalloc uses before it requests another from the system; free until touched.
 void prepare_second_segment() {
   void* const space = ::mmap(nullptr, 2 * kSegment, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -24,7 +24,7 @@ std::vector<CLI::App*> verbs_below(CLI::App& app) {
   return app.get_subcommands(is_shown);
 }
 
-// "hw list": the names from below the command itself down to `verb`.
+// "hw list": the names from below the command down to `verb`.
 std::string path_of(const CLI::App& verb) {
   const CLI::App* parent = verb.get_parent();
   if (parent == nullptr) return "";
@@ -75,7 +75,7 @@ void append_verbs(const CLI::App& app, Json& verbs) {
   }
 }
 
-// Those of the verb; of a group of verbs the first of each.
+// The examples of the verb; for a group of verbs, the first example of each.
 std::string examples_text(const std::string& path) {
   std::string text;
   std::string_view before;

@@ -1,4 +1,4 @@
-// What the command line says about itself.
+// Help texts of the command line, and the same as JSON.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@ class App;
 
 namespace tilecast::sim::cli {
 
-// Ends the help of every verb below `app` with its examples (sim/cli/examples.h).
+// Appends examples (sim/cli/examples.h) to the help of every verb below `app`.
 void add_examples(CLI::App& app);
 
-// `app` with everything below it as JSON, schema "tilecast.help/1": verbs[] with name, description,
-// notes, arguments[], options[] and examples[]. scripts/make_docs turns it into the command
-// reference, the manual page and shell completions.
+// `app` and everything below it as JSON, schema "tilecast.help/1": verbs[] with name, description,
+// notes, arguments[], options[] and examples[]. scripts/make_docs generates the command reference,
+// the manual page and shell completions from it.
 [[nodiscard]] std::string help_json(const CLI::App& app);
 
 }  // namespace tilecast::sim::cli

@@ -51,7 +51,7 @@ void show(const HwArguments& arguments) {
   write(arguments.output, hwdesc::print_device(load_devices(arguments.device).front()));
 }
 
-constexpr std::string_view kVerdicts[] = {"yes", "not published", "NO"};  // of hwdesc::Verdict
+constexpr std::string_view kVerdicts[] = {"yes", "not published", "NO"};  // by hwdesc::Verdict
 
 void check(const HwArguments& arguments) {
   DeviceOptions devices = arguments.device;

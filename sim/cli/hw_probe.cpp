@@ -19,7 +19,7 @@ struct HwProbeArguments {
   double seconds = host::ProbeOptions{}.seconds;
 };
 
-// Rows of one quantity: what, where, one core, all cores, unit, spread.
+// Rows of one quantity: quantity, place, one core, all cores, unit, spread.
 class Rows {
  public:
   void add(const std::string& part, const std::string& quantity, const std::string& unit,

@@ -19,7 +19,7 @@ struct ImportArguments {
 };
 using Import = measured::ImportReport (*)(const ImportArguments&, const measured::ImportOptions&);
 
-// Percent by percent on the terminal.
+// Shows progress in percent on the terminal.
 class Percent {
  public:
   explicit Percent(const std::string& what) : progress_(what + ": percent", 100) {}
@@ -32,7 +32,7 @@ class Percent {
   int shown_ = 0;
 };
 
-// Of a profile: what the device's time was of.
+// For a profile: how the device's time is distributed.
 void add_coverage(const measured::ImportReport& report, measured::CsvTable& table) {
   if (report.coverage.empty()) return;
   table.columns.insert(table.columns.end(), {"device_time_ms", "share_percent"});
@@ -143,7 +143,7 @@ measured::ImportReport xplane(const ImportArguments& arguments,
                                  options);
 }
 
-// Sets that scripts make: hidden verbs that say so.
+// For sets created by scripts: hidden verbs that name the script.
 void add_script(CLI::App& verb, const std::string& name) {
   CLI::App& format = *verb.add_subcommand(name)->group("")->allow_extras();
   format.callback([name] {

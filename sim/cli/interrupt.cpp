@@ -19,7 +19,7 @@ Interrupt::Interrupt() {
     interrupted = 1;
     constexpr std::string_view kNotice =
         "\nstopping after what is being timed; Ctrl-C again ends at once\n";
-    // Of what a handler may call, this alone writes.
+    // write() is async-signal-safe.
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kNotice.data(), kNotice.size());
   };
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;

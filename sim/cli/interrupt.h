@@ -1,12 +1,12 @@
-// Ctrl-C during long work: the first asks it to stop where it can go on later, the second ends the
-// process.
+// Ctrl-C during long work: the first requests a stop at a point from which it can resume, the
+// second ends the process.
 #pragma once
 
 #include <csignal>
 
 namespace tilecast::sim::cli {
 
-// While one lives the first Ctrl-C is only noted. At most one at a time.
+// During its lifetime the first Ctrl-C only sets a flag. At most one object at a time.
 class Interrupt {
  public:
   Interrupt();
@@ -19,7 +19,7 @@ class Interrupt {
   struct sigaction before_ = {};
 };
 
-// Ends this process as an interrupt does (shells see 130): for after the answer was written.
+// Ends this process as SIGINT does (shells see 130); call it after the result was written.
 void end_as_interrupted();
 
 }  // namespace tilecast::sim::cli

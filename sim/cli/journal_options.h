@@ -1,4 +1,5 @@
-// What verbs of long work share: a journal of what is done (base/journal.h), and going on with it.
+// Options of verbs with long work: a journal of finished work (base/journal.h), and resuming from
+// it.
 #pragma once
 
 #include <string>
@@ -13,14 +14,14 @@ struct JournalOptions {
 };
 
 void add_journal_options(CLI::App& verb, JournalOptions& options);
-// --journal, else FILE.journal of --output FILE; empty: none. Throws UsageError where --resume has
-// neither.
+// The file of --journal, else FILE.journal for --output FILE; "": no journal. Throws UsageError if
+// --resume is given with neither.
 [[nodiscard]] std::string journal_file(const JournalOptions& options, const OutputOptions& output);
-// Of work whose answer was written: removes a journal that --journal did not name.
+// Call it once the result is written: removes a journal that --journal did not name.
 void end_journal(const JournalOptions& options, const std::string& file);
-// After Ctrl-C: how to go on; ends the process.
+// Call it after Ctrl-C: prints how to resume and ends the process.
 void end_interrupted(const std::string& journal);
-// Threads of this process: --jobs; under mpirun, where it was not given, one.
+// Threads of this process: --jobs, or 1 under mpirun if --jobs is not given.
 [[nodiscard]] int threads_of(const CLI::App& verb, int jobs);
 
 }  // namespace tilecast::sim::cli

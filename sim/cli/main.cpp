@@ -1,4 +1,4 @@
-// The command.
+// The entry point of the command.
 #include "sim/cli/program.h"
 #include "sim/cli/run.h"
 

@@ -32,7 +32,7 @@ struct HostArguments {
 
 constexpr Seconds kAnyTime{1e9};
 
-// What does not run may take as long as it would.
+// A limit per kernel; labels do not run kernels and have none.
 Seconds longest_taken(const HostArguments& arguments) {
   return arguments.labels.empty() ? longest_of(arguments.common) : kAnyTime;
 }
@@ -70,7 +70,7 @@ std::string optional_number(const std::optional<double>& value, const char* form
   return value ? fmt::format(fmt::runtime(format), *value) : std::string();
 }
 
-// What the set holds now, and what this session took.
+// The contents of the set, and what this session added.
 measured::CsvTable summary_table(const std::string& out, const host::SessionReport& report,
                                  Seconds planning) {
   measured::CsvTable table{out,
@@ -102,7 +102,7 @@ measured::CsvTable summary_table(const std::string& out, const host::SessionRepo
   return table;
 }
 
-// What a set of labels holds now, and what this session took.
+// The contents of a set of labels, and what this session added.
 measured::CsvTable label_table(const std::string& out, const host::SessionReport& report,
                                Seconds planning) {
   measured::CsvTable table{
@@ -136,7 +136,7 @@ void finish(const measured::CsvTable& table, const MeasureArguments& arguments,
   if (report.end == host::SessionEnd::kStopped) end_as_interrupted();
 }
 
-// What is wrong with the options shows before a machine is measured for it.
+// Checks the options before a machine is probed.
 void check(const MeasureArguments& arguments) {
   if (!arguments.budget.empty()) static_cast<void>(parse_budget(arguments.budget));
   static_cast<void>(longest_of(arguments));

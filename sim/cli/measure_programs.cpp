@@ -20,7 +20,7 @@
 namespace tilecast::sim::cli {
 namespace {
 
-constexpr Seconds kProgramTimeout{60};  // of one program, warm-up included
+constexpr Seconds kProgramTimeout{60};  // per program, warm-up included
 
 struct ProgramArguments : TimingArguments {
   ProgramArguments() {
@@ -32,7 +32,7 @@ struct ProgramArguments : TimingArguments {
   std::size_t configurations = 8;
 };
 
-// What no machine of this kind can do faster.
+// A lower bound of the time on any machine of this kind.
 Seconds shortest_time(const ir::Module& module, const hwdesc::Device& device) {
   Seconds time{0};
   const ir::Program program = ir::make_program(module);
@@ -59,7 +59,7 @@ std::vector<host::ProgramVariant> variants_of(const std::string& file,
   return variants;
 }
 
-// First every program under its first configuration, then under its second ...
+// All programs with their first configuration, then all with their second ...
 std::vector<host::ProgramVariant> variants_of(const ProgramArguments& arguments,
                                               const hwdesc::Device& device) {
   std::vector<std::vector<host::ProgramVariant>> by_program;

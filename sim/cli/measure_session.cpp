@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 constexpr int kMaxCompilers = 1024, kMaxCore = 4095;
 constexpr const char* kProbed = "host.yaml";
 constexpr const char* kCopied = "device.yaml";
-constexpr Seconds kTimeout{3};  // of one kernel, warm-up included
+constexpr Seconds kTimeout{3};  // per kernel, warm-up included
 
 std::string duration(Seconds time) {
   const double s = std::max(time.value, 0.0);
@@ -35,7 +35,7 @@ std::string duration(Seconds time) {
   return s < 7200 ? fmt::format("{:.0f} min", s / 60) : fmt::format("{:.1f} h", s / 3600);
 }
 
-// A device's name from a folder's: letters, digits and '_', a letter first.
+// Derives a device's name from a folder's: letters, digits and '_', starting with a letter.
 std::string device_name(const std::string& folder) {
   const fs::path path = fs::absolute(folder).lexically_normal();
   std::string name = (path.has_filename() ? path : path.parent_path()).filename().string();
@@ -112,7 +112,7 @@ void report_how_it_ended(const host::SessionReport& report, const MeasureArgumen
       left > 0 ? fmt::format("; the same command resumes {}", arguments.out) : std::string()));
 }
 
-// A session that shows how far it is, and may be interrupted.
+// Runs a session with progress and support for interruption.
 template <class Run>
 host::SessionReport with_events(std::size_t items, Run&& run) {
   Progress progress("measure", items);

@@ -1,5 +1,5 @@
-// What `measure host` and `measure repeat` share: the folder, the device, and a session that can be
-// interrupted and shows how far it is.
+// Shared by `measure host` and `measure repeat`: the folder, the device, and a session that can be
+// interrupted and shows its progress.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ class App;
 
 namespace tilecast::sim::cli {
 
-// Of all that times something here.
+// Options of every verb that times something on this machine.
 struct TimingArguments {
   std::string budget, longest = "100 ms", format = "table";
   std::uint64_t seed = 1;
@@ -32,17 +32,17 @@ struct MeasureArguments : TimingArguments {
 };
 void add_measure_options(CLI::App& verb, MeasureArguments& arguments);
 
-// "10m", "90s", "1.5h", and --longest. Throw UsageError.
+// Parse "10m", "90s", "1.5h", and --longest. Throw UsageError.
 [[nodiscard]] Seconds parse_budget(const std::string& text);
 [[nodiscard]] Seconds longest_of(const TimingArguments& arguments);
 
-// A description, and what a manifest in the folder calls it.
+// A description, and its name in the folder's manifest.
 struct ChosenDevice {
   hwdesc::Device device;
   std::string in_manifest;
 };
-// `name_or_path`, copied into the folder when it is a path; else that of the set in the folder;
-// else host.yaml in the folder, which is measured when it is not there.
+// `name_or_path`, copied into the folder if it is a path; else the device of the set in the folder;
+// else host.yaml in the folder, probed first if it does not exist.
 [[nodiscard]] ChosenDevice choose_device(const std::string& folder,
                                          const std::string& name_or_path);
 
@@ -50,15 +50,15 @@ struct MeasureTask {
   std::span<const host::WorkItem> plan;
   const ChosenDevice& device;
   const host::Bench& bench;
-  std::string name, description;  // of the set
-  double spent_s = 0;             // of the budget, before this
-  bool unroll = false;            // does the plan unroll?
+  std::string name, description;  // of the measurement set
+  double spent_s = 0;             // part of the budget that is already used
+  bool unroll = false;            // whether the plan unrolls
 };
-// Notes and how it ended go to stderr.
+// Prints notes and the outcome to stderr.
 [[nodiscard]] host::SessionReport run_session(const MeasureTask& task,
                                               const MeasureArguments& arguments);
 
-// Labels instead of times.
+// The same for labels instead of times.
 struct LabelTask {
   std::span<const host::WorkItem> plan;
   const ChosenDevice& device;

@@ -16,7 +16,7 @@ namespace {
 constexpr double kMaxTripCount = 1e12;
 constexpr int kMaxJobs = 1024;
 
-// "data=1x3x224x224"; no sizes after the sign: a scalar.
+// "data=1x3x224x224"; nothing after the sign: a scalar.
 std::pair<std::string, ir::Dims> input_shape(const std::string& text) {
   const auto fail = [&] {
     throw UsageError(fmt::format(

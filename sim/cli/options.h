@@ -1,4 +1,4 @@
-// Options that several verbs share, and what they mean.
+// Options shared by several verbs, and the objects they select.
 #pragma once
 
 #include <memory>
@@ -23,8 +23,8 @@ class Validator;
 
 namespace tilecast::sim::cli {
 
-// An option that names a file to write. Before any work it must be one that can be written; nothing
-// that is read may be it (base::OutputClaim).
+// An option for a file to write. Checked before any work: the file must be writable and must not be
+// one of the inputs (base::OutputClaim).
 CLI::Option* add_output_file(CLI::App& verb, const std::string& names, std::string& file,
                              const std::string& what);
 
@@ -34,14 +34,15 @@ struct OutputOptions {
 };
 void add_output_options(CLI::App& verb, OutputOptions& options,
                         const std::vector<std::string>& formats);
-// The form alone, where -o names another file; "table" unless told otherwise.
+// Only --format, where -o names another file; "table" by default.
 void add_format_option(CLI::App& verb, std::string& format, const std::vector<std::string>& formats,
                        const std::string& what = "form of the answer");
-// To the file (base::replace_file) or to stdout, where a terminal obeys nothing of it.
+// Writes to the file (base::replace_file) or to stdout, with escape sequences disabled on a
+// terminal.
 void write(const OutputOptions& options, const std::string& text);
-// Says which columns of a table are not read, where there are any.
+// Prints the table's unused columns, if any.
 void note_unread(const std::string& file, const std::vector<std::string>& columns);
-// A table of rows in the format asked for; `schema` names the JSON.
+// Writes rows in the requested format; `schema` names the JSON.
 void write_rows(const OutputOptions& options, const measured::CsvTable& rows,
                 const std::string& schema);
 
@@ -59,46 +60,47 @@ struct LoadArguments {
   std::string fusion = "default";
   double trip_count = ir::LoadOptions{}.trip_count;
   bool strict = false;
-  std::int64_t bound = 0;           // 0: none given
+  std::int64_t bound = 0;           // 0: not given
   std::vector<std::string> shapes;  // NAME=1x3x224x224
 };
 void add_load_options(CLI::App& verb, LoadArguments& arguments);
 [[nodiscard]] ir::LoadOptions load_options(const LoadArguments& arguments);
-// Of these, those that say how a file is read.
+// The subset of add_load_options() that affects reading a file.
 void add_read_options(CLI::App& verb, LoadArguments& arguments);
 [[nodiscard]] ir::ReadOptions read_options(const LoadArguments& arguments);
 
 void add_jobs_option(CLI::App& verb, int& jobs);
-// -k,--kernel of a program; and how many rows its table has.
+// -k,--kernel, a kernel of a program; --top, the number of rows of a table.
 void add_kernel_option(CLI::App& verb, std::string& kernel);
 void add_top_option(CLI::App& verb, std::size_t& top, const std::string& what);
-// "10 s", "1.5 min" of an option.
+// Parses a duration, "10 s" or "1.5 min", given to `option`.
 [[nodiscard]] double seconds_of(const std::string& text, const char* option);
 
-// The models by name (sim/model_choice.h); without the option every verb asks the same one.
+// The models by name (sim/model_choice.h), and the default of every verb.
 inline constexpr const char* kDefaultModel = "default";
 void add_model_option(CLI::App& verb, std::string& model);
 [[nodiscard]] CLI::Validator is_model_name();
-// On stderr, beside tables that do not name it: what answers where that is not physics, its note.
+// Prints to stderr, for tables that do not name the model: which model is used if it is not the
+// analytical one, and its note.
 void note_model(const ChosenModel& model);
 
-// Which tiles kernels have, where their program does not say.
+// Which tiles kernels use if their program does not say.
 struct TileArguments {
-  std::string ranker;  // a model's name; empty: the model of times
-  std::string file;    // of search::read_tiles(); empty: none
+  std::string ranker;  // a model's name; empty: the model that predicts times
+  std::string file;    // for search::read_tiles(); empty: none
 };
 void add_tile_options(CLI::App& verb, TileArguments& arguments);
-// --list: which tiles are listed of a kernel.
+// --list: which set of tiles to list for a kernel.
 CLI::Option* add_listing_option(CLI::App& verb, std::string& listing);
 [[nodiscard]] analytical::TileSet tile_set(const std::string& listing);
-// `what` ("model.hlo: dot.4 has no tiles") of this list on the device, and why.
+// `what` ("model.hlo: dot.4 has no tiles") in this list on the device, and why.
 [[nodiscard]] Error nothing_listed(const std::string& what, const std::string& listing,
                                    const hwdesc::Device& device);
-// On stderr: whose tiles these are, where they are nobody else's.
+// Prints to stderr where the tiles come from, if they are Tilecast's own.
 void note_listing(const std::string& listing);
-// Of these, what chooses.
+// The subset of add_tile_options() that selects the ranking model.
 void add_ranker_option(CLI::App& verb, TileArguments& arguments);
-// Times by the model of this name, of these tiles.
+// The model called `name`, estimating times for the tiles of `tiles`.
 [[nodiscard]] ChosenModel model_with_tiles(const std::string& name, const TileArguments& tiles,
                                            std::span<const hwdesc::Device> devices);
 

@@ -16,13 +16,13 @@
 namespace tilecast::sim::cli {
 namespace {
 
-// As a terminal obeys nothing of it; a program's text and pages stay as they are.
+// Removes escape sequences for terminals; a program's text and pages are unchanged.
 std::string shown(const std::string& text, std::string_view format) {
   if (format == "json" || format == "trace") return base::printable_json(text);
   return format.empty() || format == "html" ? text : base::printable(text);
 }
 
-// All that is written to stderr: what cannot be written is nobody's to know.
+// Writes everything for stderr; write errors are ignored.
 void to_stderr(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
@@ -40,7 +40,7 @@ void tell_in_place(std::string_view line) {
 CLI::Option* add_output_file(CLI::App& verb, const std::string& names, std::string& file,
                              const std::string& what) {
   const auto claim = [](const std::string& path) {
-    static std::deque<base::OutputClaim> claims;  // to the end of the command
+    static std::deque<base::OutputClaim> claims;  // until the end of the command
     if (!path.empty() && path != "-") claims.emplace_back(path);
     return std::string();
   };

@@ -65,7 +65,7 @@ measured::MeasurementSet profile_set(const std::string& path, const std::string&
   const std::string set = (folder.path() / "profile").string();
   measured::ImportOptions options;
   options.output = set;
-  // A description beside the user, not beside the folder.
+  // Relative to the user's working directory, not to the folder.
   options.device = hwdesc::is_path(device) ? fs::absolute(device).string() : device;
   const measured::ImportReport report =
       measured::import_xplane({.profiles = {path}, .modules = modules, .manifest = {}}, options);

@@ -1,5 +1,5 @@
-// Profiles (*.xplane.pb) as inputs of verbs that take other things too: which machine they are of,
-// and as measurement sets.
+// Profiles (*.xplane.pb) as inputs of verbs that accept other inputs as well: the machine they were
+// taken on, and their conversion to measurement sets.
 #pragma once
 
 #include <filesystem>
@@ -12,20 +12,20 @@
 
 namespace tilecast::sim::cli {
 
-// A profile, or a log folder that holds one.
+// Whether `path` is a profile, or a log folder that contains one.
 [[nodiscard]] bool is_profile(const std::string& path);
-// With progress on a terminal.
+// Shows progress on a terminal.
 [[nodiscard]] measured::XplaneProfile read_profile(const std::string& path);
 
-// Where the user named no device: the preset that the profile's own facts name becomes the one in
-// `options`, and the answer says why. Throws Error where no preset is near.
+// Call it if the user named no device: puts the preset that matches the profile's own facts into
+// `options` and returns the reason. Throws Error if no preset is close enough.
 std::string choose_device(const measured::XplaneDevice& of, const std::string& path,
                           DeviceOptions& options);
-// What the profile states otherwise than the description of its device; "" for nothing.
+// Facts of the profile that differ from the description of its device; "" if none.
 [[nodiscard]] std::string device_note(const measured::XplaneDevice& of,
                                       const hwdesc::Device& device);
 
-// A folder of its own that is gone in the end.
+// A temporary folder, removed by the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -38,14 +38,15 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// What `tilecast import xplane` makes of the profile and the modules that it does not hold. Its
-// programs are files in the folder, which has to be there until they are read (measured/samples.h).
+// The set that `tilecast import xplane` creates from the profile and `modules`, the modules that
+// the profile does not contain. Its programs are files in `folder`, which must exist until they are
+// read (measured/samples.h).
 [[nodiscard]] measured::MeasurementSet profile_set(const std::string& path,
                                                    const std::string& device,
                                                    const std::vector<std::string>& modules,
                                                    const TemporaryFolder& folder);
 
-// As a shell reads it back: in quotes where it has to be.
+// The text as a shell word, quoted where necessary.
 [[nodiscard]] std::string shell_word(const std::string& text);
 
 }  // namespace tilecast::sim::cli

@@ -15,7 +15,7 @@
 namespace tilecast::sim::cli {
 namespace {
 
-// The nearest option or verb to an argument nobody expected, as a hint; "" when none is near.
+// Suggests the option or verb closest to an unexpected argument; "" if none is close.
 std::string hint(const CLI::App& app, const std::string& word) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
@@ -53,8 +53,8 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return 2;
 }
 
-// OpenBLAS 0.3.21, which networks are trained with, takes an Intel processor younger than itself
-// for a Pentium 4: products take four times as long. What the user set stays.
+// OpenBLAS 0.3.21, used to train networks, treats Intel processors newer than itself as a Pentium
+// 4, which makes products four times slower. A setting of the user is kept.
 void choose_kernels_of_openblas() {
 #if defined(__x86_64__)
   if (__builtin_cpu_is("intel") == 0 || __builtin_cpu_supports("avx2") == 0) return;
@@ -64,8 +64,8 @@ void choose_kernels_of_openblas() {
 #endif
 }
 
-// What is opened first would take the number of a standard stream that is closed, and its bytes.
-// Nothing can be written to a standard output that was closed, which is then an error.
+// A file opened first would get the number of a closed standard stream, and its output. Occupies
+// those numbers so that writing to a closed standard output is an error.
 void occupy_standard_streams() {
   for (const int stream : {0, 1, 2}) {
     if (::fcntl(stream, F_GETFD) < 0) {
@@ -88,7 +88,7 @@ int parse_and_run(CLI::App& app, int argc, char** argv) {
 
 int program(int argc, char** argv, int (*run)(int argc, char** argv)) {
   occupy_standard_streams();
-  choose_kernels_of_openblas();  // while there is one thread
+  choose_kernels_of_openblas();  // must run while single-threaded
   try {
     return run(argc, argv);
   } catch (const UsageError& error) {

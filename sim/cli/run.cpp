@@ -47,7 +47,7 @@ constexpr Verb kVerbs[] = {
     {"serve", nullptr, &kServePlugin},
 };
 
-// Where its module is not there, the verb says how to add it, with any arguments and to --help.
+// If its module is missing, the verb says how to install it, for any arguments and for --help.
 void add_verb(CLI::App& app, const Verb& verb) {
   if (verb.add != nullptr) return verb.add(app);
   if (base::has_plugin(*verb.module)) {
@@ -60,7 +60,7 @@ void add_verb(CLI::App& app, const Verb& verb) {
   absent.callback([&verb] { static_cast<void>(base::load_plugin(*verb.module)); });
 }
 
-// The one that is asked for; all where it is none of them, for help and hints: making all options
+// Adds only the requested verb; adds all if it is unknown, for help and hints. Creating all options
 // takes longer than a small simulation.
 void add_verbs(CLI::App& app, std::string_view asked) {
   const auto* const found = std::ranges::find(kVerbs, asked, &Verb::name);

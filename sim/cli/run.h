@@ -3,7 +3,7 @@
 
 namespace tilecast::sim::cli {
 
-// The exit code: 0 done, 2 wrong usage. Throws what the verb throws (commands.h).
+// Returns the exit code: 0 done, 2 wrong usage. Throws the errors of the verb (commands.h).
 int run(int argc, char** argv);
 
 }  // namespace tilecast::sim::cli

@@ -14,7 +14,7 @@
 namespace tilecast::sim::cli {
 namespace {
 
-// Written to by whoever wants the server to end; a handler may do no more than that.
+// Writing to the pipe ends the server; a signal handler may do little else.
 int ending_pipe[2] = {-1, -1};
 
 void ask_to_end(int /*signal*/) {
@@ -22,7 +22,8 @@ void ask_to_end(int /*signal*/) {
   [[maybe_unused]] const auto written = ::write(ending_pipe[1], &byte, 1);
 }
 
-// SIGINT and SIGTERM. They are handled, not blocked: libraries made threads before we could.
+// Handles SIGINT and SIGTERM. Blocking them is not possible: libraries have already created
+// threads.
 void take_signals() {
   if (::pipe(ending_pipe) != 0) throw Error("serve: cannot make a pipe");
   struct sigaction action = {};
@@ -31,7 +32,7 @@ void take_signals() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-// What is being answered when a signal comes is answered, and the process ends with 0.
+// On a signal, finishes the running requests and ends the process with 0.
 void serve_until_asked(const serve::ServerOptions& options) {
   serve::Server server(options);
   take_signals();
@@ -45,7 +46,7 @@ void serve_until_asked(const serve::ServerOptions& options) {
     server.stop();
   });
   server.run();
-  ask_to_end(0);  // where it ended by itself
+  ask_to_end(0);  // if it ended on its own
   waiter.join();
 }
 

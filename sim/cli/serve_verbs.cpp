@@ -1,4 +1,4 @@
-// The module of the component `serve`: OpenSSL and Brotli come with its HTTP.
+// The module of the component `serve`, separate because its HTTP needs OpenSSL and Brotli.
 #include "sim/cli/commands.h"
 #include "sim/verb_module.h"
 

@@ -36,9 +36,9 @@ Simulation simulate_one(ir::LoadedModule loaded, const hwdesc::Device& device,
   return run;
 }
 
-constexpr std::size_t kMostListed = 20;  // files of a folder that are left out
+constexpr std::size_t kMostListed = 20;  // files of a folder that are skipped
 
-// The files to read: of a folder its modules after optimisation.
+// The files to read; for a folder, its modules after optimisation.
 std::vector<std::string> program_files(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {

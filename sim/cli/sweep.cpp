@@ -44,7 +44,7 @@ void report_failures(const measured::CsvTable& table) {
   }
 }
 
-// The table of a complete study; nothing on ranks above 0 and after Ctrl-C.
+// The table of a completed study; nullopt on ranks above 0 and after Ctrl-C.
 std::optional<measured::CsvTable> run_study(const Study& study, const SweepArguments& arguments,
                                             const CLI::App& verb, const std::string& journal) {
   const StudyRun run(study);
@@ -64,7 +64,7 @@ std::optional<measured::CsvTable> run_study(const Study& study, const SweepArgum
   return run.table(results.results);
 }
 
-// Of --optimise, or the first of the study.
+// The objective of --optimise, or the first one of the study.
 StudyObjective one_objective(const Study& study, const SweepArguments& arguments) {
   if (arguments.optimise.empty() && study.objectives.empty()) {
     throw UsageError(fmt::format(

@@ -1,14 +1,14 @@
-// What the command says on stderr, besides its answer.
+// Messages of the command on stderr, next to its result.
 #pragma once
 
 #include <string_view>
 
 namespace tilecast::sim::cli {
 
-// A line. What comes from files may stand in it: a terminal obeys none of it (base::printable). A
-// closed stderr is no failure.
+// Prints a line. It may contain text from files: escape sequences are not passed on to a terminal
+// (base::printable). A closed stderr is not an error.
 void tell(std::string_view line);
-// In the place of the line that the terminal shows; "" clears it.
+// Replaces the line shown on the terminal; "" clears it.
 void tell_in_place(std::string_view line);
 
 }  // namespace tilecast::sim::cli

@@ -22,7 +22,7 @@ struct TilesArguments {
   OutputOptions output;
 };
 
-// The fastest of those that are listed.
+// The best of the listed tiles.
 OfferedRows listed_rows(const TilesArguments& arguments, const ir::Kernel& kernel,
                         const hwdesc::Device& device, const analytical::TileRanker& order) {
   OfferedRows listed = fastest_listed(kernel, device, order, tile_set(arguments.listing),
@@ -35,7 +35,7 @@ OfferedRows listed_rows(const TilesArguments& arguments, const ir::Kernel& kerne
   return listed;
 }
 
-// The caller's, or the fastest of them.
+// The tiles given by the caller, or the best of them.
 OfferedRows given_rows(const TilesArguments& arguments, const ir::Kernel& kernel,
                        const hwdesc::Device& device, const analytical::TileRanker& order) {
   measured::CsvTable rows = read_tile_rows(arguments.table, arguments.file);
@@ -43,7 +43,7 @@ OfferedRows given_rows(const TilesArguments& arguments, const ir::Kernel& kernel
   return fastest_rows(rows, kernel, device, order, *arguments.most);
 }
 
-// Where nothing is chosen nothing changes: why, and what the kernel keeps.
+// If no tile is chosen: the reason, and the tile that the kernel keeps.
 std::string default_note(const OfferedRows& offered, const measured::CsvTable& answered,
                          const ir::Kernel& kernel, const hwdesc::Device& device,
                          const analytical::TileRanker& order) {

@@ -25,7 +25,7 @@ struct TrainArguments {
 };
 
 std::string time_left(std::chrono::steady_clock::time_point start, double done) {
-  constexpr double kLeast = 0.02;  // of the work: before, nobody knows
+  constexpr double kLeast = 0.02;  // fraction of the work needed for an estimate
   if (done < kLeast) return "";
   const double spent_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -1,4 +1,4 @@
-// The module of the component `train`: its verb, and what it does for others.
+// The module of the component `train`: its verb, and functions for other languages.
 #include "sim/cli/commands.h"
 #include "sim/cli/graphs.h"
 #include "sim/training.h"

@@ -38,7 +38,7 @@ std::size_t answered(const search::TuneSpace& space) {
       std::ranges::count_if(space.analytical, [](const auto& time) { return time.has_value(); }));
 }
 
-// As the model's times say, or as its ranks do.
+// Ordered by the model's times, or by its scores.
 search::TuneSpace space_of(const Candidates& candidates, const hwdesc::Device& device,
                            const ChosenModel& model) {
   search::TuneSpace space = search::make_space(candidates.queries, device, *model.model);
@@ -53,7 +53,7 @@ search::TuneSpace space_of(const Candidates& candidates, const hwdesc::Device& d
 
 views::TuneComparison compare_kernel(const Candidates& candidates, const search::TuneSpace& space,
                                      const search::CompareOptions& options) {
-  constexpr double kNear = 0.95;  // of the fastest
+  constexpr double kNear = 0.95;  // relative to the fastest
   views::TuneComparison comparison{
       .kernel = candidates.kernel, .candidates = space.size(), .answered = answered(space)};
   comparison.strategies = search::compare_strategies(space, candidates.measured, options);
@@ -65,8 +65,8 @@ views::TuneComparison compare_kernel(const Candidates& candidates, const search:
   return comparison;
 }
 
-// The kernel asked for, or all that have more tiles than the fewest trials compared; of more than
-// --most-kernels so many, drawn: always the same ones.
+// The requested kernel, or all kernels with more tiles than the smallest number of trials compared.
+// If there are more than --most-kernels, a reproducible random sample.
 constexpr std::uint64_t kDrawSeed = 1;
 std::vector<SetKernel> compared_kernels(const TuneArguments& arguments,
                                         const measured::SampleSet& set, std::size_t fewest) {
@@ -206,7 +206,7 @@ void run(const TuneArguments& arguments) {
   const ChosenModel model = choose_model(arguments.model, devices);
   if (arguments.compare) return compare(arguments, device, model);
   std::unique_ptr<Candidates> candidates;
-  measured::SampleSet set;  // the candidates are of it
+  measured::SampleSet set;  // owns the candidates' kernels
   if (arguments.set.empty()) {
     candidates = tiles_of_program({arguments.program, arguments.kernel, arguments.load,
                                    arguments.listing, arguments.most_tiles, arguments.among},

@@ -14,7 +14,7 @@
 namespace tilecast::sim::cli {
 namespace {
 
-// Of the caller's tiles, or those listed, what can run, in their order.
+// The tiles that can run, in order, among the caller's or the listed ones.
 std::vector<analytical::TileConfig> offered_tiles(const ProgramTiles& asked,
                                                   const ir::Kernel& kernel,
                                                   const hwdesc::Device& device) {
@@ -92,7 +92,7 @@ SetKernel kernel_of(const measured::SampleSet& set, const std::string& folder,
 
 measured::SampleSet read_tuning_set(const std::string& folder, const hwdesc::Device& device,
                                     int jobs) {
-  // Times that physics doubts are searched, too: they were measured.
+  // Keeps times that physics doubts: they were measured.
   measured::SampleSet set = measured::make_samples(measured::read_measurement_set(folder), device,
                                                    {.check_physics = false, .jobs = jobs});
   if (!set.faults.empty()) {

@@ -42,7 +42,7 @@ search::FusionStrategy strategy_of(const std::string& name) {
                                              search::kFusionStrategies);
 }
 
-// One run per seed; the fastest different programs of all.
+// One run per seed; combines the fastest distinct programs of all runs.
 search::FusionSearch search_by_model(search::FusionCost& cost, const FusionArguments& arguments) {
   search::FusionSearch all;
   const std::size_t costs = arguments.costs.value_or(search::FusionSearchOptions{}.costs);
@@ -55,7 +55,7 @@ search::FusionSearch search_by_model(search::FusionCost& cost, const FusionArgum
                                       .costs = costs,
                                       .keep = arguments.keep};
   options.step = [&](const search::FusionProgress& done) {
-    constexpr std::size_t kShownEach = 256;  // clocks and terminals are slow
+    constexpr std::size_t kShownEach = 256;  // limits the cost of clock and terminal
     if (done.costs % kShownEach != 0) return true;
     progress.show(before + done.costs, fmt::format(", best {:.4g} us of {:.4g}", done.best_s * 1e6,
                                                    done.by_rules_s * 1e6));
@@ -97,7 +97,7 @@ search::TileChoices tiles_of(const FusionArguments& arguments) {
                       : search::read_tiles(base::SourceText::read_file(file));
 }
 
-// What hardware says, in a journal.
+// Runs programs on hardware and records the results in a journal.
 class OnHardware {
  public:
   OnHardware(const ir::FusionSpace& space, search::Hardware& hardware,
@@ -128,9 +128,9 @@ class OnHardware {
     return tuned;
   }
 
-  // Every program that is proposed is run; what it finds is what ran fastest.
+  // Runs every proposed program; the result is the program that ran fastest.
   search::FusionSearch search(search::FusionCost& plans) {
-    constexpr std::size_t kAnyNumber = 1'000'000;  // the budget of hardware ends it
+    constexpr std::size_t kAnyNumber = 1'000'000;  // limited by the hardware budget
     const search::TileChoices tiles = tiles_of(arguments_);
     search::HardwareTrials trials(hardware_, journal_, now_s);
     search::HardwareObjective objective(plans, trials, tiles);

@@ -32,7 +32,7 @@ struct TuneProgramArguments {
   int jobs = 1;
 };
 
-// Of what the kernels compute, in their order.
+// A hash of the kernels' contents, in order.
 std::string hash_of(const ir::Program& program) {
   ir::Hash128 hash;
   for (const ir::ScheduledKernel& scheduled : program.kernels()) {

@@ -1,4 +1,4 @@
-// The trials of `tilecast tune tiles`: the file they are kept in.
+// The trials of `tilecast tune tiles`, stored in a file.
 #pragma once
 
 #include <memory>
@@ -10,13 +10,13 @@
 
 namespace tilecast::sim::cli {
 
-// CSV of trials: trial, index, tile, predicted_ns, measured_ns (empty: it failed). Every trial is
-// there once it has been measured; a torn last line is dropped, so that a search can go on after
-// any interruption. Not thread-safe.
+// CSV of trials: trial, index, tile, predicted_ns, measured_ns (empty: it failed). Each trial is
+// written as soon as it is measured, and an incomplete last line is dropped on reading, so a search
+// can resume after any interruption. Not thread-safe.
 class TrialFile {
  public:
-  // `file`: its trials are known where it exists; empty: nothing is kept. `tiles`: by candidate, as
-  // text. Throws Error for a file of other tiles, or of something else.
+  // `file`: if it exists, its trials are known; empty: nothing is stored. `tiles`: one text per
+  // candidate. Throws Error for a file with other tiles or another format.
   TrialFile(const std::string& file, const std::vector<std::string>& tiles);
 
   [[nodiscard]] const std::vector<search::TuneTrial>& known() const { return known_; }

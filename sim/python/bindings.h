@@ -1,4 +1,4 @@
-// What the sources of the Python module share. The GIL is released while anything is computed.
+// Shared by the sources of the Python module. The GIL is released during computations.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -17,7 +17,7 @@ namespace tilecast::sim::python {
 
 namespace py = pybind11;
 
-// A program as it was read; it is cut into kernels where a device is named.
+// A program as read; it is split into kernels once a device is given.
 struct ReadProgram {
   ir::LoadedModule module;
   ir::LoadOptions load;
@@ -28,7 +28,7 @@ void bind_devices(py::module_& m);  // Error, Device, Program, Model
 void bind_tables(py::module_& m);   // tiles and operators
 void bind_studies(py::module_& m);  // evaluations, calibrations, trainings and sweeps
 
-// A table by its columns, as Python takes and gives it.
+// A table by columns, in the form that Python passes and receives.
 using Columns = std::vector<std::pair<std::string, std::vector<std::string>>>;
 [[nodiscard]] Columns columns_of(const measured::CsvTable& table);
 

@@ -8,7 +8,7 @@
 namespace tilecast::sim::python {
 namespace {
 
-// The class tilecast.Error, for as long as the interpreter lives.
+// The class tilecast.Error; lives as long as the interpreter.
 PyObject* error_class = nullptr;
 
 void raise(const Error& error) {

@@ -19,7 +19,7 @@ Explanation run_explain(const ReadProgram& program, const hwdesc::Device& device
   return explain(placed_on(program, device), kernel, model, tile.empty() ? nullptr : &given, top);
 }
 
-// What they say in numbers is read from their JSON (tilecast/__init__.py).
+// Python reads their numbers from the JSON (tilecast/__init__.py).
 void bind_simulation(py::module_& m) {
   using Released = py::call_guard<py::gil_scoped_release>;
   py::class_<Simulation>(m, "_Simulation")

@@ -20,15 +20,15 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// What a call leaves, as the command prints it: text, JSON and, of evaluations, every row (CSV).
+// The output of a call as the command prints it: text, JSON and, for evaluations, all rows (CSV).
 struct Answer {
   std::string text, json, rows = {};
 };
 
-// Ctrl-C in the thread that called, which holds no GIL.
+// Checks for Ctrl-C in the calling thread, which does not hold the GIL.
 bool interrupted() {
   const py::gil_scoped_acquire held;
-  return PyErr_CheckSignals() != 0;  // the exception stays set
+  return PyErr_CheckSignals() != 0;  // the Python exception stays set
 }
 
 [[noreturn]] void raise_interrupt() {
@@ -69,7 +69,7 @@ struct Calibration {
   Answer answer;
   bool accepted = false;
   Texts notes;
-  std::string yaml;  // "": refused, or no file was named
+  std::string yaml;  // "": refused, or no file given
 };
 
 struct CalibrationFiles {

@@ -16,9 +16,9 @@ using analytical::TileConfig;
 using analytical::TilePart;
 using Numbers = py::array_t<std::int64_t, py::array::c_style>;
 
-using Arrays = std::map<std::string, Numbers>;  // by the parts' names
+using Arrays = std::map<std::string, Numbers>;  // by part name
 
-// A row per tile: an array of a column per dimension, or of one number. A row of zeros says
+// One row per tile: an array with one column per dimension, or a single number. A row of zeros sets
 // nothing.
 void fill(const Numbers& rows, const TilePart& part, std::vector<TileConfig>& tiles) {
   const int rank = part.is_list() ? 2 : 1;
@@ -60,7 +60,7 @@ py::array_t<double> tile_times(const ReadProgram& program, const hwdesc::Device&
   return py::array_t<double>(static_cast<py::ssize_t>(times.size()), times.data());
 }
 
-// (tiles, dimensions) or (tiles,); None where no tile says that part.
+// (tiles, dimensions) or (tiles,); None if no tile has that part.
 py::object array_of(const std::vector<TileConfig>& tiles, const TilePart& part) {
   std::size_t rank = 0;
   for (const TileConfig& tile : tiles) rank = std::max(rank, part.numbers(tile).size());
@@ -112,7 +112,7 @@ measured::CsvTable table_of(const Columns& columns) {
                               table.rows.size()));
     }
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      table.rows[i].line = static_cast<int>(i) + 2;  // as if the columns' names were line 1
+      table.rows[i].line = static_cast<int>(i) + 2;  // as in a file with the header in line 1
       table.rows[i].cells.push_back(cells[i]);
     }
   }
@@ -124,7 +124,7 @@ struct TileTable {
   std::optional<std::size_t> most;
 };
 
-// `given`: the caller's rows; null: the fastest that are listed.
+// `given`: the caller's rows; null: the best of the listed tiles.
 Columns tile_table(const ReadProgram& program, const hwdesc::Device& device,
                    const ChosenModel& model, const measured::CsvTable* given,
                    const TileTable& asked) {
@@ -160,7 +160,7 @@ Columns columns_of(const measured::CsvTable& table) {
 
 void bind_tables(py::module_& m) {
   using Released = py::call_guard<py::gil_scoped_release>;
-  py::list parts;  // names, and the words of a tile's text
+  py::list parts;  // names, and the words in a tile's text
   for (const TilePart& part : analytical::tile_parts()) {
     parts.append(py::make_tuple(std::string(part.name), std::string(part.word)));
   }

@@ -8,12 +8,12 @@
 namespace tilecast::sim::report {
 namespace {
 
-// Walks text that is known to be JSON.
+// Scans text that is valid JSON.
 class JsonScanner {
  public:
   explicit JsonScanner(std::string_view text) : text_(text) {}
 
-  // To the value of the next step, from the start of the value that holds it.
+  // Moves from the start of a value to the start of its member `step`.
   void enter(const JsonStep& step) {
     blanks();
     ++at_;  // { or [
@@ -44,7 +44,7 @@ class JsonScanner {
     for (++at_; at_ < text_.size() && text_[at_] != '"'; ++at_) at_ += text_[at_] == '\\' ? 1 : 0;
     ++at_;
   }
-  // Past a value and the comma behind it.
+  // Moves past a value and the comma after it.
   void next() {
     blanks();
     int depth = 0;
@@ -90,7 +90,7 @@ std::string_view kind_of(const Json& json) {
 }
 
 Json parse_json(const base::SourceText& text) {
-  constexpr std::size_t kDeepest = 64;  // results have 8; what reads values calls itself for each
+  constexpr std::size_t kDeepest = 64;  // results have 8 levels; readers of values are recursive
   if (const auto at = deeper_than(text.text(), kDeepest)) {
     throw Error(text.describe(*at, fmt::format("nested deeper than {} levels", kDeepest)));
   }

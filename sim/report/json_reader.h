@@ -1,10 +1,10 @@
-// JSON documents read strictly: every fault names file, line and column of the value it is about.
+// Strict reader of JSON documents: every error names file, line and column of its value.
 //
 //   const Document document(base::SourceText::read_file("run.json"));
 //   for (const Value& kernel : document.root().list("kernels")) kernel.number("time_s");
 //   // run.json:40:17: error: programs[0].kernels[2].time_s: got text, expected a number
 //
-// Keys that nobody asks for are left alone: a schema may gain some. A Value refers to its Document.
+// Unused keys are ignored, so that a schema may be extended. A Value refers to its Document.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ class Document;
 
 class Value {
  public:
-  // Members of an object; Error where they are missing or of another kind.
+  // Members of an object; Error if missing or of another type.
   [[nodiscard]] double number(std::string_view key) const;  // finite
   [[nodiscard]] std::string text(std::string_view key) const;
   [[nodiscard]] bool truth(std::string_view key) const;
@@ -36,7 +36,7 @@ class Value {
 
   [[nodiscard]] bool has(std::string_view key) const;  // and it is not null
 
-  // This value itself.
+  // This value itself, converted.
   [[nodiscard]] double number() const;
   [[nodiscard]] std::string text() const;
   [[nodiscard]] std::vector<Value> elements() const;  // of a list
@@ -49,7 +49,7 @@ class Value {
   Value(const Document& document, const Json& json, std::vector<JsonStep> path)
       : document_(&document), json_(&json), path_(std::move(path)) {}
   [[nodiscard]] const Json* find(std::string_view key) const;
-  [[nodiscard]] Value at(std::string_view key) const;  // Error when it is missing
+  [[nodiscard]] Value at(std::string_view key) const;  // Error if missing
   [[nodiscard]] Error unexpected(std::string_view expected) const;
 
   const Document* document_;
@@ -59,7 +59,7 @@ class Value {
 
 class Document {
  public:
-  // Error with the place where the text stops being JSON.
+  // Throws Error at the place where the text is not valid JSON.
   explicit Document(base::SourceText text);
   Document(const Document&) = delete;
   Document& operator=(const Document&) = delete;
@@ -72,11 +72,11 @@ class Document {
   Json json_;
 };
 
-// Where objects and lists in each other are more than so many, in a text that need not be JSON:
-// each would take a hundred times its byte.
+// The offset at which objects and lists are nested deeper than `levels`, in text that need not be
+// valid JSON; nullopt if nowhere. Each level would take a hundred times its size in memory.
 [[nodiscard]] std::optional<std::size_t> deeper_than(std::string_view json, std::size_t levels);
 
-// Where the value under `path` begins in `text`, which is valid JSON and holds it.
+// The offset of the value under `path` in `text`, which must be valid JSON with such a value.
 [[nodiscard]] std::size_t offset_of(std::string_view text, const std::vector<JsonStep>& path);
 
 }  // namespace tilecast::sim::report

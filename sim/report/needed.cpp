@@ -10,10 +10,10 @@
 namespace tilecast::sim::report {
 namespace {
 
-// Members of an object, by kind; one whose name ends in '?' may be missing or null.
+// Members of an object, by type; one whose name ends in '?' may be missing or null.
 struct Needed {
   std::vector<std::string_view> text = {}, size = {}, number = {}, truth = {}, texts = {};
-  std::map<std::string_view, Needed> object = {}, list = {};  // of objects
+  std::map<std::string_view, Needed> object = {}, list = {};  // members are objects
 };
 
 const Needed& simulations() {
@@ -34,7 +34,7 @@ const Needed& simulations() {
   return root;
 }
 
-// Of kernels that were not skipped.
+// For kernels that were not skipped.
 const Needed& estimate() {
   static const Needed needed{
       .text = {"bound", "next_bound"},
@@ -68,7 +68,7 @@ const Needed& evaluation() {
   return root;
 }
 
-// use(key) of those that must be there or are.
+// Calls use(key) for required members and for optional members that exist.
 template <class Names, class Use>
 void each(const Value& object, const Names& names, const Use& use) {
   for (std::string_view name : names) {
@@ -102,9 +102,9 @@ void check(const Value& object, const Needed& needed) {
   }
 }
 
-// The kernels carry the whole: what is attributed to them adds up to it.
+// The kernels must sum to the total, so that attributions add up to it.
 void check_kernels(const Value& program) {
-  constexpr double kRounding = 1e-9;  // of sums of up to millions of terms
+  constexpr double kRounding = 1e-9;  // for sums of up to millions of terms
   double sum = 0;
   for (const Value& kernel : program.list("kernels")) {
     sum += kernel.number("total_s");

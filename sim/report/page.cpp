@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// As many digits as anybody reads off a page; a third of the bytes.
+// Enough digits for reading values off a page, in a third of the bytes.
 Json short_number(double value) {
   const double rounded = std::strtod(fmt::format("{:.7g}", value).c_str(), nullptr);
   constexpr double kWhole = 1e7;
@@ -29,8 +29,8 @@ Json short_number(double value) {
 Json packed(const Json& json);
 Json packed_records(const std::vector<const Json*>& records);
 
-// The values of one key in all records: as they are where they are numbers, records in records by
-// their keys, and others once each.
+// The values of one key in all records: unchanged if numbers, by their keys if records, and each
+// distinct value once otherwise.
 Json packed_column(const std::vector<const Json*>& values) {
   const auto all = [&](const auto& is) {
     return std::ranges::all_of(values, [&](const Json* value) { return is(*value); });
@@ -58,7 +58,7 @@ Json packed_column(const std::vector<const Json*>& values) {
   return {{"#words", std::move(words)}, {"at", std::move(out)}};
 }
 
-// A column for each key in the order in which the records first name them; null where one does not.
+// One column per key, in the order of first appearance in the records; null if a record lacks it.
 Json packed_records(const std::vector<const Json*>& records) {
   static const Json kNull;
   Json columns = Json::object();
@@ -76,7 +76,7 @@ Json packed_records(const std::vector<const Json*>& records) {
   return {{"#columns", std::move(columns)}};
 }
 
-// Lists of many records as columns: a tenth of the bytes. data.js undoes it.
+// Stores lists of many records as columns, in a tenth of the bytes. data.js reverses it.
 Json packed(const Json& json) {
   constexpr std::size_t kMany = 8;
   if (json.is_number_float()) return short_number(json.get<double>());
@@ -119,7 +119,7 @@ std::string escaped_html(std::string_view text) {
   return out;
 }
 
-// JSON inside a script element: no "</script" and no "<!--".
+// JSON for a script element: without "</script" and "<!--".
 std::string escaped_script(std::string_view json) {
   std::string out;
   out.reserve(json.size());
@@ -133,7 +133,7 @@ std::string escaped_script(std::string_view json) {
   return out;
 }
 
-// The template up to "{{name}}", which is passed over.
+// Returns the template up to "{{name}}" and removes both from `rest`.
 std::string_view up_to(std::string_view& rest, std::string_view mark) {
   const std::size_t at = rest.find(mark);
   TC_CHECK(at != std::string_view::npos, "the template of the page has every mark, in order");

@@ -1,4 +1,4 @@
-// The files of sim/report/page and D3, as cmake/report_page.cmake puts them into the program.
+// The files of sim/report/page and D3, compiled into the program by cmake/report_page.cmake.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@ namespace tilecast::sim::report {
 
 struct PageParts {
   std::string_view html, css, script;
-  std::string_view d3;  // empty: was not there at build time
+  std::string_view d3;  // empty: not available at build time
 };
 [[nodiscard]] PageParts page_parts();
 

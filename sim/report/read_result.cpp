@@ -13,7 +13,7 @@
 namespace tilecast::sim::report {
 namespace {
 
-// When the file was written last, to the minute; "" where the system does not say.
+// Last modification of the file, to the minute; "" if the system does not provide it.
 std::string minute_written(const std::string& path) {
   std::error_code failure;
   const auto time = std::filesystem::last_write_time(path, failure);
@@ -23,7 +23,7 @@ std::string minute_written(const std::string& path) {
   return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(seconds));
 }
 
-// Of evaluate --rows, before those of the models.
+// Columns of evaluate --rows before those of the models.
 constexpr std::string_view kFixed[] = {"set",   "line", "work",       "class",
                                        "split", "tile", "measured_ns"};
 

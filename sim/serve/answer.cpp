@@ -41,7 +41,7 @@ Reply refusal(int status, std::string_view message) {
   return {status, json_line({{"error", std::move(error)}})};
 }
 
-// A device with what times its kernels: megabytes, and many programs have the same.
+// A device and its model. They take megabytes, and many programs share them.
 struct ReadyDevice {
   hwdesc::Device device;
   ChosenModel model;

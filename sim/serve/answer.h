@@ -1,11 +1,11 @@
-// The JSON API of `tilecast serve` without its sockets: a path and a body in, a status and a body
-// out. Programs, devices and models that were asked about are kept, a bounded number of them.
+// The JSON API of `tilecast serve` without sockets: maps a path and a body to a status and a body.
+// Caches a bounded number of programs, devices and models.
 //
 //   Answerer answerer({.folders = {"models"}});
 //   Reply reply = answerer.post("/v1/simulate", R"({"program": {"file": "a.hlo"}, ...})");
 //
-// Never throws for what a body says. Reads files only below the folders, whatever symbolic links
-// there are; devices and models are those that are shipped, by name. Thread-safe.
+// Does not throw for any body. Reads only files below the folders, after resolving symbolic links;
+// devices and models are shipped ones, by name. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@
 namespace tilecast::sim::serve {
 
 struct AnswerLimits {
-  std::size_t batch = 64;               // requests in one
-  std::size_t rows = 10'000;            // operators or tiles in one
-  std::size_t answer_bytes = 64 << 20;  // of a table, or a batch, about
-  std::size_t depth = 64;               // of objects and lists in each other
-  std::size_t kept = 64;                // programs on devices that are kept
-  double batch_seconds = 20;            // after which the rest of a batch is refused
+  std::size_t batch = 64;               // requests per batch
+  std::size_t rows = 10'000;            // operators or tiles per request
+  std::size_t answer_bytes = 64 << 20;  // approximate size of a table or a batch
+  std::size_t depth = 64;               // nesting of objects and lists
+  std::size_t kept = 64;                // cached pairs of program and device
+  double batch_seconds = 20;            // after this time the rest of a batch is refused
   std::size_t file_bytes = 64 << 20;
 };
 
@@ -34,7 +34,7 @@ struct Reply {
 
 class Answerer {
  public:
-  // Throws Error for a folder that is not there.
+  // Throws Error for a folder that does not exist.
   explicit Answerer(const std::vector<std::string>& folders, const AnswerLimits& limits = {});
   ~Answerer();
   [[nodiscard]] Reply get(const std::string& path, const std::string& device) const;

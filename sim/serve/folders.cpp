@@ -25,7 +25,7 @@ bool is_plain(const std::string& name) {
          std::ranges::none_of(path, [](const fs::path& part) { return part == ".."; });
 }
 
-// Where `folder` / `name` really is, if that is a file below the folder.
+// The resolved path of `folder` / `name`, if it is a file below the folder.
 std::optional<fs::path> found_below(const fs::path& folder, const fs::path& name) {
   std::error_code failed;
   const fs::path real = fs::canonical(folder / name, failed);

@@ -1,4 +1,4 @@
-// The folders that a server may read, and nothing beside them.
+// The folders that a server may read; access to any other file is refused.
 #pragma once
 
 #include <filesystem>
@@ -9,14 +9,14 @@ namespace tilecast::sim::serve {
 
 class Folders {
  public:
-  // Throws Error for one that is not there.
+  // Throws Error for a folder that does not exist.
   explicit Folders(const std::vector<std::string>& folders);
-  // The regular file of this relative name below the first folder that has it, links resolved.
-  // Throws Error, with the same text for a file outside and one that does not exist.
+  // The regular file with this relative name in the first folder that contains it, with links
+  // resolved. Throws Error, with the same text for files outside the folders and missing files.
   [[nodiscard]] std::string file(const std::string& name) const;
-  // Of that file: another text after it was written again.
+  // A text that changes when that file is written again.
   [[nodiscard]] std::string version(const std::string& name) const;
-  // Relative names of what file() finds, sorted; at most `most`.
+  // Relative names of the files that file() finds, sorted; at most `most`.
   [[nodiscard]] std::vector<std::string> list(std::size_t most) const;
 
  private:

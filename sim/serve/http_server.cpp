@@ -19,16 +19,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kBacklog = 1024;  // of the kernel: connections that nobody has accepted yet
+constexpr int kBacklog = 1024;  // of the operating system: connections not yet accepted
 
-// A connection whose requests may be so large, and whose requests and answers may take so long
-// each, however slowly their bytes come.
+// A connection that limits the size of a request, and the total time of each request and response,
+// even if their bytes arrive slowly.
 class TimedStream final : public httplib::Stream {
  public:
   TimedStream(socket_t socket, std::chrono::seconds patience, std::size_t most)
       : socket_(socket), patience_(patience), most_(most) {}
 
-  // Whether another request begins in this time.
+  // Whether another request begins within `wait`.
   bool begin(std::chrono::milliseconds wait) {
     if (at_ == read_.size() && !ready(POLLIN, Clock::now() + wait)) return false;
     deadline_ = Clock::now() + patience_;
@@ -88,8 +88,8 @@ class TimedStream final : public httplib::Stream {
   std::size_t at_ = 0;
 };
 
-// Threads for connections, and a bounded queue of those that wait: with it full none is accepted
-// until one has ended, and the kernel's backlog keeps those behind it.
+// Threads for connections, and a bounded queue of waiting connections: while it is full no
+// connection is accepted, and later ones wait in the system's backlog.
 class BoundedQueue final : public httplib::TaskQueue {
  public:
   explicit BoundedQueue(int connections) : most_(static_cast<std::size_t>(connections)) {
@@ -142,7 +142,7 @@ void send(const Reply& reply, httplib::Response& response) {
   response.set_content(reply.body, "application/json");
 }
 
-// One of the requests that are answered at once.
+// One of the concurrently running requests.
 class Turn {
  public:
   explicit Turn(std::counting_semaphore<>& turns) : turns_(turns) { turns_.acquire(); }
@@ -154,7 +154,7 @@ class Turn {
   std::counting_semaphore<>& turns_;
 };
 
-// httplib's, with a time for every request as a whole.
+// httplib's server with a time limit for every whole request.
 class TimedHttp final : public httplib::Server {
  public:
   TimedHttp(int seconds, std::size_t body_bytes) : patience_(seconds), most_(body_bytes + kHead) {}
@@ -176,7 +176,7 @@ class TimedHttp final : public httplib::Server {
     return true;
   }
 
-  static constexpr std::size_t kHead = 1 << 18;  // the first line, headers, marks of chunks
+  static constexpr std::size_t kHead = 1 << 18;  // first line, headers, chunk marks
   std::chrono::seconds patience_;
   std::size_t most_;
 };
@@ -214,11 +214,11 @@ class HttplibServer final : public HttpServer {
 
 void HttplibServer::set_limits() {
   http_.new_task_queue = [this] { return new BoundedQueue(options_.connections); };
-  http_.set_socket_options([](socket_t socket) {  // httplib's own would share a port that is in use
+  http_.set_socket_options([](socket_t socket) {  // httplib's default shares ports in use
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
-  http_.set_tcp_nodelay(true);  // else each answer of a kept connection waits 40 ms
+  http_.set_tcp_nodelay(true);  // without it, responses on a kept connection take 40 ms more
   http_.set_payload_max_length(options_.body_bytes);
   http_.set_keep_alive_timeout(2);
   http_.set_keep_alive_max_count(1000);

@@ -1,4 +1,4 @@
-// HTTP/1.1 for the server, by cpp-httplib.
+// The HTTP/1.1 server, based on cpp-httplib.
 #pragma once
 
 #include <functional>
@@ -9,15 +9,15 @@
 
 namespace tilecast::sim::serve {
 
-// What is known of a request before its body is read; headers that are not there are empty.
+// The part of a request known before its body is read; missing headers are empty.
 struct HttpHead {
   std::string method, path, authorization, content_type;
-  std::string host;  // empty where there is none, or several
+  std::string host;  // empty if missing or repeated
 };
 
-// Called by several threads at once.
+// The functions are called concurrently.
 struct HttpAnswers {
-  std::function<Reply(const HttpHead&)> admit;  // a status of 200 lets it in
+  std::function<Reply(const HttpHead&)> admit;  // status 200 accepts the request
   std::function<Reply(const std::string& path, const std::string& name)> get;
   std::function<Reply(const std::string& path, const std::string& body)> post;
   std::function<Reply(int status, std::string_view message)> refuse;
@@ -28,7 +28,7 @@ struct HttpAnswers {
 class HttpServer {
  public:
   virtual ~HttpServer() = default;
-  [[nodiscard]] virtual int port() const = 0;  // 0 or less: the address cannot be had
+  [[nodiscard]] virtual int port() const = 0;  // <= 0: the address is not available
   virtual void run() = 0;                      // until stop()
   virtual void stop() = 0;
 };

@@ -1,4 +1,4 @@
-// A bounded number of things made from keys. Whoever uses one holds it while it does.
+// A bounded cache of values by key. A value may be used only inside the function passed to with().
 #pragma once
 
 #include <map>
@@ -9,13 +9,13 @@
 
 namespace tilecast::sim::serve {
 
-// Thread-safe. When it is full it starts again from nothing.
+// Thread-safe. A full cache is cleared before the next insertion.
 template <class Value>
 class Kept {
  public:
   explicit Kept(std::size_t most) : most_(most) {}
 
-  // use(value) of the one that is kept, else of what make() answers, which is kept then.
+  // Returns use(value) for the cached value, else for the value of make(), which is then cached.
   template <class Make, class Use>
   auto with(const std::string& key, const Make& make, const Use& use) {
     {

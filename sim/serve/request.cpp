@@ -23,7 +23,7 @@ std::string cell_of(const Json& value) {
   throw Error("rows: expected numbers and strings");
 }
 
-// What a tile says of a part: a list of whole numbers, one from 0, or true.
+// The value of a part of a tile: a list of integers, one integer >= 0, or true.
 ir::Dims numbers_of(const Json& value, const analytical::TilePart& part) {
   constexpr std::size_t kMostDimensions = 64;
   const auto whole = [](const Json& number) { return number.is_number_integer(); };
@@ -43,7 +43,7 @@ ir::Dims numbers_of(const Json& value, const analytical::TilePart& part) {
   return {number};
 }
 
-// What a cell of the answer takes, at least: its name stands in every row.
+// Lower bound of a cell's size in the response: its name is repeated in every row.
 constexpr std::size_t kCellBytes = 64;
 
 }  // namespace
@@ -87,7 +87,7 @@ AskedDevice device_of(const Json& body) {
     throw Error(fmt::format("set: expected an object of at most {} keys", kMostChanges));
   }
   for (const auto& item : set->items()) {
-    // A description may extend a file: never by what a body says.
+    // A description may extend a file, but a request body may not choose it.
     if (item.key().starts_with("extends")) throw Error("set: extends is not to be changed");
     asked.set.push_back(item.key() + "=" + cell_of(item.value()));
   }

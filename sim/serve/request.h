@@ -1,4 +1,4 @@
-// What the bodies of requests say. All throw Error for what is not as described in openapi.json.
+// Parses request bodies. All functions throw Error for bodies that violate openapi.json.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,16 +15,16 @@ namespace tilecast::sim::serve {
 
 using Json = nlohmann::ordered_json;
 
-// The description of the API with what the parts of tiles and the models are called.
+// The API description, with the names of tile parts and models filled in.
 [[nodiscard]] std::string described(const char* openapi);
 
-// What an object may say, and no other keys.
+// Throws Error for keys of an object other than `keys`.
 void check_keys(const Json& body, std::string_view where,
                 const std::vector<std::string_view>& keys);
 [[nodiscard]] std::string string_at(const Json& body, const char* key,
                                     std::optional<std::string> fallback = {});
 
-// The device that a body names, with its changes.
+// The device named by a body, with its overrides.
 struct AskedDevice {
   std::string name;
   std::vector<std::string> set;

@@ -14,7 +14,7 @@
 namespace tilecast::sim::serve {
 namespace {
 
-// As an address, whole: 127.0.0.1.evil.example is a name.
+// Compares the whole address: 127.0.0.1.evil.example is a name.
 bool is_loopback(std::string host) {
   std::ranges::transform(host, host.begin(), [](unsigned char c) { return std::tolower(c); });
   in6_addr six{};
@@ -26,7 +26,7 @@ bool is_loopback(std::string host) {
           ntohl(four.s_addr) >> 24 == kLoopbackNet);
 }
 
-// The host of a Host header, "localhost:8265" or "[::1]:8265"; empty: it is none.
+// The host of a Host header, "localhost:8265" or "[::1]:8265"; empty if invalid.
 std::string host_name(const std::string& header) {
   const bool in_brackets = header.starts_with('[');
   const std::size_t end = header.find(in_brackets ? ']' : ':');
@@ -39,7 +39,7 @@ std::string host_name(const std::string& header) {
   return port.find_first_not_of("0123456789") == std::string_view::npos ? name : "";
 }
 
-// As long for every wrong token of one length, wherever it differs.
+// Takes equally long for every wrong token of one length, wherever it differs.
 bool is_same(const std::string& a, const std::string& b) {
   if (a.size() != b.size()) return false;
   unsigned different = 0;
@@ -55,7 +55,7 @@ struct Server::State {
   explicit State(const ServerOptions& given)
       : options(given), answerer(given.folders, given.limits) {}
 
-  // Why a request is not let in; an answer of 200 lets it in.
+  // Status 200 accepts the request; other replies refuse it, with the reason.
   [[nodiscard]] Reply admit(const HttpHead& request) const;
   [[nodiscard]] HttpAnswers answers() const;
 
@@ -65,11 +65,12 @@ struct Server::State {
 };
 
 Reply Server::State::admit(const HttpHead& request) const {
-  // A page of another site reaches loopback under a name of its own: only loopback's names may.
+  // DNS rebinding: a page of another site may reach loopback under its own name, so only loopback's
+  // names are accepted.
   if (is_loopback(options.host) && !is_loopback(host_name(request.host))) {
     return refusal(403, "this server answers under the names of loopback alone");
   }
-  // The page holds no data and asks for the token itself.
+  // The page contains no data and asks the user for the token.
   if (!options.token.empty() && request.path != "/" &&
       !is_same(request.authorization, "Bearer " + options.token)) {
     return refusal(401, "expected the header Authorization: Bearer TOKEN");

@@ -49,7 +49,7 @@ std::string model_of(const ConfigNode& node, const std::string& study_file) {
   return folder;
 }
 
-// Why a formula cannot name this; "": it can.
+// The reason why a formula cannot use this name; "" if it can.
 std::string name_fault(const Study& study, const std::string& name) {
   if (is_study_number(study, name)) return "";
   std::vector<std::string_view> known = study_result_names();
@@ -253,7 +253,7 @@ void read_grid(const ConfigNode& node, StudyAxis& axis) {
   }
 }
 
-// Texts that overrides take; of a number checked, so that errors come before the work.
+// Override texts; values for a number are checked, so that errors come before the work.
 void read_list(const ConfigNode& node, const hwdesc::DeviceNumber* number, StudyAxis& axis) {
   for (const ConfigNode& value : hwdesc::list(node)) {
     if (value.kind == ConfigNode::Kind::kNull) {
@@ -323,7 +323,7 @@ std::vector<StudyAxis> read_study_axes(const ConfigNode& axes, const StudyDevice
   for (const ConfigNode& node : axes.children) {
     result.push_back(read_axis(node, device));
     const StudyAxis& axis = result.back();
-    try {  // a key the description cannot have is an error of the study, not of every point
+    try {  // an invalid key is an error of the study, not of every point
       const bool sampled = axis.kind != StudyAxis::Kind::kGrid;
       static_cast<void>(device.source.with(
           {{axis.key, sampled ? hwdesc::format_quantity(axis.low, axis.unit) : axis.values[0]}}));

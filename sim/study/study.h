@@ -1,4 +1,4 @@
-// A study: which machines, programs and models are compared, and by what. Read from strict YAML:
+// A study: the machines, programs and models to compare, and the criteria. Read from strict YAML:
 //
 //   format: tilecast.study/1
 //   name: next_tpu
@@ -16,10 +16,10 @@
 //   objectives: [time_s, area]            # smaller is better; a minus before: larger
 //   unknown_op: skip                      # default: error
 //
-// Every device, every value of the grid axes (list, range, log) with every other, and every sample
-// is a point. Formulas (base/formula.h) name axes and numbers of the description (SI base units),
-// peak.bf16 (FLOP/s of a core; any dtype), peak.vector, results (sim/study/study_columns.h) and
-// what was derived before. Errors say file:line:col. Thread-safe when read.
+// A point is one device with one combination of values of the grid axes (list, range, log) and one
+// sample. Formulas (base/formula.h) may name axes and numbers of the description (SI base units),
+// peak.bf16 (FLOP/s per core; any dtype), peak.vector, results (sim/study/study_columns.h) and
+// earlier derived values. Errors contain file:line:col. Thread-safe once read.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@
 namespace tilecast::sim {
 
 struct StudyDevice {
-  std::string name;  // as load_device takes it
+  std::string name;  // as in load_device()
   hwdesc::DeviceSource source;
   hwdesc::Device device;
   std::vector<hwdesc::DeviceNumber> numbers;
@@ -43,11 +43,11 @@ struct StudyDevice {
 struct StudyAxis {
   enum class Kind { kGrid, kLatin, kSobol } kind = Kind::kGrid;
   std::string key;
-  bool numeric = false;  // a number of the description, of this unit
+  bool numeric = false;  // the axis is a number of the description, with this unit
   hwdesc::UnitKind unit = hwdesc::UnitKind::kCount;
   bool integer = false;
-  std::vector<std::string> values;  // kGrid: as overrides take them
-  double low = 0, high = 0;         // of all forms but list
+  std::vector<std::string> values;  // kGrid: as in overrides
+  double low = 0, high = 0;         // for all forms but list
   bool logarithmic = false;
   [[nodiscard]] bool is_range() const { return low < high; }
 };
@@ -55,7 +55,7 @@ struct StudyAxis {
 struct StudyFormula {
   std::string name;
   base::Formula formula;
-  bool needs_results = false;  // false: the description says it
+  bool needs_results = false;  // false: depends on the description only
 };
 
 struct StudyObjective {
@@ -75,11 +75,11 @@ struct Study {
   bool skip_unknown_ops = false;
 };
 
-// Paths in it are relative to its folder. Throws Error.
+// Paths in the study are relative to its folder. Throws Error.
 [[nodiscard]] Study read_study(const std::string& text, const std::string& file);
 [[nodiscard]] Study load_study(const std::string& file);
 
-// The axes of a study; of formulas and options, what they may name.
+// Parses the axes of a study; is_study_number() says which numbers formulas and options may name.
 [[nodiscard]] std::vector<StudyAxis> read_study_axes(const hwdesc::ConfigNode& axes,
                                                      const StudyDevice& device);
 [[nodiscard]] bool is_study_number(const Study& study, std::string_view name);

@@ -1,4 +1,4 @@
-// The objectives by which a front is asked for, by name.
+// The objectives of a Pareto front, by name.
 //
 //   pareto_rows(study, table, front_objectives(study, "time_s,-peak_tflops", false));
 #pragma once
@@ -10,11 +10,13 @@
 
 namespace tilecast::sim {
 
-// Of "COLUMN,COLUMN"; a minus before one: larger is better. Unchecked (check_objective).
+// Parses "COLUMN,COLUMN"; a minus before a name: larger is better. Names are not checked
+// (check_objective).
 [[nodiscard]] std::vector<StudyObjective> named_objectives(const std::string& columns);
 
-// Those of `pareto`, likewise, of the study where `front`, or none. Throws UsageError for a name
-// that is no column of numbers, and for `front` of a study without objectives.
+// The objectives of `pareto`, parsed as above; else those of the study if `front`; else none.
+// Throws UsageError for a name that is not a numeric column, and for `front` without objectives in
+// the study.
 [[nodiscard]] std::vector<StudyObjective> front_objectives(const Study& study,
                                                            const std::string& pareto, bool front);
 

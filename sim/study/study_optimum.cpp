@@ -18,11 +18,11 @@ namespace {
 // A dimension of the search: an axis with more than one value, or the devices.
 struct Dimension {
   const StudyAxis* axis = nullptr;  // null: devices
-  std::size_t levels = 0;           // 0: any value of its range
+  std::size_t levels = 0;           // 0: any value in its range
 };
 
 std::size_t levels_of(const StudyAxis& axis) {
-  constexpr double kMostLevels = 1000;  // beyond, whole numbers are as good as any
+  constexpr double kMostLevels = 1000;  // larger integer ranges are treated as continuous
   if (!axis.is_range()) return axis.values.size();
   const double whole = axis.high - axis.low + 1;
   return axis.integer && whole <= kMostLevels ? static_cast<std::size_t>(whole) : 0;
@@ -80,7 +80,7 @@ class OptimumSpace {
   std::vector<Dimension> dimensions_;
 };
 
-// What was answered, as the journal keeps it: a line of numbers, then the rows.
+// Journal format of a result: a line of numbers, then the rows.
 std::string packed(const StudyAnswer& answer) {
   return fmt::format("{} {} {}\n{}", answer.feasible ? 1 : 0, answer.objective,
                      fmt::join(answer.slacks, " "), answer.rows);
@@ -101,7 +101,7 @@ StudyAnswer unpacked(const std::string& text, std::size_t constraints) {
   return {text.substr(end + 1), numbers[1], {numbers.begin() + 2, numbers.end()}, numbers[0] == 1};
 }
 
-// The rows of one study, each machine asked once, by a journal where there is one.
+// Evaluates machines of one study, each once, with a journal if there is one.
 class Asking {
  public:
   Asking(const Study& study, const StudyRun& run, const OptimumSpace& space,
@@ -142,7 +142,7 @@ class Asking {
   std::vector<StudyAnswer> answers_;
 };
 
-// Why nothing was feasible: how many machines broke what.
+// The error if no machine is feasible: how many machines violate which constraint.
 Error none_feasible(const Study& study, const std::vector<StudyAnswer>& answers) {
   std::vector<std::string> reasons;
   std::size_t failed = 0;
@@ -202,7 +202,7 @@ std::string summary_of(const Study& study, const OptimumSpace& space, const Opti
       or_none(bounds_reached(space, minimum.points[*minimum.best])));
 }
 
-// `rows` by evaluation; a column that marks the best.
+// Adds a column that marks the best of `rows`, which are by evaluation.
 measured::CsvTable marked(measured::CsvTable table, std::size_t best) {
   table.columns.emplace_back("best");
   for (measured::CsvRow& row : table.rows) {

@@ -1,16 +1,16 @@
-// The best machine of a study: where an objective is least (or most) under its constraints.
+// Searches the best machine of a study: minimises (or maximises) an objective under its
+// constraints.
 //
 //   StudyOptimum found = study_optimum(study, run, {.objective = study.objectives.front()});
-//   found.table            // a row per machine asked, program and model; `best`: 1 on the found
-//   one found.summary          // "... found in 200 evaluations; constraints active: area <= 400;
-//   ..."
+//   found.table      // one row per machine, program and model; column `best`: 1 for the best
+//   found.summary    // "... found in 200 evaluations; constraints active: area <= 400; ..."
 //
-// Axes that are ranges (range, log, latin, sobol) are searched between their ends, whatever their
-// points; whole numbers and the values of lists, and devices where there are several, as rounded
-// numbers in the order written. With several programs or models the objective is its mean over
-// their rows, and a machine is feasible where every row is. Machines that break a constraint are
-// simulated, too: the search needs to know where they lie. Method: search/constrained_minimum.h.
-// The same bytes for a seed, and after any number of interruptions.
+// Range axes (range, log, latin, sobol) are searched between their ends, independent of their
+// points; integers, the values of lists, and several devices are rounded numbers in the order
+// written. With several programs or models the objective is its mean over their rows, and a machine
+// is feasible if every row is. Machines that violate a constraint are simulated as well, because
+// the search needs their values. Method: search/constrained_minimum.h. The result is the same bytes
+// for a seed, after any number of interruptions.
 #pragma once
 
 #include <cstdint>
@@ -33,13 +33,13 @@ struct OptimumOptions {
 };
 
 struct StudyOptimum {
-  bool complete = false;         // false: it was stopped, and there is nothing else
+  bool complete = false;         // false: stopped; all else is empty
   std::string summary;           // a sentence
   measured::CsvTable table;      // by evaluation: columns of the run and `best`
-  measured::CsvTable improving;  // of it, feasible machines better than all before; the best last
+  measured::CsvTable improving;  // rows of feasible machines better than all before
 };
 
-// Throws UsageError where no axis is a range, Error where no machine was feasible.
+// Throws UsageError if no axis is a range, Error if no machine was feasible.
 [[nodiscard]] StudyOptimum study_optimum(const Study& study, const StudyRun& run,
                                          const OptimumOptions& options);
 

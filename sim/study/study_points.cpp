@@ -42,7 +42,7 @@ const StudyDevice& StudyPoints::device(std::size_t point) const {
 
 hwdesc::Overrides StudyPoints::overrides(std::size_t point) const {
   const std::size_t sample = point % study_.samples;
-  std::size_t rest = point / study_.samples;  // the last grid axis turns fastest
+  std::size_t rest = point / study_.samples;  // the last grid axis varies fastest
   hwdesc::Overrides result(study_.axes.size());
   std::size_t latin = 0, sobol = 0;
   for (std::size_t i = 0; i < study_.axes.size(); ++i) {
@@ -64,7 +64,7 @@ hwdesc::Overrides StudyPoints::overrides(std::size_t point) const {
 }
 
 std::string axis_value(const StudyAxis& axis, double share) {
-  const double top = axis.integer ? axis.high + 1 : axis.high;  // every whole number equally often
+  const double top = axis.integer ? axis.high + 1 : axis.high;  // makes all integers equally likely
   double value = axis.logarithmic ? axis.low * std::pow(top / axis.low, share)
                                   : axis.low + (top - axis.low) * share;
   if (axis.integer) value = std::floor(value);

@@ -1,5 +1,5 @@
-// The machines of a study by number: devices outermost, then the grid axes in the order written,
-// the samples innermost. Thread-safe.
+// Enumerates the machines of a study: devices outermost, then grid axes in the order written,
+// samples innermost. Thread-safe.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct StudyMachine {
 
 class StudyPoints {
  public:
-  // `study` outlives it. Throws Error for more than 1e8 points.
+  // `study` must outlive it. Throws Error for more than 1e8 points.
   explicit StudyPoints(const Study& study);
 
   [[nodiscard]] std::size_t size() const { return size_; }
@@ -31,11 +31,11 @@ class StudyPoints {
 
  private:
   const Study& study_;
-  search::Points latin_, sobol_;  // by sample, then axis of the kind
+  search::Points latin_, sobol_;  // [sample][axis of the kind]
   std::size_t size_ = 1;
 };
 
-// The value at `share` of [0, 1] of an axis that is a range, as overrides take it.
+// The value at the fraction `share` (0 to 1) of a range axis, as an override text.
 [[nodiscard]] std::string axis_value(const StudyAxis& axis, double share);
 
 }  // namespace tilecast::sim

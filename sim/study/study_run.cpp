@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using Numbers = std::map<std::string, double, std::less<>>;
 
-constexpr std::size_t kMostPrograms = 64;  // laid out and kept, of each file
+constexpr std::size_t kMostPrograms = 64;  // cached per program file
 
 std::string unit_of(const StudyAxis& axis) {
   using enum hwdesc::UnitKind;
@@ -41,7 +41,7 @@ std::string unit_of(const StudyAxis& axis) {
   }
 }
 
-// Bytes of a file, or of all files in a folder, as one number.
+// A hash of the bytes of a file, or of all files in a folder.
 std::uint64_t content_hash(const std::string& path) {
   if (!fs::is_directory(path)) return base::fnv1a(base::SourceText::read_file(path).text());
   std::vector<std::string> files;
@@ -67,12 +67,12 @@ std::string number_cell(double value) {
 
 }  // namespace
 
-// What is known of one point while its rows are made.
+// State of one point while its rows are built.
 struct StudyRun::Point : StudyMachine {
-  bool always = false;  // simulated, whatever is broken
+  bool always = false;  // simulated even if a constraint is violated
   std::optional<hwdesc::Device> device;
   std::vector<hwdesc::DeviceNumber> numbers;
-  Numbers derived;  // of the description; then of the row, too
+  Numbers derived;  // from the description; then from the row as well
   Numbers results;
   std::vector<std::string> broken;
   std::string error;
@@ -83,7 +83,7 @@ struct StudyRun::Point : StudyMachine {
     if (const auto* number = hwdesc::find_number(numbers, name)) return number->value;
     constexpr std::string_view kPeak = "peak.";
     if (name.starts_with(kPeak)) return peak_of(*device, name.substr(kPeak.size()));
-    return std::nan("");  // a result that this model does not give
+    return std::nan("");  // a result that this model does not provide
   }
   [[nodiscard]] double value(const base::Formula& formula) const {
     return formula.value([this](std::string_view name) { return value(name); });

@@ -1,14 +1,14 @@
-// A study, run: a row for every point, program and model.
+// Runs a study: one row for every point, program and model.
 //
 //   StudyRun run(study, jobs);
 //   base::JobResults rows = base::run_jobs({.count = run.points(), .run = [&](std::size_t point) {
 //     return run.rows(point); }, ...});
 //   measured::CsvTable table = run.table(rows.results);
 //
-// Programs, models and descriptions are read once; for each point keys are changed in the parsed
-// description, as --set does. A point that breaks a constraint which the description decides is not
-// simulated; one that cannot be described or simulated says why in the column `error`: both have no
-// results and are not feasible. Thread-safe once made.
+// Programs, models and descriptions are read once; for each point, keys of the parsed description
+// are changed, as by --set. A point that violates a constraint on the description is not simulated;
+// one that cannot be described or simulated has the reason in column `error`. Both have no results
+// and are infeasible. Thread-safe once constructed.
 #pragma once
 
 #include <map>
@@ -25,41 +25,41 @@
 
 namespace tilecast::sim {
 
-// Of a machine that may be no point of the study.
+// The result for a machine that need not be a point of the study.
 struct StudyAnswer {
-  std::string rows;            // as StudyRun::rows; a machine that breaks a constraint has results
-  double objective = 0;        // mean over the rows; NaN: some row has none
-  std::vector<double> slacks;  // least of the rows by constraint (base/formula.h); NaN: no result
+  std::string rows;            // as StudyRun::rows, but with results if a constraint is violated
+  double objective = 0;        // mean over the rows; NaN: a row has none
+  std::vector<double> slacks;  // per constraint: minimum of the rows (base/formula.h), or NaN
   bool feasible = false;       // in every row
 };
 
 class StudyRun {
  public:
-  // `study` outlives it. Throws Error where a program or model cannot be read.
+  // `study` must outlive it. Throws Error if a program or model cannot be read.
   explicit StudyRun(const Study& study);
 
   [[nodiscard]] std::size_t points() const { return points_.size(); }
-  // What the rows depend on: study, descriptions, programs, models. For journals.
+  // Identifies all inputs of the rows: study, descriptions, programs, models. For journals.
   [[nodiscard]] std::string identity() const;
   [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
-  // Lines of CSV, the same bytes whenever asked.
+  // Lines of CSV; deterministic.
   [[nodiscard]] std::string rows(std::size_t point) const;
   [[nodiscard]] StudyAnswer answer(const StudyMachine& machine,
                                    const StudyObjective& objective) const;
-  // `rows`: of points 0, 1, ...
+  // `rows`: for points 0, 1, ...
   [[nodiscard]] measured::CsvTable table(std::span<const std::string> rows) const;
 
  private:
   struct Program {
     ir::LoadedModule loaded;
-    // By how the device lays arrays out; a few, then they are built again.
+    // One program per array layout of devices; a few are cached, then rebuilt.
     mutable std::map<std::string, std::unique_ptr<const ir::DeviceProgram>> built;
   };
   struct Point;
   const ir::DeviceProgram& program_for(std::size_t program, const hwdesc::Device& device,
                                        std::unique_ptr<const ir::DeviceProgram>& own) const;
   [[nodiscard]] Point described(StudyMachine machine) const;
-  // The point with the results of one row; its cells.
+  // The cells of the point's row for one program and model; adds the results to the point.
   [[nodiscard]] std::vector<std::string> row(Point& point, std::size_t program,
                                              std::size_t model) const;
 
@@ -67,8 +67,8 @@ class StudyRun {
   StudyPoints points_;
   std::vector<std::string> columns_;
   std::vector<Program> programs_;
-  std::vector<std::vector<ChosenModel>> models_;  // by device, then model
-  mutable std::mutex mutex_;                      // of programs_[].built
+  std::vector<std::vector<ChosenModel>> models_;  // [device][model]
+  mutable std::mutex mutex_;                      // guards programs_[].built
 };
 
 }  // namespace tilecast::sim

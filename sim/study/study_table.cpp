@@ -17,7 +17,7 @@
 namespace tilecast::sim {
 namespace {
 
-// The column of the table that holds a number of this name: an axis has its unit behind it.
+// The table's column for a number of this name; an axis column has its unit appended.
 std::optional<std::size_t> column_of(const Study& study, const measured::CsvTable& table,
                                      std::string_view name) {
   constexpr std::size_t kBeforeAxes = 2;  // point, device

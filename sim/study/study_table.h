@@ -1,4 +1,4 @@
-// What is made of the rows of a study: fronts, and tables that people read. Pure.
+// Fronts of a study's rows, and tables for people. Pure.
 #pragma once
 
 #include <span>
@@ -8,13 +8,13 @@
 
 namespace tilecast::sim {
 
-// Throws UsageError for what is no column of numbers.
+// Throws UsageError if the objective is not a numeric column.
 void check_objective(const Study& study, const StudyObjective& objective);
-// The feasible rows that no other of the same program and model dominates (search/pareto.h), in the
-// order of the table.
+// The feasible rows not dominated by another row of the same program and model (search/pareto.h),
+// in the order of the table.
 [[nodiscard]] measured::CsvTable pareto_rows(const Study& study, const measured::CsvTable& table,
                                              std::span<const StudyObjective> objectives);
-// Fewer columns, short numbers, times in microseconds; columns that say nothing are left out.
+// Fewer columns, short numbers, times in microseconds; columns without information are omitted.
 [[nodiscard]] measured::CsvTable short_table(const Study& study, const measured::CsvTable& table);
 
 }  // namespace tilecast::sim

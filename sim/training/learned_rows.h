@@ -1,10 +1,10 @@
-// Learners on the rows of a file: trained on the fitted rows of a round, asked for the scored.
+// Trains learners on the fitted rows of a round, and predicts the scored rows.
 //
-//   LearnedRows rows(prior, file, loaded, jobs);       once: kernels, and what physics says
+//   LearnedRows rows(prior, file, loaded, jobs);       once: kernels and analytical estimates
 //   LearnedAnswer answer = rows.run(learner, split, round);
 //
-// Rows of programs are neither learned from nor answered. Thread-safe, deterministic; `loaded` must
-// outlive it.
+// Rows of whole programs are neither trained on nor predicted. Thread-safe, deterministic; `loaded`
+// must outlive it.
 #pragma once
 
 #include <optional>
@@ -14,32 +14,32 @@
 
 namespace tilecast::sim::training {
 
-// What one learner learned from in a round.
+// The training of one learner in a round.
 struct LearnedRound {
   std::string learner;
-  std::size_t train_rows = 0, validation_rows = 0;  // of the fitted rows
-  std::optional<double> fitted_log_l1 = {};  // measured::log_l1 of the training rows, of times
-  std::vector<std::string> chosen = {};      // by a search: "depth 6", of each parameter it drew
+  std::size_t train_rows = 0, validation_rows = 0;  // parts of the fitted rows
+  std::optional<double> fitted_log_l1 = {};  // measured::log_l1 of training rows; only for times
+  std::vector<std::string> chosen = {};      // by a search: "depth 6", per searched parameter
 };
 
 struct LearnedAnswer {
   LearnedRound round;
-  // By scored row: seconds, comparable to the measured ones; of learners that only rank, positive
+  // Per scored row: seconds, comparable to the measured ones; for learners that only rank, positive
   // numbers in the order of their scores.
   std::vector<std::optional<double>> predicted_s;
 };
 
 class LearnedRows {
  public:
-  // `prior` must outlive it. The learners have one quantity as their target.
+  // `prior` must outlive it. All learners have the same target quantity.
   LearnedRows(const analytical::CostModel& prior, const TrainingFile& file,
               const LoadedSets& loaded, int jobs);
 
-  // The seed of round i is the learner's + i. One thread. Throws Error that names the learner.
+  // Round i uses the learner's seed + i. Single-threaded. Throws Error that names the learner.
   [[nodiscard]] LearnedAnswer run(const learned::LearnerSpec& learner, const measured::Split& split,
                                   std::size_t round) const;
 
-  // The examples among these rows, and what a predictor says of rows.
+  // The examples of these rows, and a predictor's predictions for rows.
   [[nodiscard]] learned::Examples examples(std::span<const std::size_t> rows) const;
   [[nodiscard]] std::vector<std::optional<double>> predict(const learned::Predictor& predictor,
                                                            std::span<const std::size_t> rows) const;
@@ -55,7 +55,7 @@ class LearnedRows {
 
   const LoadedSets& loaded_;
   learned::Examples all_;
-  std::vector<std::optional<std::size_t>> example_of_;  // by row of rows_of
+  std::vector<std::optional<std::size_t>> example_of_;  // by row of rows_of()
 };
 
 }  // namespace tilecast::sim::training

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 using hwdesc::Device;
 using measured::SampleSet;
 
-// One module and its time as a set of one row.
+// Creates a set of one row from a module and its time.
 void import_program(const DataSource& source, const std::string& file, const std::string& device,
                     const measured::ImportOptions& options) {
   constexpr double kNanosecondsPerSecond = 1e9;
@@ -46,7 +46,7 @@ void import_program(const DataSource& source, const std::string& file, const std
   writer.commit(manifest);
 }
 
-// `count` rows of `device`, and none of another; nothing to do when there are not more.
+// Keeps `count` random rows of `device` and none of other devices; no change if there are not more.
 void sample(measured::MeasurementSet& set, const std::string& device, std::size_t count,
             std::uint64_t seed) {
   std::vector<std::size_t> of_device;
@@ -59,7 +59,7 @@ void sample(measured::MeasurementSet& set, const std::string& device, std::size_
   set.rows = std::move(rows);
 }
 
-// Paths below the current folder are shown from there; names stay.
+// Shows paths below the current folder as relative paths; names are unchanged.
 std::string display_path(const std::string& device) {
   if (!hwdesc::is_path(device)) return device;
   const std::string from_here =

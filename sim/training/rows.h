@@ -1,5 +1,5 @@
 // The measurements of a training file: imported into a temporary folder, once per run of the
-// command, then samples on their devices.
+// command, then read as samples on their devices.
 #pragma once
 
 #include <functional>
@@ -13,19 +13,18 @@
 
 namespace tilecast::sim::training {
 
-// Not thread-safe. The temporary folder goes with the object.
+// Not thread-safe. The destructor removes the temporary folder.
 class ImportedData {
  public:
-  // `folder`: what the paths of files are relative to. Throws Error when no temporary folder can be
-  // made.
+  // `folder`: the base of relative paths. Throws Error if no temporary folder can be created.
   explicit ImportedData(std::string folder);
   ~ImportedData();
   ImportedData(const ImportedData&) = delete;
   ImportedData& operator=(const ImportedData&) = delete;
 
-  // The first path of the file's data that was not found; nullopt when all are.
+  // The first path of the file's data that does not exist; nullopt if all exist.
   [[nodiscard]] std::optional<std::string> missing(const TrainingFile& file) const;
-  // Throws Error of the importer. `device`: of a program.
+  // Throws the importer's Error. `device`: for importer `program`.
   [[nodiscard]] measured::MeasurementSet read(const DataSource& source, const std::string& device);
 
  private:
@@ -43,39 +42,40 @@ struct SetSummary {
 struct LoadedSets {
   std::vector<measured::SampleSet> sets;
   std::vector<hwdesc::Device> devices;  // by set
-  std::vector<std::string> names;       // of the source, by set
+  std::vector<std::string> names;       // name of the source, by set
   std::vector<SetSummary> described;    // by set
-  std::vector<std::string> notes;       // about rows taken at random
+  std::vector<std::string> notes;       // about rows sampled at random
 };
 
-// Called with each set and its samples, in their order.
+// Called with each set and its samples, in order.
 using SeenSet = std::function<void(const measured::MeasurementSet&, const measured::SampleSet&)>;
-// Rows without a time are among them where a learner's target is another quantity. Throws Error of
-// the importers, and for a source without a row that can be used.
+// Includes rows without a time if a learner's target is another quantity. Throws the importers'
+// Error, and Error for a source without usable rows.
 [[nodiscard]] LoadedSets load_sets(const TrainingFile& file, ImportedData& data, int jobs,
                                    const SeenSet& seen = {});
 
-// A sample of one of the sets; and all samples of all sets, one set after the other.
+// A sample of one of the sets; and all samples of all sets, set by set.
 struct RowPlace {
   std::size_t set = 0, sample = 0;
 };
 [[nodiscard]] std::vector<RowPlace> rows_of(std::span<const measured::SampleSet> sets);
 
-// Copies with the samples of these rows alone, in the order of rows_of; works stay.
+// Copies that contain only the samples of these rows, in the order of rows_of(); workloads stay.
 [[nodiscard]] std::vector<measured::SampleSet> restricted(std::span<const measured::SampleSet> sets,
                                                           std::span<const std::size_t> rows);
 
-// All rows, in the order of rows_of, and what needs no fit; other columns are as the analytical.
+// All rows, in the order of rows_of(), with the columns that need no fit; other columns are copies
+// of the analytical one.
 [[nodiscard]] measured::ScoreSheet base_sheet(const TrainingFile& file,
                                               const std::vector<std::string>& columns,
                                               const LoadedSets& loaded, int jobs);
 
-// Seconds, comparable to the measured ones, and the 90 % interval, by row.
+// Per row: seconds, comparable to the measured ones, and the 90 % interval.
 struct RowAnswers {
   std::vector<std::optional<double>> predicted_s;
   std::vector<std::optional<measured::Interval>> interval_s;
 };
-// What a model says of these rows, each on its device of `devices` (by set).
+// A model's predictions for these rows, each on its device in `devices` (by set).
 [[nodiscard]] RowAnswers predict_rows(const analytical::CostModel& model, const LoadedSets& loaded,
                                       const std::vector<hwdesc::Device>& devices,
                                       std::span<const std::size_t> rows, int jobs);

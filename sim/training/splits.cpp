@@ -88,7 +88,7 @@ class Dealer {
            fastest_.at(of_row.fingerprint) >= selector.at_least_s;
   }
 
-  // The rows of any selector; all rows without one.
+  // The rows that match any selector; all rows if there are no selectors.
   [[nodiscard]] Indices pool(const std::vector<Selector>& selectors, std::string_view key) const {
     Indices rows;
     std::vector<bool> used(selectors.size());
@@ -120,7 +120,7 @@ class Dealer {
     return result;
   }
 
-  // Families share kernels: of fits by family, work equal to scored work is left out.
+  // Families share kernels: if rows are fitted by family, work equal to scored work is left out.
   [[nodiscard]] Split fixed() const {
     Split split{fit_, file_.score.empty() ? without(score_, fit_) : score_};
     const auto by_family = [](const Selector& selector) { return !selector.families.empty(); };
@@ -130,7 +130,7 @@ class Dealer {
     return split;
   }
 
-  // So many of the rows, at random; 0: all.
+  // Keeps `count` random rows; 0: all.
   static void sample(Indices& rows, std::size_t count, std::uint64_t seed) {
     if (count > 0 && count < rows.size()) rows = measured::sampled_rows(rows, count, seed).fit;
   }
@@ -156,7 +156,7 @@ class Dealer {
     return fmt::format("seed {}", file_.split.seed + i);
   }
 
-  // `share` is of the rows that may be scored.
+  // `share` is relative to the rows that may be scored.
   [[nodiscard]] std::vector<NamedSplit> held_out(const std::vector<std::string>& group) const {
     const SplitSpec& spec = file_.split;
     std::vector<std::string> group_of;
@@ -211,7 +211,7 @@ class Dealer {
     return result;
   }
 
-  // One group after the other scored; both by row.
+  // Scores one group after the other; `group` is by row.
   [[nodiscard]] std::vector<NamedSplit> left_out(const std::vector<std::string>& group,
                                                  const std::vector<std::string>& names) const {
     std::vector<NamedSplit> result;
@@ -222,7 +222,7 @@ class Dealer {
     return result;
   }
 
-  // With `rows`: as many random rows of the device are fitted beside all of the others.
+  // With `rows`, also fits that many random rows of the device itself.
   [[nodiscard]] std::vector<NamedSplit> devices_left_out() const {
     const SplitSpec& spec = file_.split;
     const std::vector<std::string> device = devices(), kernel = keys(GroupBy::kKernel);
@@ -245,7 +245,7 @@ class Dealer {
     return result;
   }
 
-  // Rows of equal work, of those that may be fitted.
+  // The rows of each workload, among those that may be fitted.
   [[nodiscard]] std::vector<Indices> works_of(const Indices& rows) const {
     std::map<std::string, Indices> groups;
     std::vector<Indices> members;
@@ -253,7 +253,7 @@ class Dealer {
     for (auto& [key, of_work] : groups) members.push_back(std::move(of_work));
     return members;
   }
-  // The rows of `count` of these works.
+  // The rows of `count` random workloads.
   [[nodiscard]] static Indices sampled(const std::vector<Indices>& works, std::size_t count,
                                        std::uint64_t seed) {
     Indices order(works.size()), rows;
@@ -279,7 +279,7 @@ class Dealer {
     return result;
   }
 
-  // One split per seed of the rows that may be fitted and scored: rows, or whole works.
+  // One split per seed of the rows that may be fitted and scored; samples rows, or whole workloads.
   [[nodiscard]] std::vector<NamedSplit> seeds() const {
     const SplitSpec& spec = file_.split;
     const std::vector<Indices> works = works_of(fit_);
@@ -300,11 +300,11 @@ class Dealer {
     return result;
   }
 
-  // All rows whose work one of `rows` has.
+  // All rows with the same work as one of `rows`.
   [[nodiscard]] Indices equal_work(const Indices& rows) const {
     return of_groups(rows, keys(GroupBy::kKernel));
   }
-  // All rows of the groups that `rows` are of; `group` by row.
+  // All rows in the groups of `rows`; `group` is by row.
   [[nodiscard]] static Indices of_groups(const Indices& rows,
                                          const std::vector<std::string>& group) {
     std::unordered_set<std::string> wanted;
@@ -320,8 +320,8 @@ class Dealer {
   std::span<const SampleSet> sets_;
   std::span<const std::string> names_;
   std::vector<RowPlace> rows_;
-  std::unordered_map<std::string, double> fastest_;  // seconds, by work
-  Indices fit_, score_;                              // rows that may be
+  std::unordered_map<std::string, double> fastest_;  // seconds, by workload
+  Indices fit_, score_;                              // rows that may be fitted, scored
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Which rows are fitted and which scored, round by round.
+// Assigns rows to the fitted and the scored side, per round.
 #pragma once
 
 #include <span>
@@ -15,17 +15,17 @@ struct NamedSplit {
   measured::Split split;  // indices into rows_of()
 };
 
-// `names`: of the sources, by set. Throws Error for selectors that name no row and for splits that
-// leave nothing to score, or nothing to fit.
+// `names`: of the sources, by set. Throws Error for selectors that match no row and for splits
+// without rows to score or without rows to fit.
 [[nodiscard]] std::vector<NamedSplit> deal_rows(const TrainingFile& file,
                                                 std::span<const measured::SampleSet> sets,
                                                 std::span<const std::string> names);
 
-// What may not be both fitted and scored: a row, equal work on one device, equal work.
+// What must not be on both sides: a row, equal work on one device, equal work.
 enum class Apart { kRows, kWorksOnDevice, kWorks };
 [[nodiscard]] Apart apart(SplitKind kind);
 
-// Throws Error where it is.
+// Throws Error if `split` violates it.
 void require_disjoint(const measured::Split& split, std::span<const measured::SampleSet> sets,
                       Apart apart, const std::string& where);
 

@@ -27,7 +27,7 @@ void require_data(const training::ImportedData& data, const training::TrainingFi
   }
 }
 
-// What an interrupted training left goes, unless it is resumed.
+// Removes the remains of an interrupted training unless it is resumed.
 void prepare_folder(const TrainingRequest& request, const std::string& checkpoint) {
   check_model_folder(request.directory, request.force);
   std::error_code failure;

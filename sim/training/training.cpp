@@ -16,8 +16,7 @@ namespace {
 
 using measured::Metric;
 
-// The file with the learner or the hybrid that is asked for alone; hybrids always have the metrics
-// of intervals.
+// The file reduced to the requested learner or hybrid; hybrids always get the interval metrics.
 TrainingFile with_one(TrainingFile file, const std::string& asked_for) {
   std::vector<std::string> names;
   for (const learned::LearnerSpec& spec : file.learners) names.push_back(spec.name);
@@ -46,8 +45,8 @@ TrainingFile with_one(TrainingFile file, const std::string& asked_for) {
   return file;
 }
 
-// Scores of the held-out rows, last column beside analytical, into the card; what was not answered
-// into the notes.
+// Writes the scores of the held-out rows to the card, with the last column next to analytical, and
+// rows without a prediction to the notes.
 measured::Stratum score_held_out(const TrainingFile& file, const measured::ScoreSheet& sheet,
                                  int jobs, learned::ModelCard& card,
                                  std::vector<std::string>& notes) {
@@ -202,7 +201,7 @@ void Training::score_quantity(const learned::Examples& fitted, TrainingResult& r
   }
 }
 
-// Of a model of text: how much of the held-out kernels it cannot read.
+// For text models: notes the fraction of unknown tokens in the held-out kernels.
 void Training::note_unknown_tokens(TrainingResult& result) const {
   const learned::Vocabulary* vocabulary = learned::vocabulary_of(*result.learner->predictor);
   if (vocabulary == nullptr) return;

@@ -1,12 +1,12 @@
-// Trains one learner, or fits one hybrid, of a file on the first round of its split: what `tilecast
-// train` does.
+// Trains one learner, or fits one hybrid, of a file on the first round of its split; implements
+// `tilecast train`.
 //
 //   Training training(prior, file, data, "sage", jobs);
 //   TrainingResult result = training.run({.step = ...});
 //   result.save("models/sage", false);
 //
-// The held-out rows are those the round scores; the fit sees none of them. Deterministic whatever
-// `jobs`, but for the seconds.
+// The held-out rows are the scored rows of the round; the fit does not use them. Except for the
+// measured seconds, the result does not depend on `jobs`.
 #pragma once
 
 #include "hybrid/hybrid_fit.h"
@@ -16,7 +16,7 @@
 
 namespace tilecast::sim::training {
 
-// The hybrid of these rows.
+// Fits a hybrid to these rows.
 [[nodiscard]] hybrid::FittedHybrid fit_rows(const analytical::CostModel& prior,
                                             const hybrid::HybridSpec& spec,
                                             const LoadedSets& loaded,
@@ -24,20 +24,19 @@ namespace tilecast::sim::training {
                                             const hybrid::HybridOptions& options);
 
 struct TrainingResult {
-  learned::ModelCard card;  // data, metrics on the held-out rows; what the model says of itself
+  learned::ModelCard card;  // data, metrics on the held-out rows; the model's own card
   double seconds = 0;
-  measured::Stratum scores;  // of all held-out rows; roofline, analytical and the model
-  // Instead, of a target that is no time: the mean and median of the training rows, and the
-  // learner.
+  measured::Stratum scores;  // of all held-out rows: roofline, analytical and the model
+  // For a target other than time, instead: mean and median of the training rows, and the learner.
   std::optional<learned::QuantityReport> quantity = {};
-  std::optional<hybrid::TrialReport> trials = {};  // of a hybrid
+  std::optional<hybrid::TrialReport> trials = {};  // for a hybrid
   std::vector<std::string> notes = {};
 
   void save(const std::string& directory, bool force) const;
 
-  // One of them.
+  // One of the two is set.
   std::optional<learned::Trained> learner = {};
-  std::unique_ptr<hybrid::HybridModel> hybrid = {};  // of the training's prior
+  std::unique_ptr<hybrid::HybridModel> hybrid = {};  // refers to the training's prior
 };
 
 struct Steps {
@@ -47,14 +46,14 @@ struct Steps {
 
 class Training {
  public:
-  // `name`: of a learner or hybrid; may be empty when there is one. Throws Error naming those there
-  // are. `prior` must outlive it and its results.
+  // `name`: a learner or hybrid; may be empty if there is only one. Throws Error that lists the
+  // available names. `prior` must outlive it and its results.
   Training(const analytical::CostModel& prior, const TrainingFile& file, ImportedData& data,
            const std::string& name, int jobs);
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
 
-  // What is trained: a learner, or else a hybrid.
+  // The learner to train; null if a hybrid is fitted.
   [[nodiscard]] const learned::LearnerSpec* learner() const {
     return file_.learners.empty() ? nullptr : &file_.learners.front();
   }
@@ -62,11 +61,10 @@ class Training {
   [[nodiscard]] const std::string& name() const {
     return learner() != nullptr ? learner()->name : hybrid().name;
   }
-  [[nodiscard]] const TrainingFile& file() const { return file_; }     // of it alone
-  [[nodiscard]] std::vector<std::string> columns() const;              // of the scores
-  [[nodiscard]] std::size_t rounds() const { return rounds_.size(); }  // of the split
-  // Rows per set and side, as the training will have them; programs among those that a hybrid is
-  // fitted to are excluded from the fit.
+  [[nodiscard]] const TrainingFile& file() const { return file_; }     // reduced to what is trained
+  [[nodiscard]] std::vector<std::string> columns() const;              // columns of the scores
+  [[nodiscard]] std::size_t rounds() const { return rounds_.size(); }  // rounds of the split
+  // Rows per set and side. For a hybrid, whole programs are excluded from the fitted rows.
   [[nodiscard]] std::vector<learned::ModelData> rows() const;
   [[nodiscard]] TrainingResult run(const Steps& steps) const;
 
@@ -84,7 +82,7 @@ class Training {
   TrainingFile file_;
   LoadedSets loaded_;
   std::vector<NamedSplit> rounds_;
-  std::optional<LearnedRows> learned_;  // of a learner
+  std::optional<LearnedRows> learned_;  // if a learner is trained
   int jobs_;
 };
 

@@ -26,8 +26,8 @@ constexpr std::string_view kImporters[] = {"operators", "tiles", "program", "set
 constexpr std::uint64_t kMostSeeds = 1000;
 constexpr std::uint64_t kMostRows = 1'000'000'000;
 
-// By SplitKind: its name, how it is told (split_text), and its keys besides `kind`. Shares, works
-// and the rows of sampled_rows are required where they are known.
+// Per SplitKind: its name, its description (split_text), and its keys besides `kind`. Shares, works
+// and the rows of sampled_rows are required if listed.
 struct KindOfSplit {
   std::string_view name, text;
   std::array<std::string_view, 4> keys = {};
@@ -60,7 +60,7 @@ constexpr KindOfSplit kKinds[] = {
      "random kernels until {share} % of the rows scored, the others fitted; {one_or_seeds}",
      {"share", "seeds", "seed", "rows"}}};
 
-// Of what is fitted it may be all; of what is scored, something is left for the others.
+// A share of fitted rows may be 1; a share of scored rows must be less.
 double share_of(const ConfigNode& node, bool may_be_all) {
   const std::optional<double> value = hwdesc::fraction(text_of(node));
   if (!value || *value <= 0 || *value > 1 || (*value == 1 && !may_be_all)) {
@@ -126,7 +126,7 @@ fs::path folder_of(const ConfigNode& node) {
   return fs::path(node.at.file).parent_path();
 }
 
-// Paths are relative to the file; names of presets stay.
+// Paths are relative to the file; names of presets are unchanged.
 std::string device_of(const ConfigNode& node, const std::string& device) {
   try {
     return measured::resolve_device(device, folder_of(node).string());
@@ -135,7 +135,7 @@ std::string device_of(const ConfigNode& node, const std::string& device) {
   }
 }
 
-// "./" and "../" are seen from the file, other paths from the folder of data.
+// "./" and "../" are relative to the file, other paths to the data folder.
 std::string data_path(const ConfigNode& node, const std::string& from) {
   if (!from.starts_with("./") && !from.starts_with("../")) return from;
   return (fs::absolute(node.at.file).parent_path() / from).lexically_normal().string();

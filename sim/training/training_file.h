@@ -1,5 +1,5 @@
-// What is learned from which rows, as a file: what `tilecast train` reads, and experiments are it
-// with claims about it (validation/experiment.h), whose keys `train` passes over:
+// A file that says what is learned from which rows. `tilecast train` reads it; experiments are such
+// files plus claims (validation/experiment.h), whose keys `train` ignores:
 //
 //   format: tilecast.experiment/1
 //   name: matmul_folds
@@ -18,11 +18,12 @@
 //   by: [class]                               strata besides all: set, class, size, family, kernel
 //   metrics: [mape, p90_ape]                  measured/evaluation.h
 //
-// `extends: other.yaml` takes what is not written anew from a file of the same folder, and
-// `extends: trees` of a learner from one above it; never name and published; lists as a whole.
+// `extends: other.yaml` inherits all keys not given here from a file in the same folder, and
+// `extends: trees` in a learner inherits from an earlier learner; name and published are never
+// inherited; lists are replaced as a whole.
 //
-// Devices and mappings are names of shipped ones, or paths relative to the file. A source may name
-// its own `devices` (a sample set each) and `sample: {rows: n, seed: s}` (of each). Reading is
+// Devices and mappings are names of shipped ones, or paths relative to the file. A source may have
+// its own `devices` (one sample set each) and `sample: {rows: n, seed: s}` (per device). Reading is
 // strict: Error with file, line, column and key. Plain values.
 #pragma once
 
@@ -37,25 +38,26 @@
 
 namespace tilecast::sim::training {
 
-// Rows are dealt as
-//   none          nothing fitted
-//   fixed         the rows of `fit`; scored are those of `score`, less the fitted when absent; with
-//                 families, the rows fitted are those whose work no scored row has; with a share,
-//                 that part of them, drawn anew for each seed
-//   k_fold        `folds` by kernel; pooled
-//   largest       the largest `share` of the sizes of each op class is scored
-//   leave_one_class_out   one op class after the other; pooled
-//   leave_one_family_out  one family (program, shape family) after the other is scored, `works`
-//                 random kernels of the others fitted; pooled
-//   leave_one_kernel_out  one kernel after the other; pooled
-//   leave_one_device_out  one device after the other; pooled. Equal work on others may be fitted,
-//                 and `rows` random rows of the device itself, `seeds` times
-//   sampled_rows  `rows` random rows of ONE kernel fitted, the others scored; `seeds` times
-//   sampled_works `works` random kernels or programs fitted, the others scored; `seeds` times
-//   held_out_families  random families until `share` of the rows, scored; the others fitted
-//   held_out_works     the same of kernels or programs; both `seeds` times
-// Rows of a kernel are on both sides only where rows are dealt: sampled_rows. Learners and hybrids
-// of round i have their seed + i; `seeds` repeats fixed and largest for them.
+// How rows are assigned to the fitted and the scored side. Results of the rounds are pooled, or,
+// where stated, there is one round per seed, for `seeds` seeds.
+//   none          nothing is fitted
+//   fixed         fits the rows of `fit` and scores those of `score`, by default all others. If
+//                 `fit` selects families, rows with scored work are not fitted; with a share, fits
+//                 that part of the rows, drawn for each seed
+//   k_fold        `folds` folds by kernel
+//   largest       scores the largest `share` of the sizes of each op class
+//   leave_one_class_out   scores one op class after the other
+//   leave_one_family_out  scores one family (program, shape family) after the other, and fits
+//                 `works` random kernels of the others
+//   leave_one_kernel_out  scores one kernel after the other
+//   leave_one_device_out  scores one device after the other; fits the others, equal work included,
+//                 and `rows` random rows of the device itself, for `seeds` seeds
+//   sampled_rows  fits `rows` random rows of ONE kernel and scores the others, per seed
+//   sampled_works fits `works` random kernels or programs and scores the others, per seed
+//   held_out_families  per seed, scores random families up to `share` of the rows; fits the others
+//   held_out_works     the same with kernels or programs
+// Except in sampled_rows, all rows of a kernel on one device are on one side. Learners and hybrids
+// of round i use their seed + i; with fixed and largest, `seeds` only repeats their training.
 enum class SplitKind {
   kNone,
   kFixed,
@@ -74,15 +76,15 @@ enum class SplitKind {
 struct SplitSpec {
   SplitKind kind = SplitKind::kNone;
   std::size_t folds = 5;
-  double share = 0.2;                           // fixed: 1 where it is not given
-  std::size_t rows = 0, works = 10, seeds = 1;  // held out: rows fitted at most; 0: all
-  std::uint64_t seed = 1;                       // the first
+  double share = 0.2;                           // fixed: default 1
+  std::size_t rows = 0, works = 10, seeds = 1;  // held out: max. fitted rows; 0: all
+  std::uint64_t seed = 1;                       // of the first round
 };
 // "5 folds by kernel (seed 1), pooled", "20 random works fitted, the others scored; 5 seeds".
 [[nodiscard]] std::string split_text(const SplitSpec& split);
 
-// Rows of a set (""; any) whose class, kernel and family are listed (empty: any; the latter two
-// with * and ?) and whose kernel takes `at_least_s` by its fastest row.
+// Rows of a set ("": any) whose class, kernel and family are listed (empty: any; the latter two
+// with * and ?) and whose kernel's fastest row takes `at_least_s` or more.
 struct Selector {
   std::string set = {};
   std::vector<std::string> classes = {}, kernels = {}, families = {};
@@ -116,15 +118,15 @@ struct TrainingFile {
   [[nodiscard]] const learned::LearnerSpec* learner(std::string_view name) const;  // or null
 };
 
-// What no learner may be called: columns of their own.
+// Names that a learner may not have: they are columns of their own.
 inline constexpr std::string_view kAnalyticalScaled = "analytical_scaled";
 inline constexpr std::string_view kOwnColumns[] = {"roofline", "bottleneck", "analytical",
                                                    kAnalyticalScaled, "calibrated"};
 
 [[nodiscard]] TrainingFile read_training_file(const std::string& file);
 
-// For readers of what else such a file says. The whole of it, with what it extends; throws Error
-// for keys that neither side knows.
+// For readers of other keys of such a file: the whole file, with everything it extends. Throws
+// Error for keys that neither side knows.
 [[nodiscard]] hwdesc::ConfigNode read_whole(const std::string& text, const std::string& file);
 [[nodiscard]] TrainingFile read_training(const hwdesc::ConfigNode& whole, const std::string& file);
 [[nodiscard]] measured::Metric metric_of(const hwdesc::ConfigNode& node);

@@ -1,5 +1,5 @@
-// What a calibration of one device found and set apart, and the hybrid that was fitted after it
-// (null: none), as text and JSON (schema tilecast.calibrate/1, SI units). Pure.
+// The result of calibrating a device and, if not null, the hybrid fitted after it, as text and JSON
+// (schema tilecast.calibrate/1, SI units). Pure.
 #pragma once
 
 #include <string>

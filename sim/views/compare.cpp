@@ -269,12 +269,12 @@ std::string header(const Comparison& c, std::size_t top) {
   return out;
 }
 
-// Whether some side says what energy its rows take.
+// Whether some side has energies.
 bool says_energy(const Comparison& c) {
   return std::ranges::any_of(c.totals, [](const SideTotal& t) { return t.energy.has_value(); });
 }
 
-// Times summed over rows x launches; against the reference over the rows both have.
+// Times summed over rows x launches; relative to the reference over shared rows.
 std::vector<std::string> time_cells(const Comparison& c, const std::string& group, std::size_t rows,
                                     std::size_t side, const SideTotal& total) {
   std::vector<std::string> cells{group, c.sides[side].name,
@@ -335,7 +335,7 @@ std::string totals(const Comparison& c, std::size_t top) {
          (says_energy(c) ? "energy: of the rows timed, with idle power over their time\n" : "");
 }
 
-// Runs of whole programs beside the sum of each side.
+// Measured runs of whole programs next to the sum of each side.
 std::string whole_runs(const Comparison& c) {
   std::string out;
   for (const CompareGroup& group : c.groups) {
@@ -379,7 +379,7 @@ std::string blamed(const Comparison& c) {
   return any ? "\n" + table.render() : "";
 }
 
-// The columns of rows: those that say something.
+// The columns of the table of rows that have values.
 class RowsTable {
  public:
   explicit RowsTable(const Comparison& c) : c_(c) {
@@ -468,7 +468,7 @@ class RowsTable {
 
   const Comparison& c_;
   bool groups_ = false, launches_ = false, tiles_ = false, profile_counts_ = false;
-  std::vector<std::size_t> order_;  // sides shown, references before those held against them
+  std::vector<std::size_t> order_;          // sides shown, references first
   std::vector<bool> bounds_, corrections_;  // by side
 };
 

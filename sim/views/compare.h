@@ -1,9 +1,9 @@
 // A comparison (sim/compare.h) as text for a terminal, as CSV (one line per row and side) or as
 // JSON, schema "tilecast.compare/1": sides[], reference, groups[], rows[], totals[], blamed[],
 // unmatched[], notes[]. Text shows us and %, CSV and JSON seconds and fractions; "lost" is
-// side - reference, x launches. A comparison with a profile has profile{} and rows[].profile{} too
-// (sim/profile_summary.h), and its text begins with the answer. Where a hybrid answered, its
-// correction is there too (sim/views/correction.h). Pure.
+// side - reference, x launches. A comparison with a profile has profile{} and rows[].profile{} as
+// well (sim/profile_summary.h), and its text begins with a summary. A hybrid's corrections are
+// included (sim/views/correction.h). Pure.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 namespace tilecast::sim::views {
 namespace {
 
-constexpr std::size_t kNamed = 3;  // of a list in one line
+constexpr std::size_t kNamed = 3;  // items of a list in one line
 constexpr double kMega = 1e6;
 
 std::string us(Seconds time) {
@@ -41,7 +41,7 @@ std::string total_line(const Comparison& c) {
   return out + "\n";
 }
 
-// Where the difference is: the categories, and the rows, that lose most.
+// The categories and rows with the largest differences.
 std::string lost_lines(const Comparison& c) {
   const Seconds all = c.totals[c.sorted_by].lost;
   if (!(all.value > 0)) return "";

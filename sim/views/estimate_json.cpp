@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The bounds are always there, other parts where the tile says them.
+// The bounds are always present, other parts if the tile has them.
 Json tile_json(const analytical::TileConfig& tile) {
   Json out = Json::object();
   for (const analytical::TilePart& part : analytical::tile_parts()) {

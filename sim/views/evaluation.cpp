@@ -38,7 +38,7 @@ Json score_json(const measured::Stratum& stratum, const std::string& model,
           {"kernels_ranked", scores.kernels_ranked}};
 }
 
-// Every stratum x model x metric, in this order.
+// All combinations of stratum, model and metric, in this order.
 Json scores_json(const EvaluationReport& report) {
   Json scores = Json::array();
   for (const measured::Stratum& stratum : report.evaluation.strata) {
@@ -254,7 +254,7 @@ std::string ranking_block(const EvaluationReport& report, const Stratum& stratum
   return table.render();
 }
 
-// Kernels are many and small: one line per kernel and model instead of a block each.
+// Kernels are many and small: one line per kernel and model instead of one block per kernel.
 std::string kernel_table(const EvaluationReport& report) {
   std::vector<Column> columns{{"kernel"}, {"n", Align::kRight}, {"model"}};
   for (const Metric metric : kKernelMetrics) {
@@ -430,7 +430,7 @@ bool same_table(const ReferenceRow& a, const ReferenceRow& b) {
          a.hardware == b.hardware && a.data == b.data && a.split == b.split;
 }
 
-// Rows of one table stand together in their file: ranges of them, with what of each is shown.
+// Splits the rows into tables, which are contiguous in the file, reduced to the rows shown.
 std::vector<std::vector<ReferenceRow>> tables(std::span<const ReferenceRow> rows) {
   std::vector<std::vector<ReferenceRow>> tables;
   for (const ReferenceRow& row : rows) {

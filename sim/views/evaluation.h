@@ -20,22 +20,22 @@ struct EvaluationViewOptions {
 [[nodiscard]] std::string evaluation_json(const EvaluationReport& report,
                                           const EvaluationViewOptions& options = {});
 [[nodiscard]] std::string evaluation_csv(const EvaluationReport& report);
-// One row per measurement: set, line, work, class, split, tile, measured_ns, and "<model> ns" of
-// every column, comparable to it; empty where it did not answer. Then "<model> low ns" and "<model>
-// high ns", its 90 % interval, of every column that gives any.
+// One row per measurement: set, line, work, class, split, tile, measured_ns, and "<model> ns" per
+// column, comparable to it; empty without a prediction. Then "<model> low ns" and "<model> high
+// ns", its 90 % interval, for every column with intervals.
 [[nodiscard]] std::string evaluation_rows_csv(const EvaluationReport& report);
 
-// A model card in Markdown: models and devices, data with source, licence, timing and hash, what
-// was left out, the metrics by stratum with the roofline beside, what the numbers are not, and
-// others' numbers where the report holds them.
+// A model card in Markdown: models and devices, data with source, licence, timing and hash, rows
+// left out, metrics by stratum with the roofline for comparison, caveats, and published numbers if
+// the report has them.
 [[nodiscard]] std::string model_card(const EvaluationReport& report);
 
-// Others' published figures, under a heading that says whose they are and that they are on other
-// data. A table with a row of means or medians shows these alone; JSON has all.
+// Published figures of others, with a heading that names the source and says that they are on other
+// data. A table with a row of means or medians shows only these; JSON has all rows.
 [[nodiscard]] std::string reference_text(std::span<const measured::ReferenceRow> rows);
 [[nodiscard]] std::string reference_markdown(std::span<const measured::ReferenceRow> rows);
 
-// The errors and the rankings that text and Markdown show, in this order; CSV and JSON have all.
+// The error and ranking metrics in text and Markdown, in this order; CSV and JSON have all.
 inline constexpr std::array kErrorMetrics{measured::Metric::kMape, measured::Metric::kMedianApe,
                                           measured::Metric::kP90Ape, measured::Metric::kBias,
                                           measured::Metric::kRowTau};
@@ -45,22 +45,22 @@ inline constexpr std::array kRankingMetrics{
     measured::Metric::kTop5Slowdown, measured::Metric::kTop10Slowdown,
     measured::Metric::kBestInTop10};
 
-// The errors, and how good the intervals are where some model gives any.
+// The error metrics, plus the interval metrics if some model gives intervals.
 [[nodiscard]] std::vector<measured::Metric> error_metrics(const measured::Evaluation& evaluation);
 
 inline constexpr std::size_t kShortHash = 12;  // of a set's hash, as shown
 
-// A metric for people: whether it is shown in %, title with its unit, and its cells.
+// A metric for display: whether it is shown in %, its title with unit, and its cells.
 [[nodiscard]] bool is_share(measured::Metric metric);
 [[nodiscard]] std::string metric_title(measured::Metric metric);            // "MAPE %"
 [[nodiscard]] std::string metric_value(measured::Metric metric, double v);  // 0.123 -> "12.3"
-// "12.3 [10.1, 14.9]"; "-" when undefined.
+// "12.3 [10.1, 14.9]"; "-" if undefined.
 [[nodiscard]] std::string metric_cell(measured::Metric metric, const measured::Score& score);
-// Whether a stratum holds all rows, as that of the only class does: tables name it, but do not
+// Whether a stratum contains all rows (e.g. that of the only class): tables name it but do not
 // repeat its numbers.
 [[nodiscard]] bool repeats_all(const measured::Evaluation& evaluation,
                                const measured::Stratum& stratum);
-// "class matmul"; "all", with the strata that repeat it in brackets.
+// "class matmul"; or "all", with the strata that repeat it in brackets.
 [[nodiscard]] std::string stratum_title(const measured::Evaluation& evaluation,
                                         const measured::Stratum& stratum);
 

@@ -1,6 +1,6 @@
 // An explanation as text with bars, as JSON ("tilecast.explain/1"), or its tiles as CSV. "adds" and
-// "added_s": Explanation::added. Pure.
-// Where measurements corrected it, JSON and CSV end with what sim/views/correction.h names.
+// "added_s" are Explanation::added. With a correction, JSON and CSV end with the fields of
+// sim/views/correction.h. Pure.
 #pragma once
 
 #include <string>

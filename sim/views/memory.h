@@ -8,8 +8,8 @@
 
 namespace tilecast::sim::views {
 
-// "memory    peak 1.2 GiB of 16 GiB: arguments ..., temporaries ..., outputs ...", and by how much
-// it does not fit; ends with a new line.
+// "memory    peak 1.2 GiB of 16 GiB: arguments ..., temporaries ..., outputs ...", and the excess
+// if it does not fit; ends with a newline.
 [[nodiscard]] std::string memory_line(const ProgramMemory& memory);
 // peak_bytes, capacity_bytes, fits, spare_bytes, the split at the peak, all outputs, aliased, at.
 [[nodiscard]] nlohmann::ordered_json memory_json(const ProgramMemory& memory);

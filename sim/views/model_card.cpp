@@ -11,7 +11,7 @@ namespace {
 using measured::Metric;
 using measured::Stratum;
 
-// Text of others in a Markdown table: no bars, no line ends.
+// Others' text for a Markdown table: removes bars and line ends.
 std::string cell(std::string text) {
   std::ranges::replace(text, '\n', ' ');
   for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {

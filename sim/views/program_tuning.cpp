@@ -22,7 +22,7 @@ struct Choice {
   std::optional<HardwareTime> search::TunedTiles::*time;
 };
 
-// What the program ran with, as the paper calls it: learned 1, learned 10, exhaustive.
+// The tile choices that were run, with the paper's names: learned 1, learned 10, exhaustive.
 std::vector<Choice> choices_of(const ProgramTuning& tuning) {
   return {{"default", "what physics chooses", &search::TunedTiles::by_default},
           {"first", "the first by the ranks, without hardware", &search::TunedTiles::by_first},

@@ -1,4 +1,4 @@
-// How models of a quantity do (learned/training/quantity_report.h), as text or as JSON, schema
+// Scores of models of a quantity (learned/training/quantity_report.h), as text or as JSON, schema
 // "tilecast.quantity/1": quantity, unit, count, columns[], strata[] of name, rows, works, scores[]
 // of model, rmse, rmse_of_range, mean_absolute_error, exact. Text shows %, JSON fractions. Pure.
 #pragma once
@@ -14,7 +14,7 @@ namespace tilecast::sim::views {
 [[nodiscard]] std::string quantity_text(const learned::QuantityReport& report);
 [[nodiscard]] nlohmann::ordered_json quantity_json(const learned::QuantityReport& report);
 
-// With what is to be said about the rows: notes[].
+// The same with notes about the rows: notes[].
 [[nodiscard]] std::string quantity_evaluation_text(const learned::QuantityReport& report,
                                                    const std::vector<std::string>& notes);
 [[nodiscard]] std::string quantity_evaluation_json(const learned::QuantityReport& report,

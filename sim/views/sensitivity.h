@@ -7,7 +7,7 @@
 
 namespace tilecast::sim::views {
 
-// `top`: at most so many numbers, and only those that matter.
+// `top`: the maximum number of rows; only numbers with an effect are shown.
 [[nodiscard]] std::string sensitivity_text(const Sensitivity& result, std::size_t top);
 [[nodiscard]] std::string sensitivity_json(const Sensitivity& result);
 [[nodiscard]] std::string sensitivity_csv(const Sensitivity& result);

@@ -20,15 +20,15 @@ namespace tilecast::sim::views {
 namespace {
 
 constexpr double kFlopsPerGigaflop = 1e9;
-constexpr std::size_t kPlainColumns = 12;        // of the table of kernels
-constexpr std::ptrdiff_t kCorrectionColumn = 6;  // behind the shares of the time
+constexpr std::size_t kPlainColumns = 12;        // of the kernel table
+constexpr std::ptrdiff_t kCorrectionColumn = 6;  // after the shares of the time
 
 // "fusion", "dot", ... with "*" for asynchronous kernels.
 std::string kind(const SimulatedKernel& kernel) {
   return std::string(ir::name(kernel.opcode)) + (kernel.lane == Lane::kCompute ? "" : "*");
 }
 
-// The program's time that each bound holds, summed over kernels.
+// The program's time by bound, summed over kernels.
 analytical::BoundVector bound_shares(const Simulation& simulation) {
   analytical::BoundVector held{};
   for (const SimulatedKernel& kernel : simulation.kernels) {
@@ -37,7 +37,7 @@ analytical::BoundVector bound_shares(const Simulation& simulation) {
   return held;
 }
 
-// Flags of all kernels with the number of kernels that carry each, in order of first appearance.
+// Flags of all kernels with the number of kernels that have each, in order of first appearance.
 std::vector<ir::Note> flag_counts(const Simulation& simulation) {
   std::vector<ir::Note> flags;
   std::unordered_map<std::string, std::size_t> index;
@@ -60,7 +60,7 @@ std::string interval_cell(const Simulation& run) {
   return fmt::format("[{}, {}]", microseconds(run.interval->low), microseconds(run.interval->high));
 }
 
-// What a hybrid adds to the header: how sure the total is, and how much of it measurements correct.
+// The hybrid's part of the header: the total's interval, and how much of the time is corrected.
 std::string trust(const Simulation& run) {
   std::string out;
   if (run.interval) {
@@ -78,8 +78,8 @@ std::string trust(const Simulation& run) {
                    kHalfBelieved, part(shares->most), part(shares->some), part(shares->none));
 }
 
-// Kernels whose time is hardly known: no tile of theirs fits, their code is not in the program, or
-// they stay below 1 % of every roof for no reason that is a launch or a latency.
+// Kernels with a very uncertain time: no tile fits, their code is not in the program, or they stay
+// below 1 % of every roof although neither launch nor latency explains it.
 bool is_doubtful(const SimulatedKernel& kernel) {
   const analytical::Estimate& e = *kernel.estimate;
   const auto said = [&](std::string_view what) {
@@ -93,7 +93,7 @@ bool is_doubtful(const SimulatedKernel& kernel) {
   return said("no tile fits") || said("opaque") || (e.utilisation < kLowest && !waits);
 }
 
-// One line where such kernels hold more than a hundredth of the time.
+// One line if such kernels take more than a hundredth of the time.
 std::string doubts(const Simulation& run) {
   Seconds held;
   const SimulatedKernel* longest = nullptr;
@@ -142,7 +142,7 @@ std::string header(const Simulation& run) {
   return out + "\n";
 }
 
-// `corrected`: with a column for what a hybrid did.
+// `corrected`: adds a column for the hybrid's correction.
 std::vector<std::string> row(const SimulatedKernel& kernel, Seconds whole, bool corrected) {
   const analytical::Estimate& e = *kernel.estimate;
   const std::string launches = count(kernel.multiplicity);
@@ -228,7 +228,7 @@ std::string notes(const Simulation& run) {
   return out;
 }
 
-// Notes and flags of all runs, each once, with the number of runs that carry it.
+// Notes and flags of all runs without duplicates, with the number of runs that have each.
 std::string shared_notes(std::span<const Simulation> runs) {
   std::vector<ir::Note> shared;
   std::unordered_map<std::string, std::size_t> index;

@@ -11,7 +11,7 @@
 namespace tilecast::sim::views {
 namespace {
 
-// What stands in a cell: of one line, no control characters, cut between characters of UTF-8.
+// A cell as shown: on one line, without control characters, truncated between UTF-8 characters.
 std::string shown(const std::string& cell, std::size_t width) {
   std::string text = base::printable(cell);
   std::ranges::replace(text, '\n', ' ');

@@ -1,4 +1,4 @@
-// Columns of text, aligned; what every table on the terminal is made of. Pure.
+// Aligned columns of text; used for every table on the terminal. Pure.
 //
 //   TextTable table({{"kernel", Align::kLeft}, {"time us", Align::kRight}});
 //   table.add({"fusion.1", "12.5"});
@@ -17,7 +17,7 @@ enum class Align { kLeft, kRight };
 struct Column {
   std::string title;
   Align align = Align::kLeft;
-  std::size_t max_width = 48;  // longer cells are cut and end with "~"
+  std::size_t max_width = 48;  // longer cells are truncated and end with "~"
 };
 
 class TextTable {
@@ -33,14 +33,14 @@ class TextTable {
 
 inline constexpr double kBytesPerMegabyte = 1e6;
 
-// Seconds as microseconds with digits that fit the size: "0.0512", "12.35", "91234.6".
+// Seconds as microseconds with digits by magnitude: "0.0512", "12.35", "91234.6".
 [[nodiscard]] std::string microseconds(double time_s);
 // A number with about four significant digits and no exponent up to 1e15.
 [[nodiscard]] std::string compact(double value);
-// A whole number without decimals, else as compact().
+// An integer without decimals, anything else as compact().
 [[nodiscard]] std::string count(double value);
 [[nodiscard]] std::string percent(double share);  // 0.123 -> "12.3"
-// The same with a sign, + before what is above 0.
+// The same with a sign, + for values above 0.
 [[nodiscard]] std::string signed_microseconds(Seconds time);
 [[nodiscard]] std::string signed_percent(double share);
 

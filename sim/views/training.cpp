@@ -27,7 +27,7 @@ std::string rows_text(const std::vector<learned::ModelData>& data) {
   return out;
 }
 
-// Of the op classes and sets that the experiment asks for.
+// Metrics by the op classes and sets that the experiment requests.
 std::string parts_text(const learned::ModelCard& card) {
   TextTable table({{"of"},
                    {"n", Align::kRight},

@@ -1,7 +1,7 @@
-// What a training made, as text or as JSON, schema "tilecast.train/1": name, model, directory,
+// The result of a training, as text or as JSON, schema "tilecast.train/1": name, model, directory,
 // seconds, split, data[], metrics[] (of roofline, analytical and the model, on the same held-out
-// rows), notes[]; of a target that is no time `quantity` (views/quantities.h); of a hybrid also
-// trials (views/trials.h). Pure.
+// rows), notes[]; for a target other than time also `quantity` (views/quantities.h); for a hybrid
+// also trials (views/trials.h). Pure.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace tilecast::sim::views {
 
-// `directory`: where the model was written.
+// `directory`: the folder to which the model was written.
 [[nodiscard]] std::string training_text(const training::Training& training,
                                         const training::TrainingResult& result,
                                         const std::string& directory);
 [[nodiscard]] std::string training_json(const training::Training& training,
                                         const training::TrainingResult& result,
                                         const std::string& directory);
-// What would be trained.
+// A description of the training before it runs.
 [[nodiscard]] std::string training_plan(const training::Training& training);
 
 }  // namespace tilecast::sim::views

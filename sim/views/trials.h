@@ -1,4 +1,5 @@
-// How a hybrid did in its trials, beside physics: tables of train, calibrate and validate. Pure.
+// The results of a hybrid's trials, next to the analytical model's: tables of train, calibrate and
+// validate. Pure.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

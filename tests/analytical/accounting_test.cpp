@@ -1,4 +1,4 @@
-// Every model's account of its time, and what is concluded from it.
+// The account of every model's time, and the conclusions drawn from it.
 #include "analytical/accounting.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace tilecast::analytical::testing {
 namespace {
 
 constexpr double kRounding = 1e-12, kSameSaving = 1e-9;
-constexpr int kTiles = 64;  // of one kernel
+constexpr int kTiles = 64;  // per kernel
 
 std::vector<ir::Kernel> kernels() {
   std::vector<ir::Kernel> list;
@@ -30,7 +30,7 @@ std::vector<ir::Kernel> kernels() {
   return list;
 }
 
-// Where the kernel waits for each resource adds up to its time, with and without what binds.
+// The waiting times for all resources sum to the kernel's time, with and without the binding one.
 void expect_account(const TileModel& model, const std::string& what) {
   int fitting = 0;
   for (const TileConfig& tile : model.candidates(4096)) {
@@ -48,7 +48,7 @@ void expect_account(const TileModel& model, const std::string& what) {
     const Bound named = model.estimate(tile).bound;
     for (std::size_t b = 0; b < kBoundCount; ++b) {
       const auto other = static_cast<Bound>(b);
-      // What lies in filling and draining counts as that.
+      // Time in filling and draining belongs to that bound.
       const double own = std::min(saved(other), all.busy[b]);
       EXPECT_GE(saved(named), own - kSameSaving * time_s)
           << what << " " << to_string(tile) << ": " << name(named) << ", not " << name(other);
@@ -101,8 +101,8 @@ TEST(Accounting, OfALoopChargesThePathOrTheCoreAndTheRestToLatency) {
   EXPECT_EQ(core.bound_time[index_of(Bound::kHbmRead)], 0);
 }
 
-// Reads and writes take turns on a memory that is not full duplex: without the reads the kernel
-// takes the writes and what follows, not the time of whatever is next in length.
+// Reads and writes alternate on a memory that is not full duplex: without the reads the kernel
+// takes the time of the writes and their overhead, not that of the next longest resource.
 TEST(Accounting, OfAnOpaqueKernelRemovesWhatBinds) {
   hwdesc::Device device = round_device();
   device.memory[0].latency = Seconds{1e-6};

@@ -1,4 +1,4 @@
-// What the analytical model answers for every kind of kernel.
+// Estimates of the analytical model for every kind of kernel.
 #include "analytical/analytical_model.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ ir::Kernel single(const std::string& parameter, const std::string& result,
                    parameter + " parameter(0)\n  ROOT r = " + result + " " + expression + "\n}\n");
 }
 
-// A computation to reduce with.
+// A computation for reductions.
 constexpr const char* kAdder =
     "adder {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n";
 

@@ -1,4 +1,4 @@
-// Cycles of products in blocks of rows and vectors, from the numbers of core_device() alone.
+// Cycles of products in blocks of rows and vectors, computed from core_device().
 #include "analytical/block_product.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ double f32_cycles(const ProductSizes& sizes, const hwdesc::Device& device, doubl
   return product_cycles(sizes, device, {.dtype = ir::DType::kF32}, outside);
 }
 
-// Of ported_device(), its operands in the innermost cache.
+// For ported_device(), with operands in the innermost cache.
 double block_cycles(double rows, double vectors, double depth) {
   const double step = std::max({rows * vectors / kPipes, (rows + vectors) / kLoadPorts, kLatency});
   return depth * step + rows * vectors / kStorePorts;
@@ -94,12 +94,12 @@ TEST(BlockProduct, ColumnsAreTakenFourVectorsThenTwoThenOneAtATime) {
   const auto cycles = [&](double rows, double columns) {
     return f32_cycles({.rows = rows, .columns = columns, .depth = kDepth}, device);
   };
-  const double four = 2 * block_cycles(4, 4, kDepth);  // of eight rows
+  const double four = 2 * block_cycles(4, 4, kDepth);  // for eight rows
   const double two = 2 * block_cycles(4, 2, kDepth);
   const double one = block_cycles(8, 1, kDepth);
   EXPECT_NEAR(cycles(8, 7 * kLanes), four + two + one, kRounding * four);
   EXPECT_NEAR(cycles(8, 9 * kLanes), 2 * four + one, kRounding * four);
-  EXPECT_DOUBLE_EQ(cycles(8, 6 * kLanes + 1), cycles(8, 7 * kLanes));  // a vector all the same
+  EXPECT_DOUBLE_EQ(cycles(8, 6 * kLanes + 1), cycles(8, 7 * kLanes));  // a partial vector
   const double rest = block_cycles(1, 4, kDepth);
   EXPECT_NEAR(cycles(9, 4 * kLanes), four + rest, kRounding * four);
 }
@@ -138,7 +138,7 @@ TEST(BlockProduct, ATypeTheUnitCannotTakeNeverEnds) {
   }
 }
 
-// Per column: its vectors, the elements that fill none, adding up the lanes, one latency.
+// Per column: its vectors, the elements of a partial vector, the sum over lanes, one latency.
 TEST(BlockProduct, ThinProductsRunTheirVectorsAlongTheDepth) {
   const double vectors = 12, rest = 3;
   const ProductSizes sizes{
@@ -192,7 +192,7 @@ TEST(BlockProduct, ADeeperProductOrSlowerCacheIsNeverFaster) {
   EXPECT_GT(dearer, 0);
 }
 
-// One more row, column, step or batch, of dots that lie in every order.
+// One more row, column, step or batch, for dots with all orders of dimensions.
 TEST(BlockProduct, MoreOfAProductNeverTakesLess) {
   const hwdesc::Device device = ported_device();
   const auto cycles = [&](const std::array<std::int64_t, 4>& s, std::array<bool, 2> minor) {
@@ -229,7 +229,7 @@ TEST(ProductSizes, FewColumnsBecomeRows) {
   EXPECT_TRUE(sizes.exchanged);
   EXPECT_DOUBLE_EQ(sizes.rows, 4);
   EXPECT_DOUBLE_EQ(sizes.columns, 4096);
-  // Thin only where the columns' operand lies along the depth.
+  // Thin only if the columns' operand is contiguous along the depth.
   EXPECT_FALSE(can_be_thin(ways_of(kernel, {false, true})));
   EXPECT_TRUE(can_be_thin(ways_of(kernel, {true, false})));
 }

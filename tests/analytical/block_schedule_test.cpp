@@ -45,7 +45,7 @@ TEST(BlockSchedule, WarpsStandInASquareOverTheTile) {
   EXPECT_EQ(grid(128, 128, 4), std::make_pair(2.0, 2.0));
   EXPECT_EQ(grid(128, 128, 8), std::make_pair(4.0, 2.0));
   EXPECT_EQ(grid(64, 32, 4), std::make_pair(4.0, 1.0));
-  EXPECT_EQ(grid(16, 32, 2), std::make_pair(1.0, 2.0));  // sixteen rows are one instruction's
+  EXPECT_EQ(grid(16, 32, 2), std::make_pair(1.0, 2.0));  // an instruction has sixteen rows
   EXPECT_EQ(grid(1, 8, 8), std::make_pair(1.0, 8.0));
 }
 
@@ -68,7 +68,7 @@ TEST(BlockSchedule, OccupancyIsTheTightestOfSharedMemoryRegistersAndWarps) {
   EXPECT_EQ(held.limit, "registers");
 
   const BlockSchedule narrow{.rows = 32, .columns = 32, .depth = 16, .stages = 1, .warps = 8};
-  const hwdesc::Device turing = preset("t4");  // 32 warps of 64 Ki registers
+  const hwdesc::Device turing = preset("t4");  // 32 warps with 64 Ki registers
   EXPECT_EQ(occupancy(narrow, turing).resident, kWarps / narrow.warps);
   EXPECT_EQ(occupancy(narrow, turing).limit, "warps");
 }
@@ -77,7 +77,7 @@ TEST(BlockSchedule, OccupancyIsTheTightestOfSharedMemoryRegistersAndWarps) {
 TEST(BlockSchedule, ThreadsReadTheirRowsAndColumnsInTurnsWhereBanksClash) {
   const hwdesc::Device device = preset("a100_sxm_40gb");
   const double shared = device.scratchpad().bandwidth.value / 108;
-  const auto reads = [&](double vector) {  // of all lanes of a warp, for one step of the depth
+  const auto reads = [&](double vector) {  // of all lanes of a warp, per step of the depth
     BlockSchedule block{.rows = 128, .columns = 128, .depth = 32, .warps = 8, .operand_bytes = 4};
     block.on_lanes = true;
     block.threads = {.rows = 16, .columns = 16, .row_vector = vector, .column_vector = vector};
@@ -85,9 +85,9 @@ TEST(BlockSchedule, ThreadsReadTheirRowsAndColumnsInTurnsWhereBanksClash) {
     const double written = (128 + 128) * 32 * 4;
     return (step.shared_s * shared - written) / (8 * 32 * 4);
   };
-  // Loads of one: 16 lanes 8 apart fall on 4 banks, four of them on each.
+  // Single loads: 16 lanes at a distance of 8 use 4 banks, four lanes each.
   EXPECT_NEAR(reads(1), 32 * (8 * 4 + 8), 1e-9);
-  // Loads of four pass eight lanes at a time: two of them on each.
+  // Loads of four elements serve eight lanes at a time, two per bank.
   EXPECT_NEAR(reads(4), 32 * (8 * 2 + 8), 1e-9);
   EXPECT_NEAR(reads(8), reads(4), 1e-9);  // 16 bytes at most
 }
@@ -105,7 +105,7 @@ TEST(BlockSchedule, ThreadsFewerThanTheLanesOfAWarpLeaveLanesIdle) {
   const BlockOccupancy wide = occupancy(block, device);
   const BlockStep full = step_of(block, wide, 1e12, device);
   EXPECT_DOUBLE_EQ(full.matrix_s, 2 * half.matrix_s);
-  EXPECT_DOUBLE_EQ(full.issue_s, half.issue_s);  // one instruction for twice the lanes
+  EXPECT_DOUBLE_EQ(full.issue_s, half.issue_s);  // one instruction for twice as many lanes
 }
 
 TEST(BlockSchedule, ResultsInMemoryAreReadAndWrittenForEachMultiplyAdd) {
@@ -127,7 +127,7 @@ TEST(BlockSchedule, ResultsInMemoryAreReadAndWrittenForEachMultiplyAdd) {
   const double cycles = 2 * kDepth * kResults * block.warps / device.matrix.count;
   EXPECT_NEAR(step.issue_s - kept.issue_s, cycles / device.clock.value, 1e-15);
 
-  // Each waits: the positions are read one after the other, for each result.
+  // Every read waits: positions are read one by one, for each result.
   block.windows.ahead = 1 / kResults;
   block.windows.waits = 2;
   const double waited_s = step_of(block, held, 1e12, device).use_s;
@@ -156,7 +156,7 @@ TEST(BlockSchedule, BlocksOfKnownThreadsGetTheRegistersThatLetOneFit) {
   block.matrices = 4;
   block.threads = {.rows = 32, .columns = 32};
   const BlockOccupancy held = occupancy(block, device);
-  EXPECT_EQ(held.registers, 64);  // 64 Ki of 1,024 threads
+  EXPECT_EQ(held.registers, 64);  // 64 Ki divided by 1,024 threads
   EXPECT_GT(held.spilled, 0);
   EXPECT_EQ(held.resident, 1);
 }
@@ -191,7 +191,7 @@ TEST(BlockSchedule, AStepMultipliesWholeInstructionsAndReadsOperandsOncePerWarpB
   EXPECT_DOUBLE_EQ(step(one_row).matrix_s, 2 * 16 * 64 * 32 / rate);
 }
 
-// ALCOP, Table I: T_smem_use is the same bound one level down.
+// ALCOP, Table I: T_smem_use is the same bound at the inner level.
 TEST(BlockSchedule, UseIsTheInnerPipelineAndTheBarrier) {
   hwdesc::Device device = preset("a100_sxm_40gb");
   const double cycle_s = 1 / device.clock.value;
@@ -202,10 +202,10 @@ TEST(BlockSchedule, UseIsTheInnerPipelineAndTheBarrier) {
   const auto use_s = [&](double rate) {
     return step_of(block, occupancy(block, device), rate, device).use_s - outside_s;
   };
-  // Use binds: both branches of the published formula at its threshold are those of pipeline.h.
+  // Use is the bound: at its threshold, both branches of the published formula equal pipeline.h.
   const double slow = 1e11;
   EXPECT_NEAR(use_s(slow), 2 * 64 * 64 * 64 / slow, 1e-12);
-  // Nothing else binds: the unit's latency, once a slice.
+  // Nothing else is a bound: the unit's latency, once per slice.
   device.memory.back().bandwidth = BytesPerSecond{1e18};
   device.matrix.fill = Cycles{1000};
   const double load_s = device.scratchpad().latency.value, unit_s = 1000 * cycle_s;
@@ -279,7 +279,7 @@ TEST(ScheduledProduct, ExplanationsAddUpAndNothingThatIsFreeMakesItSlower) {
   }
 }
 
-// In any order, with tiles between them that say nothing of stages and warps.
+// In random order, with tiles without stages and warps between them.
 TEST(ScheduledProduct, ManyTilesAtOnceTakeTheTimesTheyTakeOneByOne) {
   std::mt19937_64 random(2);
   for (const char* name : {"a100_sxm_40gb", "t4", "h100_sxm"}) {
@@ -311,7 +311,7 @@ TEST(ScheduledProduct, ManyTilesAtOnceTakeTheTimesTheyTakeOneByOne) {
   }
 }
 
-// Windows of 3 x 3: results of a thread that are neighbours share what they read.
+// Windows of 3 x 3: neighbouring results of a thread share inputs.
 TEST(ScheduledProduct, ThreadsOfAConvolutionReadWhatTheirWindowsShareOnce) {
   hwdesc::Device device = preset("a100_sxm_40gb");
   device.memory[1].bandwidth = BytesPerSecond{1e18};  // the shared cache
@@ -328,15 +328,16 @@ TEST(ScheduledProduct, ThreadsOfAConvolutionReadWhatTheirWindowsShareOnce) {
     EXPECT_EQ(account.total_s, analysis.time(tile).value);
     return account.busy[index_of(Bound::kOnChip)];
   };
-  // Four results below each other meet six rows of input instead of twelve; four apart, twelve.
+  // Four results in adjacent rows read six rows of input instead of twelve; at distance four,
+  // twelve.
   EXPECT_NEAR(on_chip_s(16, 4, true) / on_chip_s(4, 1, true), 12.0 / 6, 0.1);
-  EXPECT_GT(on_chip_s(4, 1, false), on_chip_s(4, 1, true));  // copies are written, too
-  // A tile that stands out over the edge: reads are guarded, none is shared.
+  EXPECT_GT(on_chip_s(4, 1, false), on_chip_s(4, 1, true));  // copies are also written
+  // A tile that extends beyond the edge: reads are guarded, and none are shared.
   EXPECT_NEAR(on_chip_s(12, 3, true) / on_chip_s(12, 3, false), 1, 0.3);
 }
 
-// Guards that are branches cost where a tile stands out over the edge, nowhere else: results stay
-// in memory, if a thread has several; what is not copied is waited for.
+// Guards that are branches only cost time in tiles that extend beyond the edge: if a thread has
+// several results, they stay in memory; operands that are not copied are waited for.
 TEST(ScheduledProduct, BranchesOfGuardsCostOnlyTilesThatStandOutOverTheEdge) {
   const hwdesc::Device branches = preset("w6600");
   hwdesc::Device predicates = branches;

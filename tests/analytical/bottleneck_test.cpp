@@ -1,5 +1,5 @@
-// Bottleneck analysis against formulas on machines of round numbers, and beside the analytical
-// model whose resources it has.
+// Bottleneck analysis against formulas on machines with round numbers, and compared with the
+// analytical model, which has the same resources.
 #include "analytical/bottleneck.h"
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ TEST(Bottleneck, OfAStreamIsItsBytesAtTheRateOfMainMemory) {
   EXPECT_DOUBLE_EQ(e.hbm_write.value, 4.0 * 1024 * 1024);
   EXPECT_NEAR(e.time.value, moved_s, 1e-12 * moved_s);
   EXPECT_EQ(e.bound, Bound::kHbmRead);
-  device.memory[0].full_duplex = true;  // reads and writes side by side
+  device.memory[0].full_duplex = true;  // reads and writes concurrently
   const Estimate duplex = bottleneck({kernel}, device);
   EXPECT_NEAR(duplex.time.value, e.hbm_read.value / kBandwidth, 1e-12 * moved_s);
 }

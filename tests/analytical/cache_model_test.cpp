@@ -1,4 +1,4 @@
-// The cache model in its limits, as formulas of the numbers of core_device().
+// Limiting cases of the cache model, as formulas in the numbers of core_device().
 #include "analytical/cache_model.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST(CacheModel, BytesInFlightOverLatencyLimitBandwidthPerCore) {
   EXPECT_NEAR(read_s(), 2 * array / 1e9, kRounding);
   device.multiplexing.workers = 4;
   EXPECT_NEAR(read_s(), 2 * array / 4e9, kRounding);
-  device.multiplexing.workers = 40;  // more than the memory gives
+  device.multiplexing.workers = 40;  // more than the memory can serve
   EXPECT_NEAR(read_s(), 2 * array / kMemory, kRounding);
 }
 
@@ -75,7 +75,7 @@ TEST(CacheModel, NeighbouringSmallTilesShareLines) {
 
 TEST(CacheModel, EveryRunCostsItsBytes) {
   hwdesc::Device device = core_device();
-  device.memory[1].capacity = device.memory[2].capacity = Bytes{6 * 1024};  // no sweep of rows
+  device.memory[1].capacity = device.memory[2].capacity = Bytes{6 * 1024};  // less than a sweep
   const ir::Kernel kernel = chain_kernel(1024, 64 * 1024, 1);
   const TileConfig tile = cut({1, 256});
   const double whole = seconds(CacheModel(kernel, device).estimate(tile), Bound::kHbmRead);
@@ -84,12 +84,12 @@ TEST(CacheModel, EveryRunCostsItsBytes) {
   const Estimate with_runs = CacheModel(kernel, device).estimate(tile);
   const double rows = 1024;
   EXPECT_NEAR(seconds(with_runs, Bound::kHbmRead) - whole, 2 * rows * cost / kMemory,
-              1e-6 * whole);  // tiles of a row continue
-  EXPECT_NEAR(with_runs.hbm_read.value, whole * kMemory, 1e-6 * whole * kMemory);  // bytes alone
+              1e-6 * whole);  // tiles of a row are adjacent
+  EXPECT_NEAR(with_runs.hbm_read.value, whole * kMemory, 1e-6 * whole * kMemory);  // only the bytes
 }
 
-// Cut along rows and depth, every tile of rows reads all slices of the weights again. A sweep of
-// them does not fit L1, but L2: the first time they come from memory, then from L2.
+// With tiles along rows and depth, every tile of rows reads all slices of the weights again. A
+// sweep of the weights fits L2 but not L1: the first read is from memory, later ones from L2.
 TEST(CacheModel, WeightsReadAgainForEveryTileOfRowsComeFromL2) {
   const double rows = 512, columns = 128, depth = 1024, slice = 64;
   const ir::Kernel kernel = product_kernel(512, 128, 1024, ir::DType::kF32);
@@ -129,16 +129,16 @@ TEST(CacheModel, AScratchpadLargerThanTheInnermostCacheGoesThroughTheOneBehind) 
   const auto missed = [&](double rows) {
     return repeated_miss_share(device.memory[3].capacity.value, 2 * 2 * kWord * 1024 * rows);
   };
-  // Fetched, written back, fetched.
+  // Fetched, written back, fetched again.
   EXPECT_NEAR(on_chip(8), missed(8) * 2 * array * 3 / behind, 1e-12);
-  device.memory[3].ways = 8;  // three arrays stream through three of them
+  device.memory[3].ways = 8;  // three arrays stream through three ways
   const double left = device.memory[3].capacity.value * 5 / 8;
   EXPECT_NEAR(seconds(CacheModel(kernel, device).estimate(cut({2, 1024})), Bound::kOnChip),
               repeated_miss_share(left, 2 * 2 * kWord * 1024 * 2) * 2 * array * 3 / behind, 1e-12);
 }
 
-// A prefetcher runs on to the end of a page: of windows of w bytes that follow each other it has
-// fetched 1 - w / (2 page) before their turn, and 1 / 2 page / w of longer ones.
+// A prefetcher continues to the end of a page: for consecutive windows of w bytes, it has fetched
+// the fraction 1 - w / (2 page) in advance, or 1 / 2 page / w for longer windows.
 TEST(CacheModel, WindowsThatFollowEachOtherAreFetchedWhileTheCoreWorks) {
   hwdesc::Device device = core_device();
   const ir::Kernel kernel = chain_kernel(1024, 1024, 8);
@@ -182,7 +182,7 @@ TEST(CacheModel, RowsReducedBeforeUseAreReadWholeWhateverTheTile) {
 TEST(CacheModel, HalvingATileNeverHasLessOverhead) {
   hwdesc::Device device = hwdesc::load_device("cpu_generic");
   device.engines.back().iteration_overhead = Seconds{1e-8};
-  device.engines.front().prefetch = Bytes{0};  // which hides some of it
+  device.engines.front().prefetch = Bytes{0};  // it would hide a part
   const ir::Kernel kernel = chain_kernel(1024, 1024, 1);
   const CacheModel model(kernel, device);
   const auto overhead_s = [&](std::int64_t rows, std::int64_t columns) {
@@ -273,7 +273,7 @@ TEST(CacheModel, BoundsAddUpToTheTime) {
   }
 }
 
-// Without the floor that KernelAnalysis::estimate puts under every answer.
+// Without the lower bound that KernelAnalysis::estimate applies to every estimate.
 TEST(CacheModel, NoTileIsFasterThanTheSpeedOfLightOrTheBest) {
   const hwdesc::Device device = hwdesc::load_device("cpu_generic");
   for (const auto& [name, kernel] : cache_kernels()) {
@@ -291,7 +291,7 @@ TEST(CacheModel, NoTileIsFasterThanTheSpeedOfLightOrTheBest) {
 
 using Change = std::function<void(hwdesc::Device&)>;
 
-// Tile by tile, not only the best.
+// For every tile, not only the best.
 void expect_never_slower(const Change& improve) {
   hwdesc::Device base = hwdesc::load_device("cpu_generic");
   base.matrix.fill = Cycles{4};

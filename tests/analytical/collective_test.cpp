@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 constexpr double kHop = 1e-6;
 constexpr double kLink = 50e9;
-constexpr double kMemory = 1e15;  // far from binding unless a test says so
+constexpr double kMemory = 1e15;  // not a bound unless a test sets it
 constexpr double kPayload = 64e6;
 
 hwdesc::Device device(const std::string& topology, int links, int cores_per_chip = 1) {
@@ -61,14 +61,14 @@ TEST(Collective, ARowOfATorusHasOnlyTheLinksOfOneDimension) {
                    kPayload * (n - 1) / n / (2 * kLink) + (n - 1) * kHop);
 }
 
-// Four chips of a torus whose dimensions wrap from four chips on: 2 x 2 lines.
+// Four chips of a torus that only wraps around from four chips per dimension: 2 x 2 lines.
 TEST(Collective, ASliceThatDoesNotWrapUsesOneLinkOfADimensionOneDimensionAfterAnother) {
   hwdesc::Device d = device("torus3d", 6);
   d.interconnect->wraps_from = 4;
   EXPECT_DOUBLE_EQ(seconds(Opcode::kAllGather, 4, d), kPayload * 3 / 4 / kLink + 2 * kHop);
   EXPECT_DOUBLE_EQ(seconds(Opcode::kAllReduce, 4, d), 2 * (kPayload * 3 / 4 / kLink + 2 * kHop));
   EXPECT_DOUBLE_EQ(seconds(Opcode::kAllToAll, 4, d), kPayload * 3 / 4 / kLink + kHop);
-  // A row of 2 and rings of 4 x 4: the rings at once, then the row on a sixteenth.
+  // A row of 2 and rings of 4 x 4: first both rings, then the row with a sixteenth of the data.
   EXPECT_DOUBLE_EQ(
       collective_time(Opcode::kReduceScatter, Bytes{kPayload}, 32, d).bandwidth_part.value,
       kPayload * 15 / 16 / (4 * kLink) + kPayload / 16 / 2 / kLink);
@@ -107,7 +107,7 @@ TEST(Collective, AllReduceIsAReduceScatterAndAnAllGather) {
 }
 
 TEST(Collective, AllToAllOnARingPaysForDistance) {
-  // Each device sends V/n to each other; the shortest ways sum to floor(n^2/4) hops.
+  // Each device sends V/n to every other; the shortest paths have floor(n^2/4) hops in total.
   const double n = 16;
   EXPECT_DOUBLE_EQ(collective_time(Opcode::kAllToAll, Bytes{kPayload}, 16, device("ring", 2))
                        .bandwidth_part.value,
@@ -122,11 +122,11 @@ TEST(Collective, APermuteUsesOneLinkToTheNeighbour) {
 TEST(Collective, CoresOfAChipShareItsLinksAndItsTraffic) {
   const hwdesc::Device one = device("torus2d", 4, 1);
   const hwdesc::Device two = device("torus2d", 4, 2);
-  // 32 cores are 16 chips; what both cores need is put together first and crosses the links once.
+  // 32 cores are 16 chips; the data of both cores is combined first and crosses the links once.
   const double first = kPayload / kMemory;
   EXPECT_DOUBLE_EQ(seconds(Opcode::kAllReduce, 32, two),
                    first + seconds(Opcode::kAllReduce, 16, one));
-  // Each core has its own data to exchange.
+  // Each core exchanges its own data.
   EXPECT_DOUBLE_EQ(seconds(Opcode::kAllToAll, 32, two, kPayload),
                    first + seconds(Opcode::kAllToAll, 16, one, 2 * kPayload));
 }
@@ -223,7 +223,7 @@ TEST(Collective, IsNeverFasterThanItsLowerBound) {
   }
 }
 
-// As TPU dumps write it: a fusion of an all-reduce and the slice that this device keeps.
+// As in TPU dumps: a fusion of an all-reduce and the slice that this device keeps.
 TEST(Collective, AFusionOfAnAllReduceAndItsSliceIsAReduceScatterOfItsGroup) {
   const ir::Kernel kernel = testing::kernel_of(
       "HloModule m, num_partitions=4, is_scheduled=true\n"
@@ -242,7 +242,7 @@ TEST(Collective, AFusionOfAnAllReduceAndItsSliceIsAReduceScatterOfItsGroup) {
   EXPECT_EQ(crossing_opcode(kernel), Opcode::kReduceScatter);
 }
 
-// A gather in a fusion that also uses a flag, of this type.
+// A gather in a fusion that also uses a flag of this type.
 ir::Kernel gathering(const std::string& flag) {
   std::string text =
       "HloModule m, num_partitions=4, is_scheduled=true\n"

@@ -104,7 +104,7 @@ TEST(MatrixUnit, NeverGetsSlowerWithMoreUnits) {
 }
 
 TEST(MatrixUnit, HoldsStillTheOperandThatWastesLessOfABlock) {
-  // As weights the right operand fills 136 of 256 columns; the left one fills its 100 blocks.
+  // As weights the right operand uses 136 of 256 columns; the left one fills its 100 blocks.
   const double blocks = 12800 / kArray;
   EXPECT_EQ(cycles(12800, 128, 136, with_units(1)), blocks * 136 + kLoad + kFill);
   EXPECT_EQ(cycles(136, 128, 12800, with_units(1)), blocks * 136 + kLoad + kFill);
@@ -186,10 +186,10 @@ TEST(MatrixUnit, PutsSeveralSmallFeatureGroupsIntoOneBlock) {
   EXPECT_EQ(blocks(8, 32), 2);
   EXPECT_EQ(blocks(5, 128), 5);
   EXPECT_EQ(blocks(128, 1), 1);
-  EXPECT_EQ(blocks(3, 65), 3);  // more than half a block: one each
+  EXPECT_EQ(blocks(3, 65), 3);  // more than half a block each: no sharing
 }
 
-// The images stand in the sublanes.
+// The images are in the sublanes.
 double convolution_cycles(std::int64_t images, std::int64_t features, const std::string& window,
                           const std::string& out_side) {
   const auto images_of = [&](const std::string& side, std::int64_t depth) {
@@ -206,13 +206,13 @@ double convolution_cycles(std::int64_t images, std::int64_t features, const std:
 }
 
 TEST(MatrixUnit, SkipsTheHolesOfADilatedInput) {
-  const double real_rows = 8 * 16 * 16;  // of 8 * 32 * 32, every second one both ways
+  const double real_rows = 8 * 16 * 16;  // of 8 * 32 * 32, every second one in both dimensions
   EXPECT_EQ(convolution_cycles(8, 128, "size=1x1 pad=0_1x0_1 lhs_dilate=2x2", "32"),
             real_rows / 2 + kLoad + kFill);
 }
 
 TEST(MatrixUnit, PushesOrHoldsEmptySublanesToo) {
-  for (const std::int64_t features : {128, 136}) {  // 136: the images stand still
+  for (const std::int64_t features : {128, 136}) {  // 136: the images are stationary
     const double full = convolution_cycles(8, features, "size=1x1", "16");
     EXPECT_EQ(convolution_cycles(2, features, "size=1x1", "16"), full) << features;
     EXPECT_LT(full, convolution_cycles(16, features, "size=1x1", "16")) << features;
@@ -262,7 +262,7 @@ UnitCycles f16_cycles(const std::string& op) {
 TEST(VectorUnit, ConvertsOperandsAndResultsOfAnElementTypeItLacks) {
   const double registers = 256.0 * 512 / (8 * 128);
   EXPECT_EQ(f16_cycles("negate(p0)").vector, (12 + 1 + 12) * registers / 2);
-  EXPECT_EQ(f16_cycles("copy(p0)").vector, 0);  // moves bits
+  EXPECT_EQ(f16_cycles("copy(p0)").vector, 0);  // only moves bits
 }
 
 TEST(Units, LetTheMatrixUnitWaitForItsOperands) {

@@ -1,4 +1,4 @@
-// Energy of a launch against its formula, and what a power limit does.
+// Energy of a launch against its formula, and the effect of a power limit.
 #include "analytical/energy.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(LaunchEnergy, OfAProductIsItsFlopsAndItsBytes) {
   const double bytes = (e.hbm_read + e.hbm_write).value;
   EXPECT_DOUBLE_EQ(e.energy->compute.value, 2.0 * 512 * 256 * 1024 * 1e-12);
   EXPECT_DOUBLE_EQ(e.energy->memory.value, bytes * 40e-12);
-  EXPECT_DOUBLE_EQ(e.energy->on_chip.value, 2 * bytes * 2e-12);  // into it, and out of it again
+  EXPECT_DOUBLE_EQ(e.energy->on_chip.value, 2 * bytes * 2e-12);  // written and read
   EXPECT_EQ(e.energy->network.value, 0);
   EXPECT_DOUBLE_EQ(average_power(e, device).value, e.energy->total().value / e.time.value + 10);
 }
@@ -152,7 +152,7 @@ TEST(AtClock, ScalesTheCoreAndLeavesMainMemoryAndLinks) {
   EXPECT_EQ(half.interconnect->link_bandwidth, full.interconnect->link_bandwidth);
 }
 
-// What boards of an L4 reach on large f32 products.
+// The rate that L4 boards reach on large f32 products.
 TEST(PowerLimit, LeavesAnL4TwentyEightPercentOfItsPeakOnLargeSingleFloatProducts) {
   const hwdesc::Device device = hwdesc::load_device("l4");
   for (const std::int64_t n : {4096, 8192}) {

@@ -1,4 +1,4 @@
-// Footprints against the enumeration of every index a tile depends on.
+// Footprints against an enumeration of all indices on which a tile depends.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace tilecast::analytical::testing {
 namespace {
 
-// Grows a random fused computation op by op; every parameter is used once.
+// Builds a random fused computation op by op; every parameter is used once.
 class RandomFusion {
  public:
   explicit RandomFusion(std::uint64_t seed) : random_(seed) {}
@@ -166,7 +166,7 @@ class RandomFusion {
             std::to_string(contracted) + "}, rhs_contracting_dims={" + std::to_string(other) + "}");
   }
 
-  // Notes a random window over one dimension; returns its output size.
+  // Records a random window over one dimension; returns its output size.
   std::int64_t window(std::int64_t size, std::int64_t taps) {
     const std::int64_t stride = 1 + below(3);
     const std::int64_t dilation = 1 + below(2);
@@ -266,7 +266,7 @@ TEST(Footprints, AreNeverSmallerThanWhatATileDependsOn) {
       }
     }
   }
-  // Interior tiles need less than the region says only beside paddings and between holes.
+  // Interior tiles need less than the region only next to padding and between holes.
   EXPECT_GT(exact, compared * 3 / 4) << "of " << compared;
 }
 

@@ -1,4 +1,4 @@
-// Regions of operands from the tile of a result, op by op.
+// Regions of operands for a tile of the result, per op.
 #include "analytical/footprint.h"
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
-// The region of every parameter when the anchor's dimensions have extents `tile`, and the
-// contracted ones (window positions, then features) `reduced`; 0 = whole.
+// The region of every parameter if the anchor's dimensions have extents `tile` and the contracted
+// ones (window positions, then features) `reduced`; 0 = whole.
 std::vector<Sizes> regions(const ir::Kernel& kernel, const Sizes& tile, const Sizes& reduced = {}) {
   const IterationSpace space = make_iteration_space(kernel, {});
   const Footprints footprints(kernel, space);

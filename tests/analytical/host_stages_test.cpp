@@ -1,6 +1,6 @@
-// How many tiles ahead should this machine's code prefetch? The model, nothing fitted, against a
-// set that was measured here with one to four stages. The bar is issue 16's: the stages the model
-// likes best are within 3 % of the fastest measured ones for 80 % of the tiles, on 20 kernels.
+// How many tiles ahead should this machine's code prefetch? Compares the model, without a fit, with
+// a set measured here with one to four stages. Bar of issue 16: the stages chosen by the model are
+// within 3 % of the fastest measured ones for 80 % of the tiles, on 20 kernels.
 #include <gtest/gtest.h>
 
 #include <algorithm>

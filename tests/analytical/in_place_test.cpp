@@ -1,4 +1,4 @@
-// What is updated in place costs the update, on every machine, however the kernel is written.
+// An update in place costs only the update, on every machine and for every form of the kernel.
 #include <gtest/gtest.h>
 
 #include "analytical/analytical_model.h"
@@ -78,7 +78,7 @@ TEST(InPlace, CostsTheUpdateOnEveryMachine) {
   }
 }
 
-// A target that the kernel makes itself has no buffer to stay in.
+// A target created inside the kernel has no buffer in which it could stay.
 TEST(InPlace, OfAMadeTargetAllIsWritten) {
   const std::string whole = array("f32", {4096, 1024}), row = array("f32", {1, 1024});
   const ir::Kernel kernel =
@@ -95,8 +95,8 @@ TEST(InPlace, OfAMadeTargetAllIsWritten) {
   }
 }
 
-// Twice as many rows take no less, from a native tile on: less than one keeps the rest, and reads
-// it.
+// Doubling the rows never reduces the time, from a native tile on: a smaller update keeps the rest
+// of the native tile, and has to read it.
 TEST(InPlace, MoreRowsAreNeverFaster) {
   for (const char* name : kDevices) {
     const hwdesc::Device device = hwdesc::load_device(name);

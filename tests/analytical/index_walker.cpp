@@ -19,7 +19,7 @@ bool inside(const Index& index, const Shape& shape) {
   return true;
 }
 
-// Calls `visit` for every index of the box.
+// Calls `visit` for every index in the box.
 void for_each_index(const std::vector<Range>& box, const Visit& visit) {
   Index index(box.size());
   const std::function<void(std::size_t)> descend = [&](std::size_t d) {
@@ -64,7 +64,7 @@ class Walker {
   }
 
  private:
-  // What can be made of `id` from operands that the tile already made.
+  // Adds the elements of `id` that read needed elements of operands made so far.
   void make(OpId id, std::vector<bool>& made) {
     const Op& op = kernel_.op(id);
     for (std::size_t k = 0; k < op.operands.size(); ++k) {
@@ -80,7 +80,7 @@ class Walker {
     }
   }
 
-  // The elements of operand k that element `index` of `id` is computed from.
+  // The elements of operand k from which element `index` of `id` is computed.
   void operand_indices(OpId id, const Index& index, std::size_t k, const Visit& visit) const {
     const Op& op = kernel_.op(id);
     const Shape& shape = kernel_.op(op.operands[k]).shape;
@@ -135,7 +135,7 @@ class Walker {
     for_each_index(box, visit);
   }
 
-  // Index into the (possibly dilated, padded) array, of window position `tap`; -1 where a hole is.
+  // Index into the (dilated, padded) array for window position `tap`; -1 in a hole.
   static std::int64_t windowed(const ir::WindowDim& w, std::int64_t output, std::int64_t tap) {
     const std::int64_t at = output * w.stride + tap * w.window_dilation - w.pad_low;
     return at % w.base_dilation == 0 ? at / w.base_dilation : -1;
@@ -173,7 +173,7 @@ class Walker {
     const auto& attrs = op.as<ir::ConvAttrs>();
     const ir::ConvDims& dims = attrs.dims;
     const int loop = space_.matrix->window_loops[0];
-    const bool paired = !space_.loops[loop].reduction;  // every output meets one tap, its own
+    const bool paired = !space_.loops[loop].reduction;  // every output has one tap, its own
     const Range taps = paired ? Range{0, attrs.window[0].size} : loops_[loop];
     const Range features = loops_[space_.matrix->contraction[0]];
     const std::int64_t input = kernel_.op(op.operands[0]).shape.dims[dims.input_spatial[0]];

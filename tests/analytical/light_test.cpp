@@ -1,5 +1,6 @@
-// No kernel is faster than light: every op class in every type on every preset takes at least its
-// counted operations at the fastest unit there is, and its distinct bytes at the memory's peak.
+// Checks the speed of light: every op class in every type on every preset takes at least the time
+// of its counted operations on the fastest unit, and of its distinct bytes at peak memory
+// bandwidth.
 #include <gtest/gtest.h>
 
 #include "analytical/analytical_model.h"
@@ -14,7 +15,7 @@ std::string shape(const std::string& dtype, const std::string& dims) {
   return dtype + "[" + dims + "]";
 }
 
-// An entry of these parameters; `root`: of p0, p1 ..., behind its shape.
+// An entry computation with these parameters; `root`: an op on p0, p1 ..., without its shape.
 std::string entry(const std::vector<std::string>& parameters, const std::string& result,
                   const std::string& root, const std::string& called = "") {
   std::string text = "HloModule m\n" + called + "ENTRY e {\n";
@@ -30,7 +31,7 @@ std::string combiner(const std::string& t) {
          "[] add(a, b)\n}\n";
 }
 
-// Of large arrays, so that neither launches nor latencies hide a roof.
+// With large arrays, so that neither launches nor latencies hide a roof.
 std::vector<std::string> kernels_in(const std::string& t) {
   const std::string square = shape(t, "2048,2048"), image = shape(t, "16,64,64,256");
   const std::string window = ", window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f";
@@ -114,7 +115,7 @@ TEST(Light, NothingIsFasterOnAnyPreset) {
       const Traffic bytes = distinct_traffic(kernel, device);
       const double least = device.execution == hwdesc::Execution::kSimt ? 0.25 : 1;  // Winograd
       const bool convolves = text.find("convolution") != std::string::npos;
-      constexpr double kRounding = 1 - 1e-6;  // counts are floats
+      constexpr double kRounding = 1 - 1e-6;  // counts are rounded to floats
       const double flops = kRounding * kernel.work().flops * (convolves ? least : 1);
       EXPECT_GE(best.time.value, flops / peak) << name << "\n" << text;
       EXPECT_GE(best.time.value, (bytes.read + bytes.write).value / bandwidth) << name << "\n"

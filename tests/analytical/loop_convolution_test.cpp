@@ -1,4 +1,4 @@
-// A convolution as loops in its limits, as formulas of the numbers of core_device(): 1 GHz, two
+// Limiting cases of a convolution as loops, as formulas in the numbers of core_device(): 1 GHz, two
 // pipes of 8 lanes with a latency of 4 cycles, 16 registers.
 #include "analytical/loop_convolution.h"
 
@@ -23,7 +23,7 @@ double matrix_s(const hwdesc::Device& device, const char* tile) {
   return parts_of(convolution_kernel(kSizes), device, tile)[index_of(Bound::kMatrix)];
 }
 
-// Steps of the sum, of tiles of so many pixels and features.
+// Steps of the sum, for tiles of this many pixels and features.
 double steps(double pixels, double features) {
   return kSide * kSide / pixels * kOutputFeatures / features * kInputFeatures * kTaps;
 }
@@ -59,7 +59,7 @@ TEST(LoopConvolution, SumsThatDoNotFitAreLoadedAndStored) {
                    steps(8, 48) * (sums + 8 + 48 / 8) * kCycle);
 }
 
-// Packed arrays larger than the first cache: of the two, the longer is seen.
+// Packed arrays larger than the first cache: the longer of the two times counts.
 TEST(LoopConvolution, CachesBringArraysBesideTheSums) {
   const ir::Kernel kernel = convolution_kernel(
       {.batch = 1, .side = 8, .input_features = 64, .features = 256, .groups = 1});

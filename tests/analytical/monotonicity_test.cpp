@@ -1,5 +1,5 @@
-// A better machine is never predicted to be slower, and more work never to be faster. Tiles that
-// are timed together take what they take alone.
+// A better machine is never predicted to be slower, and more work never to be faster. Tiles
+// estimated together have the same times as alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr int kKinds = 5;
 constexpr int kKernels = 1000;
 constexpr double kRounding = 1e-9;
 
-// A kernel by the numbers that shape it; growing one of them grows its work.
+// The sizes of a kernel; increasing one of them increases its work.
 struct Sample {
   Kind kind = Kind::kDot;
   Sizes sizes;
@@ -139,7 +139,7 @@ double best_s(const ir::Kernel& kernel, const hwdesc::Device& device) {
 
 using Change = std::function<void(hwdesc::Device&, double)>;
 
-// `change` improves the device by a factor above 1.
+// `change` improves the device by a factor > 1.
 void expect_never_slower(const Change& change) {
   const hwdesc::Device base = hwdesc::load_device("tpu_v3");
   int faster = 0;
@@ -211,7 +211,7 @@ TEST(Monotonicity, MoreStagesOfATileThatStillFitsAreNeverSlower) {
   EXPECT_GT(compared, kKernels);
 }
 
-// The same bits, whatever the order, and what does not fit between what does.
+// Bit-identical, in any order, with infeasible tiles in between.
 TEST(Tiles, TakeTogetherWhatTheyTakeAlone) {
   int unfit = 0;
   for (int i = 0; i < kKernels; ++i) {

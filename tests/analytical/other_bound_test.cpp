@@ -1,6 +1,6 @@
-// The test of the five minutes: change the bound, and every machine that rests on it moves, and
-// every explanation with it. This executable has a bound of its own, so that the linker leaves
-// analytical/pipeline.cpp out: a period of any loop takes one second.
+// Changing the bound changes the estimates and explanations of every machine based on it. This
+// executable defines its own bound, so that the linker omits analytical/pipeline.cpp: a period of
+// any loop takes one second.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using ::testing::AllOf;
 using ::testing::Ge;
 using ::testing::Le;
 
-constexpr double kRest = 1e-3;  // seconds at most of all that is no period
+constexpr double kRest = 1e-3;  // maximum seconds outside of periods
 
 const auto takes = [](double seconds) { return AllOf(Ge(seconds), Le(seconds + kRest)); };
 
@@ -32,8 +32,8 @@ double latency_s(const Estimate& estimate) {
   return estimate.bounds[static_cast<std::size_t>(Bound::kLatency)].value;
 }
 
-// Kernels whose periods are waited for: the explanation says how long, and that it stays whatever
-// is free.
+// Kernels whose time is mostly periods: the explanation gives their time, and that it remains
+// whichever resource is removed.
 void expect_periods(const Estimate& estimate, double periods, const std::string& what) {
   EXPECT_THAT(estimate.time.value, takes(periods)) << what;
   EXPECT_NEAR(latency_s(estimate), periods, kRest) << what;

@@ -1,4 +1,4 @@
-// The published load-use models are special cases of the one bound.
+// The published load-use models are special cases of the bound.
 #include "analytical/pipeline.h"
 
 #include <gtest/gtest.h>
@@ -52,8 +52,8 @@ TEST(Pipeline, OfOneStageAddsTransferAndCompute) {
   }
 }
 
-// ALCOP (Huang et al., MLSys 2023), Table I. Its times are those of one resident block, N_mplx of
-// which share the unit.
+// ALCOP (Huang et al., MLSys 2023), Table I. Its times are those of one resident block; N_mplx
+// blocks share the unit.
 TEST(Pipeline, IsAlcopsTableI) {
   Draw draw(3);
   int use_bound = 0;
@@ -108,7 +108,7 @@ TEST(Pipeline, IsNeverSlowerWithMoreStagesOrWorkers) {
   }
 }
 
-// A worker's own steps follow each other, however many tiles are buffered.
+// A worker's own steps are sequential, independent of the number of buffers.
 TEST(Pipeline, IsNeverFasterThanAWorkersOwnStepsInOrder) {
   PipelineLoop loop{.path_s = 1, .core_s = 1, .in_order_s = 6, .stages = 100};
   EXPECT_EQ(steady_period_s(loop), 6);

@@ -1,4 +1,4 @@
-// In which type, and in how many products, machines multiply.
+// The type in which machines multiply, and the number of products they need.
 #include "analytical/product_type.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST(ProductType, PartsOfF32CostThemOnTpus) {
     const auto ratio = [&](const std::string& how) {
       return best(product("f32", "f32", "f32", how), device).time.value / once_s;
     };
-    constexpr double kNear = 0.2;  // of a product: transfers beside the first
+    constexpr double kNear = 0.2;  // relative: transfers beside the first
     EXPECT_NEAR(ratio(", operand_precision={default,default}"), 1, 1e-12) << device;
     EXPECT_NEAR(ratio(", operand_precision={high,high}"), 3, 3 * kNear) << device;
     EXPECT_NEAR(ratio(", operand_precision={default,highest}"), 6, 6 * kNear) << device;
@@ -118,7 +118,7 @@ TEST(ProductType, ComplexProductsAreFourRealOnes) {
   }
 }
 
-// On every preset: no product of short operands is left to the lanes where a matrix unit is.
+// On every preset: products of short operands never use the lanes if there is a matrix unit.
 TEST(ProductType, ShortOperandsAlwaysReachTheUnit) {
   for (const std::string& name : hwdesc::preset_names()) {
     const hwdesc::Device device = hwdesc::load_device(name);

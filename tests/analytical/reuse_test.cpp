@@ -1,4 +1,4 @@
-// Loads counted level by level against a walk of the nest with a stack of what was last touched.
+// Counts loads per level and compares them with a walk of the nest with a stack of recent regions.
 #include "analytical/reuse.h"
 
 #include <gtest/gtest.h>
@@ -69,10 +69,10 @@ double total(const LoadsFrom& loads) {
   return std::accumulate(loads.begin(), loads.end(), 0.0);
 }
 
-// The regions of the operands, the one touched last at the end.
+// The regions of the operands, the most recent one at the end.
 class Stack {
  public:
-  // Bytes of distinct regions touched since `region` was, itself included; -1 when it never was.
+  // Bytes of distinct regions touched since `region` was, including itself; -1 if it never was.
   double touch(std::pair<std::size_t, std::size_t> region, double bytes) {
     const auto at = std::find_if(regions_.begin(), regions_.end(),
                                  [&](const Region& r) { return r.name == region; });
@@ -94,7 +94,7 @@ class Stack {
   std::vector<Region> regions_;
 };
 
-struct Walked {  // of one operand
+struct Walked {  // for one operand
   double loads = 0, first = 0;
   std::vector<double> distances;  // of loads that are not the first of their tile
 };
@@ -169,9 +169,9 @@ TEST(Reuse, CachesThatHoldNothingLoadEverythingFromMemory) {
   }
 }
 
-// A sweep counts the tiles of whole loops. Between two touches of a tile lie at least half of those
-// and at most twice: the loop's own first and last round are cut short, and an operand moved by the
-// loop outside shows two tiles instead of one. Beyond that and beyond the band of
+// A sweep counts the tiles of whole loops. The distance between two touches of a tile is between
+// half and twice that: the loop's first and last round are incomplete, and an operand moved by the
+// outer loop contributes two tiles instead of one. Outside this range and the band of
 // repeated_miss_share the level is certain.
 TEST(Reuse, ARepeatComesFromTheCacheThatHoldsItsStackDistance) {
   constexpr double kMean = 2, kBand = 1.0 / 3;
@@ -196,8 +196,8 @@ TEST(Reuse, ARepeatComesFromTheCacheThatHoldsItsStackDistance) {
   EXPECT_GT(clear, kNests / 4);
 }
 
-// Innermost first: `a` moves the weights, `x` and `y` do not. However many rounds of `x` there are,
-// the weights were last touched one sweep of `a` ago when `y` advances.
+// Innermost first: `a` moves the weights, `x` and `y` do not. For any number of rounds of `x`, the
+// weights were last touched one sweep of `a` before `y` advances.
 TEST(Reuse, OnlyTheLoopsInsideTheLastOneThatMovesAnOperandLieBetweenItsTouches) {
   const std::vector<NestLoop> nest{{0, 4}, {1, 1000}, {2, 10}};
   const std::vector<Operand> operands{{.loops = 0b001, .tile_bytes = 100},
@@ -207,7 +207,7 @@ TEST(Reuse, OnlyTheLoopsInsideTheLastOneThatMovesAnOperandLieBetweenItsTouches) 
   count_loads(nest, operands, capacities, 0, loads);
   EXPECT_DOUBLE_EQ(loads[0][0], 4);
   EXPECT_DOUBLE_EQ(loads[0][1], 4 * (1000 * 10 - 1));
-  EXPECT_DOUBLE_EQ(loads[1][0], 1000 + 1000 * 9);  // 1000 rounds are not held
+  EXPECT_DOUBLE_EQ(loads[1][0], 1000 + 1000 * 9);  // 1000 rounds do not fit
 }
 
 TEST(Reuse, ALevelBetweenTakesWhatTheInnermostDoesNotHold) {
@@ -221,8 +221,8 @@ TEST(Reuse, ALevelBetweenTakesWhatTheInnermostDoesNotHold) {
   EXPECT_DOUBLE_EQ(loads[0][2], 0);
 }
 
-// Half of the band: a sweep as large as the cache. Repeats keep their share however often the
-// loops outside come round.
+// In the middle of the band, with a sweep as large as the cache: repeats keep their share for any
+// number of outer rounds.
 TEST(Reuse, RepeatsKeepTheirShareInOuterRounds) {
   const std::vector<NestLoop> nest{{0, 10}, {1, 3}, {2, 7}};
   const std::vector<Operand> operands{{.loops = 0b001, .tile_bytes = 100}};

@@ -1,5 +1,5 @@
-// Ops that compilers write in another way than they stand in the program: windows over whole rows,
-// scans, sorts and selections, solvers, grouped products, several nests in one kernel.
+// Ops that compilers implement differently from their definition: windows over whole rows, scans,
+// sorts and selections, solvers, grouped products, several nests in one kernel.
 #include <gtest/gtest.h>
 
 #include "analytical/analytical_model.h"
@@ -171,7 +171,7 @@ TEST(RewrittenOps, FewRowsReadTheWeightsOfFewGroups) {
   }
 }
 
-// Of these caches, a row each, in one fusion.
+// Updates of one row in each of these caches, in one fusion.
 std::string updates(const std::vector<std::size_t>& caches) {
   const std::string sizes[] = {"bf16[64,1024,256]", "bf16[32,2048,512]"};
   const std::string rows[] = {"bf16[64,1,256]", "bf16[32,1,512]"};

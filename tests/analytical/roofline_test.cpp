@@ -30,7 +30,7 @@ hwdesc::Device device() {
   d.memory.resize(2);
   d.memory[0].name = "hbm";
   d.memory[0].bandwidth = BytesPerSecond{kBandwidth};
-  d.memory[0].efficiency = 0.5;  // a roof knows no efficiency
+  d.memory[0].efficiency = 0.5;  // roofs ignore efficiency
   d.memory[1].name = "vmem";
   d.memory[1].bandwidth = BytesPerSecond{1e13};
   d.memory[1].memory_space = 1;
@@ -183,9 +183,9 @@ TEST(DistinctTraffic, FollowsTheMemorySpaceThatTheDeviceGivesALevel) {
   d.memory[0].memory_space = 0;
   d.memory[1].memory_space = 3;
   EXPECT_DOUBLE_EQ(read(0, d), 400);
-  EXPECT_DOUBLE_EQ(read(1, d), 400);  // of no level
+  EXPECT_DOUBLE_EQ(read(1, d), 400);  // no such level
   EXPECT_DOUBLE_EQ(read(3, d), 0);
-  EXPECT_DOUBLE_EQ(read(6, d), 0);  // scalars have a memory of their own
+  EXPECT_DOUBLE_EQ(read(6, d), 0);  // scalars have their own memory
   d.execution = hwdesc::Execution::kSimt;
   EXPECT_DOUBLE_EQ(read(3, d), 0);
   EXPECT_DOUBLE_EQ(read(6, d), 400);
@@ -242,7 +242,7 @@ ir::Kernel exponential() {
   return b.build({add(b, Opcode::kExp, f32({1000, 1000}), {x})});
 }
 
-// Every key of the calibration block, by the schema.
+// All keys of the calibration block, from the schema.
 std::vector<std::string> calibration_keys() {
   constexpr std::string_view kBlock = "calibration.";
   std::vector<std::string> keys;
@@ -289,7 +289,7 @@ TEST(Roofline, OfACustomCallIsItsEstimateOrItsBytes) {
   EXPECT_DOUBLE_EQ(speed_of_light(c.build({s}), device()).value, 1e6 / kBandwidth);
 }
 
-// What lies between two kernels moves no bytes of main memory where the device has room for it.
+// Data between two kernels needs no main memory traffic if the device has room for it.
 TEST(Traffic, ResultsThatStayOnChipAreNeitherWrittenNorRead) {
   constexpr const char* kChain =
       "HloModule m\n\nENTRY e {\n"
@@ -310,7 +310,7 @@ TEST(Traffic, ResultsThatStayOnChipAreNeitherWrittenNorRead) {
   };
   EXPECT_DOUBLE_EQ(moved("4 KiB"), 2 * kBytes);
   EXPECT_DOUBLE_EQ(moved("4095 B"), 4 * kBytes);
-  EXPECT_DOUBLE_EQ(moved("1 GiB"), 2 * kBytes);  // at most what there is
+  EXPECT_DOUBLE_EQ(moved("1 GiB"), 2 * kBytes);  // at most the array's size
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ ir::Kernel addition(std::int64_t rows, const std::string& first_suffix = "") {
   return kernel_of(fusion({first, shape}, shape, "  ROOT r = " + shape + " add(p0, p1)"));
 }
 
-// Time of `tile_rows` rows of it on the core: two registers are loaded per sum.
+// Time of `tile_rows` rows on the core: two registers are loaded per sum.
 double addition_s(double tile_rows) {
   return 2 * tile_rows * 1024 / (8 * 128) / kClock;
 }
@@ -77,7 +77,7 @@ TEST(ScratchpadModel, PaysLatencyAtBothEndsAndHidesItInBetween) {
   const ir::Kernel k = addition(64 * 32);
   const double near_s = estimate(k, rows_of_8(8)).time.value;
   EXPECT_NEAR(estimate(k, rows_of_8(8), far).time.value, near_s + 8e-6, 1e-9 * near_s);
-  // A tile too small to hide it waits (latency + load + use) / stages per iteration.
+  // A tile too small to hide latency waits (latency + load + use) / stages per iteration.
   const double row_s = 8 * 1024 * 4 / kBandwidth;
   const double period = (4e-6 + 2 * row_s + addition_s(8)) / 2;
   ASSERT_GT(period, 3 * row_s);
@@ -85,7 +85,7 @@ TEST(ScratchpadModel, PaysLatencyAtBothEndsAndHidesItInBetween) {
   EXPECT_NEAR(estimate(k, rows_of_8(1), far).time.value, expected, 1e-9 * expected);
 }
 
-// The core issues 3 transfers and loops once per iteration, besides adding; that is hidden where
+// Besides adding, the core issues 3 transfers and one loop step per iteration; this is hidden if
 // the engine is busy for longer, except before the first load and after the last.
 TEST(ScratchpadModel, IssuesTransfersAndLoopsOnTheCore) {
   const ir::Kernel k = addition(64 * 32);
@@ -102,7 +102,7 @@ TEST(ScratchpadModel, IssuesTransfersAndLoopsOnTheCore) {
   }
 }
 
-// f32[64,1024] lies in 8 rows of 8 native tiles of 4 KiB.
+// f32[64,1024] is stored as 8 rows of 8 native tiles of 4 KiB.
 TEST(ScratchpadModel, PaysForEveryContiguousRun) {
   constexpr double kNativeTile = 8 * 128 * 4;
   hwdesc::Device device = round_device();
@@ -118,11 +118,11 @@ TEST(ScratchpadModel, PaysForEveryContiguousRun) {
   EXPECT_NEAR(slower(row), (8 * kNativeTile + kNativeTile) / (8 * kNativeTile), 1e-9);
 }
 
-// 8 of 16 planes of f32[16,16,1024], 8 of their 16 rows: a tile of a plane lies in every 16th row.
+// 8 of 16 planes of f32[16,16,1024], 8 of their 16 rows: a tile of a plane is in every 16th row.
 TEST(ScratchpadModel, TakesUpOneDescriptorAfterTheOther) {
   const std::string shape = array("f32", {16, 64, 1024});
   const ir::Kernel k = kernel_of(fusion({shape}, shape, "  ROOT r = " + shape + " negate(p0)"));
-  const TileConfig tile{.output = {16, 4, 4}, .kernel = {}, .input = {}};  // rows and lanes cut
+  const TileConfig tile{.output = {16, 4, 4}, .kernel = {}, .input = {}};  // rows and lanes tiled
   const double bytes = 16 * 32 * 512 * 4;
   for (const double each : {1e-9, 1e-3}) {
     hwdesc::Device device = round_device();
@@ -172,7 +172,7 @@ TEST(ScratchpadModel, PaysForEveryTransfer) {
   }
 }
 
-// Rows in groups, each times a matrix of its own: bf16[rows,256] x bf16[groups,256,128].
+// Groups of rows, each multiplied by its own matrix: bf16[rows,256] x bf16[groups,256,128].
 ir::Kernel grouped_product(std::int64_t rows, std::int64_t groups) {
   return kernel_of("HloModule m\nENTRY main {\n  a = " + array("bf16", {rows, 256}) +
                    " parameter(0)\n  b = " + array("bf16", {groups, 256, 128}) +
@@ -191,10 +191,10 @@ TEST(ScratchpadModel, GroupedProductsComputeATileAgainForEveryGroupThatEndsInIt)
     const Estimate many = estimate(grouped_product(rows, 5), tile);
     EXPECT_EQ(one.iterations, tiles);
     EXPECT_EQ(many.iterations, tiles + 5 - 1);
-    // Two blocks of weights, one in each array; loading them takes longer than pushing 64 rows.
+    // Two blocks of weights, one per array; loading them takes longer than pushing 64 rows.
     const double step_s = 128 / kClock;
     EXPECT_NEAR(bound(many, Bound::kMatrix) - bound(one, Bound::kMatrix), (5 - 1) * step_s, 1e-12);
-    // Every group's operand comes once, rows and results once as without groups.
+    // Every group's operand is read once, rows and results once as without groups.
     EXPECT_NEAR(many.hbm_read.value - one.hbm_read.value, (5 - 1) * 256 * 128 * 2.0, 4096);
     EXPECT_EQ(many.hbm_write.value, one.hbm_write.value);
     const TileConfig cut{.output = tile.output, .kernel = {1, 16, 1}, .input = {}};
@@ -270,7 +270,7 @@ TEST(ScratchpadModel, OfALargeMatmulIsItsMatrixCycles) {
   EXPECT_NEAR(bound(e, Bound::kMatrix), cycles / kClock, 1e-9 * cycles / kClock);
 }
 
-// Seconds that filling the matrix unit takes of a product of 1024 x 512 x 128.
+// Seconds for filling the matrix unit in a product of 1024 x 512 x 128.
 double fill_s(const TileConfig& tile) {
   hwdesc::Device filled = round_device();
   filled.memory[0].bandwidth = BytesPerSecond{1e15};

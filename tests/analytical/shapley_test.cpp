@@ -22,7 +22,7 @@ namespace {
 
 constexpr BoundMask kEverything = (BoundMask{1} << kBoundCount) - 1;
 
-// Any game at all: a number for each coalition.
+// A random game: a value for each coalition.
 std::vector<double> random_game(std::mt19937& random, std::size_t players) {
   std::uniform_real_distribution<double> number(-1, 1);
   std::vector<double> values(std::size_t{1} << players);
@@ -35,7 +35,7 @@ std::vector<double> shapley_of(const std::vector<double>& game) {
                         [&](std::uint32_t s) { return game[s]; });
 }
 
-// The mean of what each adds, order by order.
+// The mean contribution of each player over all orders.
 std::vector<double> mean_over_orders(const std::vector<double>& game, std::size_t players) {
   std::vector<std::size_t> order(players);
   std::iota(order.begin(), order.end(), 0);
@@ -78,8 +78,8 @@ TEST(Shapley, AddsUpAndIsLinear) {
 }
 
 TEST(Shapley, LikePlayersGetTheSameAndIdleOnesNothing) {
-  // Players 0 and 3 count alike, player 2 not at all: values of how many of the first are there and
-  // whether player 1 is.
+  // Players 0 and 3 are equivalent, player 2 has no effect: values depend on how many of the former
+  // are in the coalition, and whether player 1 is.
   const std::vector<double> values = shapley_values(4, [](std::uint32_t s) {
     const int alike = static_cast<int>(s & 1U) + static_cast<int>(s >> 3 & 1U);
     return std::max(2.0 * alike * alike, (s >> 1 & 1U) != 0 ? 5.0 : 0.0);
@@ -91,7 +91,7 @@ TEST(Shapley, LikePlayersGetTheSameAndIdleOnesNothing) {
 }
 
 TEST(AttributedTime, TwoThatOverlapShareWhatBothTake) {
-  // max(read, compute) + launch: the longer one has the difference and half of the rest.
+  // max(read, compute) + launch: the longer one gets the difference and half of the rest.
   constexpr double kRead = 5, kCompute = 3, kLaunch = 2;
   const PerBound added = attributed_time([&](BoundMask removed) {
     Accounting accounting;
@@ -182,7 +182,7 @@ TEST(AttributedTime, WhereNothingOverlapsItIsTheTimeEachIsBusy) {
     const Estimate best = analysis.estimate_best();
     double busy = 0;
     for (const Seconds bound : best.bounds) busy += bound.value;
-    if (busy < best.time.value * (1 - 1e-9)) continue;  // held at the speed of light
+    if (busy < best.time.value * (1 - 1e-9)) continue;  // limited by the speed of light
     const BoundVector added = analysis.attributed_time(best);
     for (std::size_t b = 0; b < kBoundCount; ++b) {
       EXPECT_NEAR(added[b].value, best.bounds[b].value, 1e-9 * best.time.value) << kernel.name();

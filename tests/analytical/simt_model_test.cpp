@@ -15,17 +15,17 @@ namespace {
 constexpr double kLatency = 1e-6;
 constexpr double kBandwidth = 100e9;
 
-// Blocks of 64 x 64, steps of 32 along the contraction.
+// Blocks of 64 x 64, with steps of 32 along the contraction.
 TileConfig square_tile() {
   return {.output = {64, 64}, .kernel = {32, 64}, .input = {}};
 }
 
-// ALCOP Table I for one wave of 2 x 2 blocks, from the numbers of block_device() alone.
+// ALCOP Table I for one wave of 2 x 2 blocks, computed from block_device().
 double alcop_s(double depth, double matrix_flops_per_s) {
   const double steps = depth / 32;
   const double slice = 2 * 64.0 * 32 * 2;  // bytes of both operands
   const double use_s = 2 * 64.0 * 64 * 32 / matrix_flops_per_s;
-  const double working_set = 2 * slice;  // of four blocks in a square
+  const double working_set = 2 * slice;  // of four blocks arranged in a square
   const double load_s = kLatency + working_set / kBandwidth;
   const double main_loop = load_use_loop_s(load_s, use_s, steps, 2, 1);
   const double init = kLatency + 4 * slice / kBandwidth;
@@ -52,7 +52,7 @@ TEST(SimtModel, IsAlcopsFormulaWhenUseBinds) {
   hwdesc::Device device = block_device();
   device.memory[0].full_duplex = true;
   device.matrix.rows_per_cycle = 0.1;
-  device.vector.lanes = 8;  // slower still: the product stays on the matrix unit
+  device.vector.lanes = 8;  // even slower: the product stays on the matrix unit
   const ir::Kernel kernel = product_kernel(128, 128, 4096);
   const double expected = alcop_s(4096, device.matrix_peak("f16").value / 4);
   EXPECT_NEAR(SimtModel(kernel, device).time_s(square_tile()), expected, 1e-3 * expected);
@@ -72,7 +72,7 @@ TEST(SimtLaunch, WavesAndBlocksOfTheBusiestWorkerAreRoundedUp) {
   const hwdesc::Device device = block_device();
   const Launch launch = launch_of(device, 2, 17);
   EXPECT_EQ(launch.waves, 3);       // 8 + 8 + 1
-  EXPECT_EQ(launch.per_worker, 5);  // 17 over 4 workers
+  EXPECT_EQ(launch.per_worker, 5);  // 17 blocks on 4 workers
   EXPECT_EQ(launch.wave_blocks, 8);
 }
 
@@ -97,7 +97,7 @@ TEST(SimtModel, OneBlockMoreThanAWaveTakesASecondRoundOfTheBusiestWorker) {
   EXPECT_NEAR(two, 2 * one, 1e-3 * two);
   const double more = SimtModel(product_kernel(64, 320, 65536), device).time_s(square_tile());
   const double full = SimtModel(product_kernel(64, 256, 65536), device).time_s(square_tile());
-  EXPECT_GT(more, 1.2 * full);  // split along the contraction, no better than 5 / 4
+  EXPECT_GT(more, 1.2 * full);  // split along the contraction, at most 5 / 4 faster
 }
 
 TEST(SimtModel, AStreamingKernelAttainsTheSustainedBandwidth) {
@@ -141,8 +141,8 @@ TEST(SimtModel, ASharedCacheThatHoldsTheOperandsLoadsThemOnce) {
             4 * 2 * 2 * 1024.0 * 1024);
 }
 
-// At a share b of the memory's rate a latency grows by b / (2 (1 - b)) of itself, and buffers of
-// `in_flight` bytes move as much in that time.
+// At a share b of the memory's bandwidth the latency grows by the factor b / (2 (1 - b)), and
+// buffers of `in_flight` bytes move as much in that time.
 TEST(SimtModel, LoadsOfProductsQueueForMainMemory) {
   hwdesc::Device device = block_device();
   device.memory.insert(device.memory.begin() + 1, device.memory[0]);
@@ -153,7 +153,7 @@ TEST(SimtModel, LoadsOfProductsQueueForMainMemory) {
   device.memory[0].full_duplex = true;
   const ir::Kernel kernel = product_kernel(128, 128, 4096);
   const double in_flight = 4 * 4 * 2 * 64.0 * 32 * 2;  // of four blocks, four buffers each
-  const double loaded = 4 * 2 * 64.0 * 4096 * 2;       // twice what memory gives
+  const double loaded = 4 * 2 * 64.0 * 4096 * 2;       // twice the memory's bandwidth
   double last = 0;
   for (const double latency : {50e-9, 100e-9, 150e-9}) {
     device.memory[0].latency = Seconds{latency};
@@ -209,7 +209,7 @@ TEST(SimtModel, ABlockComputesAllOfALibrarysTile) {
   };
   EXPECT_DOUBLE_EQ(matrix_of(65), 2 * matrix_of(64));
   EXPECT_DOUBLE_EQ(matrix_of(100), matrix_of(128));
-  EXPECT_DOUBLE_EQ(matrix_of(272), 17.0 / 16 * matrix_of(256));  // no library has a larger one
+  EXPECT_DOUBLE_EQ(matrix_of(272), 17.0 / 16 * matrix_of(256));  // libraries have no larger tile
 }
 
 constexpr std::int64_t kBatch = 8;
@@ -223,7 +223,7 @@ ir::Kernel batch_kernel(std::int64_t side, std::int64_t depth) {
   return sketch.build({sketch.dot(a, b, dims, {kBatch, side, side}, ir::DType::kF32)});
 }
 
-// f32 products run on its 32 lanes.
+// f32 products use its 32 lanes.
 hwdesc::Device lane_device() {
   hwdesc::Device device = block_device();
   device.memory[0].bandwidth = BytesPerSecond{1e15};
@@ -241,7 +241,7 @@ TEST(SimtModel, BatchesOnVectorLanesTakeBlocksOf64RowsAndAreNotSplit) {
   const auto busy = [&](const ir::Kernel& kernel, Bound bound) {
     return KernelAnalysis(kernel, device).estimate_best().bounds[index_of(bound)].value;
   };
-  const double blocks = kBatch / 4.0;                       // of one worker
+  const double blocks = kBatch / 4.0;                       // per worker
   const double reads = (1 + 16 / 64.0) / (1 + 16 / 128.0);  // against blocks of 128 x 128
   EXPECT_NEAR(busy(batch, Bound::kMatrix), reads * blocks * 64 * 64 * kDepth / 32 * 1e-9, 1e-9);
   EXPECT_DOUBLE_EQ(busy(batch, Bound::kOverhead), 1e-6);
@@ -313,7 +313,7 @@ TEST(SimtModel, KernelsOnVectorLanesRoundTheContractionUpToEight) {
   }
 }
 
-// f32 product on vector lanes; the right operand holds its rows or its columns one after another.
+// f32 product on vector lanes; the right operand is row-major or column-major.
 ir::Kernel stored_product(std::int64_t side, std::int64_t depth, bool rows_are_columns) {
   ir::KernelSketch sketch("product", ir::Opcode::kDot, {.tiled = false});
   const ir::Dims lhs{side, depth}, rhs{depth, side};

@@ -118,8 +118,8 @@ TEST(SimtMonotonicity, LessLatencyIsNeverSlower) {
       [](hwdesc::Device& d, double by) { d.memory[0].latency = d.memory[0].latency / by; });
 }
 
-// Workers bring their own memory, whose bandwidth is given for all of them together. They also
-// bring rows in flight, which may then no longer fit the cache they share.
+// More workers: each adds memory, whose bandwidth is given for all of them together. They also add
+// rows in flight, which may exceed the shared cache.
 TEST(SimtMonotonicity, MoreWorkersAreNeverSlower) {
   on_each_machine(
       [](hwdesc::Device& d, double by) {

@@ -41,7 +41,7 @@ int times_of(const ir::Kernel& kernel, Opcode opcode) {
   return 0;
 }
 
-// The machine of round numbers with a cache that all four workers share; only memory takes time.
+// A machine with round numbers and a cache shared by all four workers; only memory takes time.
 hwdesc::Device cached_device(double cache_bytes) {
   hwdesc::Device device = block_device();
   device.memory.insert(device.memory.begin() + 1, device.memory[0]);

@@ -1,5 +1,5 @@
-// Collectives on described slices: formulas at known cases, properties on random meshes, and rings
-// whose messages are moved one by one.
+// Collectives on described slices: formulas for known cases, properties on random meshes, and rings
+// simulated message by message.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using Groups = std::vector<std::vector<std::int64_t>>;
 
 constexpr double kHop = 1e-6, kLink = 50e9, kPayload = 64e6;
-constexpr double kNetwork = 10e9, kFar = 20e-6;  // of a chip
+constexpr double kNetwork = 10e9, kFar = 20e-6;  // per chip
 constexpr Opcode kGathers[] = {Opcode::kAllReduce, Opcode::kAllGather, Opcode::kReduceScatter};
 
 hwdesc::Device machine(const std::string& topology, const std::string& shape,
@@ -43,7 +43,7 @@ hwdesc::Device machine(const std::string& topology, const std::string& shape,
   return d;
 }
 
-// A kernel of one collective over these devices, `payload` bytes of the larger side.
+// A kernel with one collective over these devices, with `payload` bytes on the larger side.
 ir::Kernel crossing(Opcode opcode, const ir::DeviceGroups& devices, std::int64_t payload) {
   ir::KernelBuilder b("crossing", opcode);
   const auto bytes = [](std::int64_t n) { return ir::Shape::array(ir::DType::kU8, {n}); };
@@ -105,12 +105,13 @@ TEST(Slice, GroupsThatInterleaveShareTheirLinks) {
 }
 
 TEST(Slice, OtherGroupsAreARingInTheOrderOfTheirIdsAndSaySo) {
-  // Chips 0, 1, 5 of a line of 8: 0 to 1 a hop, 1 to 5 four, and back five; no link twice one way.
+  // Chips 0, 1, 5 of a line of 8: 0 to 1 is one hop, 1 to 5 four, and back five; no directed link
+  // is used twice.
   const hwdesc::Device d = machine("ring", "8", "line");
   const CollectiveTime time = time_of(Opcode::kAllReduce, {{0, 1, 5}}, d);
   EXPECT_DOUBLE_EQ(time.time.value, 2 * kPayload * 2 / 3 / kLink + 2 * 2 * 5 * kHop);
   EXPECT_THAT(time.algorithm, HasSubstr("no rectangle"));
-  // Beside chips 2, 3, 7 the links from 2 to 5 carry two messages up.
+  // Together with chips 2, 3, 7 the links from 2 to 5 carry two messages upwards.
   EXPECT_DOUBLE_EQ(time_of(Opcode::kAllReduce, {{0, 1, 5}, {2, 3, 7}}, d).bandwidth_part.value,
                    2 * kPayload * 2 / 3 / (kLink / 2));
 }
@@ -132,7 +133,7 @@ TEST(Slice, AcrossSlicesOnlyAChipsShareCrossesTheNetwork) {
                    2 * (inside + across) + 2 * 6 * kHop + 2 * kFar);
   EXPECT_NEAR(time_of(Opcode::kReduceScatter, {evenly(0, 32, 1)}, d).time.value,
               inside + across + 6 * kHop + kFar, 1e-12);
-  // One chip of each slice: over the network alone.
+  // One chip per slice: only over the network.
   EXPECT_NEAR(time_of(Opcode::kAllReduce, {{3, 19}}, d).time.value,
               2 * (kPayload / 2 / kNetwork + kFar), 1e-12);
 }
@@ -147,7 +148,7 @@ TEST(Slice, ChipsOfAHostShareItsNetwork) {
 TEST(Slice, AnAllToAllOnATorusIsHeldByItsBisection) {
   const double n = 8 * 8;
   const hwdesc::Device d = machine("torus2d", "8x8", "ring ring");
-  // Half the chips send half their data to the others, over two cuts of 8 links each.
+  // Half of the chips send half of their data to the others, over two cuts of 8 links each.
   const double bisection = n / 2 * (kPayload / 2) / (2 * 8 * kLink);
   EXPECT_DOUBLE_EQ(time_of(Opcode::kAllToAll, {evenly(0, 64, 1)}, d).bandwidth_part.value,
                    bisection);
@@ -161,7 +162,7 @@ TEST(Slice, APermuteTakesItsWaysOverTheMesh) {
   };
   EXPECT_DOUBLE_EQ(permute({{0, 1}, {1, 2}}), kPayload / kLink + kHop);
   EXPECT_DOUBLE_EQ(permute({{0, 15}}), kPayload / kLink + 6 * kHop);
-  EXPECT_DOUBLE_EQ(permute({{0, 2}, {1, 3}}), 2 * kPayload / kLink + 2 * kHop);  // both on 1 to 2
+  EXPECT_DOUBLE_EQ(permute({{0, 2}, {1, 3}}), 2 * kPayload / kLink + 2 * kHop);  // both use 1 to 2
 }
 
 TEST(Slice, RefusesDevicesThatItDoesNotHave) {
@@ -173,7 +174,7 @@ TEST(Slice, RefusesDevicesThatItDoesNotHave) {
   }
 }
 
-// ---- what holds on every slice -----------------------------------------------------------------
+// ---- properties of every slice ------------------------------------------------------------------
 
 class RandomSlice {
  public:
@@ -208,7 +209,7 @@ class RandomSlice {
     for (const std::int64_t side : dims) n *= side;
     return n;
   }
-  // Equal parts of all devices, in order or shuffled.
+  // Equally large groups of all devices, in order or shuffled.
   [[nodiscard]] Groups groups() {
     std::vector<std::int64_t> ids = evenly(0, devices(), 1);
     if (pick(0, 1) == 1) std::shuffle(ids.begin(), ids.end(), random_);
@@ -269,7 +270,7 @@ TEST(SliceProperty, OfTheShapeThatIsTakenWithoutOneTimesAreTheSameToTheLastBit) 
   std::mt19937 random(33);
   for (int i = 0; i < 2000; ++i) {
     RandomSlice pick(random);
-    const auto side = pick.pick(1, 6);  // squares and cubes: as square as they allow
+    const auto side = pick.pick(1, 6);  // squares and cubes: as equal as possible
     const bool cube = pick.pick(0, 1) == 1;
     std::string shape = std::to_string(side) + "x" + std::to_string(side);
     if (cube) shape += "x" + std::to_string(side);
@@ -291,14 +292,15 @@ TEST(SliceProperty, OfTheShapeThatIsTakenWithoutOneTimesAreTheSameToTheLastBit) 
 
 // ---- rings, message by message -----------------------------------------------------------------
 
-// A ring algorithm on n chips: in each of the steps every chip sends a part of `bytes` on to its
-// neighbour; a step ends with its last message. `ways` directions work at once on halves.
+// A ring algorithm on n chips: in each step every chip forwards a part of `bytes` to its neighbour;
+// a step ends with its last message. With two `ways`, both directions work concurrently on halves.
 double simulated_ring(std::int64_t n, double bytes, double link, std::int64_t steps, int ways,
                       std::int64_t stride) {
   const double part = bytes / static_cast<double>(n) / ways;
   double time = 0;
   for (std::int64_t step = 0; step < steps; ++step) {
-    // Bytes on each directed link of the physical ring of n x stride chips, of all `stride` groups.
+    // Bytes on each directed link of the physical ring of n x stride chips, for all `stride`
+    // groups.
     std::map<std::pair<std::int64_t, int>, double> carried;
     const std::int64_t chips = n * stride;
     for (std::int64_t from = 0; from < chips; ++from) {
@@ -335,8 +337,8 @@ TEST(SliceOracle, RingsTakeAsLongAsTheirMessagesMovedOneByOne) {
   }
 }
 
-// A torus of equal rings: each of its k dimensions starts a part of the data in another phase, so
-// that in every phase all dimensions are busy with what is left to gather there.
+// A torus of equal rings: each of its k dimensions starts a part of the data in a different phase,
+// so that in every phase all dimensions are busy with the remaining data.
 TEST(SliceOracle, SquareToriTakeAsLongAsTheirPhases) {
   for (const std::int64_t d : {3, 4, 5, 8}) {
     for (const int k : {1, 2, 3}) {

@@ -1,4 +1,4 @@
-// Every balanced cut of a loop nest, against a brute-force enumeration.
+// All balanced tilings of a loop nest, against a brute-force enumeration.
 #include "analytical/tile_space.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ IterationSpace nest(const std::vector<std::int64_t>& sizes, std::int64_t granule
   return space;
 }
 
-// Extents in units that some number of equal pieces has.
+// Extents, in units, of all divisions into equal pieces.
 std::set<std::int64_t> extents_of(std::int64_t units) {
   std::set<std::int64_t> extents;
   for (std::int64_t pieces = 1; pieces <= units; ++pieces) {

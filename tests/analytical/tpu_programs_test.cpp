@@ -1,5 +1,5 @@
-// What kernels of whole TPU programs show beside single operators: dots written as convolutions,
-// results that are parameters, updates in place, relayouts, rows that are picked.
+// Kernels of whole TPU programs that single operators do not cover: dots written as convolutions,
+// results that are parameters, updates in place, relayouts, selected rows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,13 +47,13 @@ TEST(TpuPrograms, ADilatedWindowIsTheDotOfABatch) {
   const ScratchpadModel model(conv, device);
   LoopSizes once;
   once.fill(1);
-  once[0] = 16;  // the window follows the batch: one of its positions for each
+  once[0] = 16;  // the window follows the batch: one position per image
   const TileConfig tile = tile_of_trips(model.space(), once);
   EXPECT_EQ(model.estimate(tile).iterations, 16);
   EXPECT_EQ(model.estimate(tile).hbm_read.value, 2.0 * 16 * (256 * 128 + 128 * 128));
 }
 
-// bf16[256,128] x bf16[128,512] in `pieces` bands of columns; the left operand made by `op`.
+// bf16[256,128] x bf16[128,512] in `pieces` bands of columns; `op` produces the left operand.
 double product_s(const std::string& op, std::int64_t pieces) {
   const hwdesc::Device device = round_device();
   const ir::Kernel kernel =
@@ -97,7 +97,7 @@ TEST(TpuPrograms, ResultsThatAreParametersCostNothing) {
   EXPECT_EQ(e.hbm_write.value, 512.0 * 1024 * 4);
 }
 
-// f32[16, rows, 512] of which one of the 16, in sublanes, is replaced.
+// f32[16, rows, 512], of which one of the 16 is replaced (in the sublanes).
 ir::Kernel update(std::int64_t rows) {
   const std::string n = std::to_string(rows);
   const std::string target = "f32[16," + n + ",512]{2,0,1:T(8,128)}";

@@ -1,5 +1,5 @@
-// The preset of TPU v3, nothing fitted, against published measurements. The data are not part of
-// this repository: see README, "Tests".
+// The preset of TPU v3, without a fit, against published measurements. The data is not part of this
+// repository: see README, "Tests".
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -32,7 +32,7 @@ TEST(RegionBytes, PadsTheTwoMinorDimensionsToTheTile) {
 
 TEST(RegionBytes, RoundEveryContiguousRunToTheGranule) {
   const StoredArray rows = stored_array(support::parse_shape("f32[64,1000]{1,0}"), 512);
-  EXPECT_EQ(region_bytes(rows, extents({64, 10})), 64 * 512.0);   // 40 bytes a row
+  EXPECT_EQ(region_bytes(rows, extents({64, 10})), 64 * 512.0);   // 40 bytes per row
   EXPECT_EQ(region_bytes(rows, extents({2, 1000})), 16 * 512.0);  // one run of 8000 bytes
   EXPECT_EQ(resident_bytes(rows, extents({64, 10})), 64 * 10 * 4.0);
 }
@@ -53,15 +53,15 @@ double descriptors_of(int strides, std::initializer_list<std::int64_t> sizes) {
 TEST(Descriptors, ListRunsAtOneStrideEach) {
   EXPECT_EQ(descriptors_of(1, {32, 12, 12, 256}), 1);  // one run
   EXPECT_EQ(descriptors_of(1, {32, 12, 12, 128}), 1);  // every second tile
-  EXPECT_EQ(descriptors_of(1, {32, 6, 4, 128}), 6);    // every second tile of 4 positions in a row
+  EXPECT_EQ(descriptors_of(1, {32, 6, 4, 128}), 6);  // every second tile of 4 consecutive positions
   EXPECT_EQ(descriptors_of(1, {16, 6, 4, 128}), 6 * 4);
   EXPECT_EQ(descriptors_of(1, {16, 6, 12, 128}), 6 * 12);
-  EXPECT_EQ(descriptors_of(1, {8, 6, 4, 128}), 6);  // one tile of a position
+  EXPECT_EQ(descriptors_of(1, {8, 6, 4, 128}), 6);  // one tile per position
 }
 
 TEST(Descriptors, OfMoreStridesAreFewer) {
   EXPECT_EQ(descriptors_of(2, {16, 6, 4, 128}), 6);
-  EXPECT_EQ(descriptors_of(2, {16, 6, 12, 128}), 1);  // positions go on at one stride
+  EXPECT_EQ(descriptors_of(2, {16, 6, 12, 128}), 1);  // positions continue at one stride
   EXPECT_EQ(descriptors_of(3, {16, 6, 4, 128}), 1);
   EXPECT_EQ(descriptors_of(0, {16, 6, 4, 128}), 1);  // any number
 }

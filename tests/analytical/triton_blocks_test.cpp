@@ -1,5 +1,6 @@
-// The preset of an A100, nothing fitted, against what stages and warps did to Triton's products and
-// which blocks did not run. The data are not part of this repository: see README, "Tests".
+// The preset of an A100, without a fit, against the measured effect of stages and warps in Triton's
+// products, and the blocks that did not run. The data is not part of this repository: see README,
+// "Tests".
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,7 +25,7 @@ struct BlockRun {
   std::string shape;
   std::int64_t rows = 1, columns = 1, depth = 1;  // of a block
   int buffers = 1, warps = 1;
-  double measured_ms = 0, predicted_ms = 0;  // measured: 0 where it did not run
+  double measured_ms = 0, predicted_ms = 0;  // measured: 0 if it did not run
 };
 
 class BlockTable {
@@ -107,8 +108,7 @@ const std::vector<BlockRun>& all_runs() {
   return kRuns;
 }
 
-// Pairs of runs that differ in one number alone, from `from` to `to`: how much faster the second
-// is.
+// Pairs of runs that differ in one number only, from `from` to `to`: the speedup of the second.
 std::vector<measured::Pair> effects(int BlockRun::*number, int from, int to) {
   using Key = std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t, int>;
   std::map<Key, std::pair<const BlockRun*, const BlockRun*>> pairs;
@@ -129,7 +129,7 @@ std::vector<measured::Pair> effects(int BlockRun::*number, int from, int to) {
   return found;
 }
 
-// Share of the effects above 2 %, what the runs scatter by, whose direction is right.
+// Share of the effects above 2 % (the scatter of runs) with the correct direction.
 double signs_right(const std::vector<measured::Pair>& effects, const char* what) {
   double right = 0, counted = 0, right_of_all = 0;
   for (const measured::Pair& effect : effects) {
@@ -161,22 +161,23 @@ TEST(TritonBlocks, WhatRanIsNotRefusedAndWhatOverflowedIs) {
   EXPECT_GE(caught, 0.99 * failed);
 }
 
-// Bar: 80 % from two stages to four and from three to five, of all pairs. The second is not met (56
-// % of all, 72 % of those above 2 %). Two kinds of blocks are wrong, long contractions of both:
+// Bar: 80 % from two stages to four and from three to five, for all pairs. The second is not met
+// (56 % of all, 72 % of those above 2 %). Two kinds of blocks are wrong, both with long
+// contractions:
 //   128 x 128 x 64, 8 warps: 0 % measured, 14 % faster predicted. One block fits a worker with two
-//   buffers as with four, and two already hide the loads; fourth powers still add the round trip.
-//   64 x 64 x 128, 4 warps: 1 % faster measured, 4 % slower predicted. Two blocks of two buffers
-//   become one of four; the one's own steps are added to the units that they keep busy.
-// Bounds of a block's own steps taken by maximum make both flat, and times better (MAPE 21 to 18
-// %), but choose worse (1.023 to 1.03 and more of the best), so the sum stands. What is asked here
-// only guards against getting worse.
+//   or four buffers, and two already hide the loads; the fourth powers still add the round trip.
+//   64 x 64 x 128, 4 warps: 1 % faster measured, 4 % slower predicted. Two blocks with two buffers
+//   become one with four; its own steps are added to the units that they occupy.
+// Taking the maximum with a block's own steps makes both flat and times better (MAPE 21 to 18 %),
+// but chooses worse (1.023 to 1.03 and more of the best), so the sum stays. This test only guards
+// against regressions.
 TEST(TritonBlocks, MoreStagesHelpWhereTheyDid) {
   if (all_runs().empty()) GTEST_SKIP() << "no data/triton_matmul_a100";
   EXPECT_GE(signs_right(effects(&BlockRun::buffers, 1, 3), "2 -> 4 stages"), 0.8);
   EXPECT_GE(signs_right(effects(&BlockRun::buffers, 2, 4), "3 -> 5 stages"), 0.65);
 }
 
-// Bar: tau 0.4. Of 16-bit products alone it is 0.32.
+// Bar: tau 0.4. For 16-bit products alone it is 0.32.
 TEST(TritonBlocks, MoreWarpsHelpWhereTheyDid) {
   if (all_runs().empty()) GTEST_SKIP() << "no data/triton_matmul_a100";
   const std::vector<measured::Pair> warps = effects(&BlockRun::warps, 4, 8);

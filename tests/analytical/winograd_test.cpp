@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kBytesPerSecond = 1e12;
 
-// Four workers of 32 lanes at 1 GHz multiply f32; memory that waits for nothing.
+// Four workers of 32 lanes at 1 GHz multiply f32; memory without latency.
 hwdesc::Device lanes_device() {
   hwdesc::Device device = block_device();
   device.matrix.rows = 1;
@@ -38,8 +38,8 @@ double best_s(const ir::Kernel& kernel, const hwdesc::Device& device) {
 TEST(Winograd, FusedBlocksAre16ProductsOf32TilesAnd32Features) {
   const hwdesc::Device device = lanes_device();
   for (const std::int64_t features : {32, 33, 160, 161}) {
-    // 8 x 8 tiles of one image are two blocks of 4 x 8; one image alone would fill a sixteenth of
-    // what the other way pads it to.
+    // 8 x 8 tiles of one image are two blocks of 4 x 8; alone, one image would fill a sixteenth of
+    // its padded size in the other arrangement.
     const auto estimate = winograd_estimate(
         convolution_kernel({.batch = 1, .side = 16, .input_features = 1024, .features = features}),
         device);
@@ -65,7 +65,7 @@ TEST(Winograd, SmallImagesLeaveBlocksHalfEmpty) {
                device)
         ->time.value;
   };
-  // One block of 4 x 8 tiles per image and worker, whatever part of 8 x 16 results there is.
+  // One block of 4 x 8 tiles per image and worker, for any part of 8 x 16 results.
   EXPECT_NEAR(time(5), time(8), 1e-3 * time(8));
   EXPECT_NEAR(time(9), 2 * time(8), 0.01 * time(9));
 }
@@ -137,12 +137,13 @@ TEST(Winograd, TheFasterAlgorithmIsTheEstimate) {
   const ir::Kernel deep =
       convolution_kernel({.batch = 64, .side = 32, .input_features = 512, .features = 512});
   EXPECT_EQ(best_s(deep, device), winograd_estimate(deep, device)->time.value);
-  // Far below what the definition's multiplications take, not below a quarter of them.
+  // Far less than the multiplications of the definition, but at least a quarter of them.
   const double defined_s = 64.0 * 32 * 32 * 9 * 512 * 512 / (4 * multiply_adds_per_s(device));
   EXPECT_LT(best_s(deep, device), 0.6 * defined_s);
   EXPECT_GT(best_s(deep, device), speed_of_light(deep, device).value);
   EXPECT_NEAR(speed_of_light(deep, device).value, defined_s / 4, 1e-9 * defined_s);
-  // Three input features: a block would mostly start and end, transforms would wait for memory.
+  // Three input features: a block would mostly fill and drain, and transforms would wait for
+  // memory.
   hwdesc::Device slow = device;
   slow.memory[0].bandwidth = BytesPerSecond{50e9};
   const ir::Kernel shallow =

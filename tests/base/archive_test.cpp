@@ -51,7 +51,7 @@ class ArchiveFile : public ::testing::Test {
     }
     return "read";
   }
-  // Writes `value` over the four bytes at `offset` behind the central entry of in/k.txt.
+  // Overwrites the four bytes at `offset` of the central entry of in/k.txt with `value`.
   void patch(std::size_t offset, std::uint32_t value) const {
     std::ifstream in(at("a.zip"), std::ios::binary);
     std::string bytes((std::istreambuf_iterator<char>(in)), {});
@@ -91,7 +91,7 @@ TEST_F(ArchiveFile, APathThatLeavesItIsNoEntryOfThatName) {
 }
 
 TEST_F(ArchiveFile, ASizeThatCannotBeRightIsNotBelieved) {
-  patch(24, 0x7fffffff);  // the size before packing
+  patch(24, 0x7fffffff);  // uncompressed size
   EXPECT_THAT(error("a.zip/in/k.txt", std::size_t{1} << 32), HasSubstr("cannot be right"));
 }
 

@@ -14,7 +14,7 @@ double value_of(const std::string& text) {
   });
 }
 
-// Offset of the error, or npos where there is none.
+// Offset of the error, or npos if there is none.
 std::size_t fault_at(const std::string& text) {
   try {
     static_cast<void>(Formula::parse(text));
@@ -55,7 +55,7 @@ TEST(Formula, SaysWhereItIsWrong) {
   EXPECT_NE(fault_at(std::string(100000, '-') + "x" + std::string(5000, '^')), std::string::npos);
 }
 
-// A random sum of products beside its value.
+// A random sum of products and its value.
 TEST(Formula, AgreesWithTheSameArithmeticInCpp) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 1000; ++i) {

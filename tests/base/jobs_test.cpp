@@ -33,7 +33,7 @@ class JobsTest : public ::testing::Test {
     return out.str();
   }
   void write(const std::string& text) const { std::ofstream(file_, std::ios::binary) << text; }
-  // Results hold what journals must escape.
+  // Results contain characters that journals must escape.
   static std::string result(std::size_t task) {
     return "row \\ " + std::to_string(task) + "\n" + std::string(task % 7, '\n') + "\\n";
   }
@@ -59,7 +59,7 @@ TEST_F(JobsTest, FewerThreadsDoTheWorkWhereTheSystemGivesNoMore) {
   if (kIsSanitized) GTEST_SKIP() << "sanitizers need address space of their own";
   JobResults done;
   {
-    const LittleAddressSpace limit(20 << 20);  // the stacks of two
+    const LittleAddressSpace limit(20 << 20);  // stacks of two threads
     done = run_jobs({.count = 100, .run = result, .threads = 8});
   }
   EXPECT_TRUE(done.complete);
@@ -103,10 +103,10 @@ TEST_F(JobsTest, StopsWhenAskedAndGoesOnLater) {
   jobs.stop = {};
   jobs.resume = true;
   EXPECT_EQ(run_jobs(jobs).results, expected(1000));
-  EXPECT_EQ(ran, 1000U);  // none twice
+  EXPECT_EQ(ran, 1000U);  // none is repeated
 }
 
-// A journal cut anywhere, as by the end of the process, loses only what was not written whole.
+// A journal truncated anywhere (e.g. by a crash) only loses incomplete entries.
 TEST_F(JobsTest, GoesOnWithAJournalThatWasCutAnywhere) {
   constexpr std::size_t kCount = 20;
   Jobs jobs{.count = kCount, .run = result, .journal = file_.string(), .identity = "a"};
@@ -131,7 +131,7 @@ TEST_F(JobsTest, RefusesDamagedLinesOtherWorkAndFilesThatExist) {
   for (int i = 0; i < 1000; ++i) {
     std::string damaged = whole;
     const std::size_t at = header + random() % (last - header);
-    if (damaged[at] == '\n') continue;  // joins two lines: below
+    if (damaged[at] == '\n') continue;  // would join two lines: tested below
     const char byte = static_cast<char>('a' + random() % 26);
     if (damaged[at] == byte) continue;
     damaged[at] = byte;
@@ -151,7 +151,7 @@ TEST_F(JobsTest, LocksItsJournal) {
   EXPECT_THROW(Journal(file_.string(), "a", 3, true), Error);
 }
 
-// As the kernel does for a killed process, a little later.
+// The kernel does the same for a killed process, a little later.
 TEST_F(JobsTest, WaitsForALockThatIsAboutToGo) {
   auto first = std::make_unique<Journal>(file_.string(), "a", 3, false);
   const std::jthread ends([&] {

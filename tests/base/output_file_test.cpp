@@ -40,7 +40,7 @@ class OutputFile : public ::testing::Test {
   [[nodiscard]] std::size_t files() const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {}));
   }
-  // "" where nothing is thrown.
+  // The error message; "" if nothing is thrown.
   template <class Do>
   static std::string refusal(const Do& what) {
     try {
@@ -76,7 +76,7 @@ TEST_F(OutputFile, KeepsTheModeTheSymbolicLinksAndTheNamesOfWhatItReplaces) {
   replace_file(at("dangling"), "made");
   EXPECT_EQ(read("not_there_yet"), "made");
   EXPECT_TRUE(fs::is_symlink(at("dangling")));
-  EXPECT_EQ(files(), 6U);  // and no temporary one
+  EXPECT_EQ(files(), 6U);  // and no temporary file
 }
 
 TEST_F(OutputFile, LeavesWhatWasThereWhereItCannotWrite) {
@@ -99,7 +99,7 @@ TEST_F(OutputFile, ThatIsClaimedIsReadUnderNoName) {
   }
   EXPECT_EQ(refused_reading(at("apart")), "");
   EXPECT_THAT(refusal([&] { OutputClaim(at("hard")); }), HasSubstr("would be lost"));
-  const OutputClaim new_file(at("new"));  // not there yet
+  const OutputClaim new_file(at("new"));  // does not exist yet
   EXPECT_NE(refusal([&] { OutputClaim(at("./new")); }), "");
   const OutputClaim one("/dev/null"), two("/dev/null");
   claim.reset();

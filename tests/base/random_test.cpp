@@ -15,7 +15,7 @@ TEST(Draw, IsTheEnginesRemainderForASmallBound) {
 }
 
 TEST(Draw, RejectsTheValuesThatWouldFavourSmallNumbers) {
-  // Of a bound just over half the range, the upper half is drawn again: nearly every second value.
+  // For a bound just above half the range, nearly every second value is drawn again.
   constexpr std::uint64_t kBound = (std::uint64_t{1} << 63) + 1;
   std::mt19937_64 random(1), engine(1);
   for (int i = 0; i < 100; ++i) {

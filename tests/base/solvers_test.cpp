@@ -64,7 +64,7 @@ TEST(LeastSquares, StopsAtABoundWhereTheGradientPointsOut) {
   problem.high[0] = 0.25;
   const LeastSquaresSolution found = least_squares(problem, {0, 0.5});
   EXPECT_NEAR(found.x[0], 0.25, 1e-9);
-  EXPECT_NEAR(found.x[1], 0, 1e-4);  // steps are cut where they meet the bound
+  EXPECT_NEAR(found.x[1], 0, 1e-4);  // steps are truncated at the bound
   EXPECT_NEAR(found.gradient[0], 3 * (0.25 - 1), 1e-6);
 }
 

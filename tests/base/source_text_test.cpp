@@ -56,7 +56,7 @@ TEST(SourceText, CutsAVeryLongLineAroundThePlace) {
   EXPECT_THAT(message, HasSubstr("a.hlo:1:100001"));
 }
 
-// The columns at which the caret and the word stand, counted in characters.
+// The caret and the word are in the same column, counted in characters.
 void expect_caret_under(const std::string& message, const std::string& word) {
   const auto column = [&message](std::size_t at) {
     const std::size_t begin = message.rfind('\n', at) + 1;

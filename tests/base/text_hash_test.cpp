@@ -21,12 +21,12 @@ TEST(TextHash, IsOfTheTextAlone) {
   }
 }
 
-// Names of a program differ in a few digits, at any place.
+// Names in a program often differ in a few digits, at any position.
 TEST(TextHash, SpreadsNamesOverATable) {
   constexpr std::size_t kNames = 1 << 15;
   for (const std::string before : {"", "add.", "fused_computation.", "a_name_of_some_length."}) {
     for (const std::string after : {"", ".clone", ".remat.clone.1"}) {
-      std::unordered_map<std::uint64_t, int> slots;  // of a table four times as large
+      std::unordered_map<std::uint64_t, int> slots;  // in a table four times as large
       int shared = 0;
       for (std::size_t i = 0; i < kNames; ++i) {
         const std::uint64_t hash = hash_text(before + std::to_string(i) + after);

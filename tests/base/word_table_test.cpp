@@ -20,7 +20,7 @@ TEST(WordTable, FindsItsWordsAndNoOther) {
   }
 }
 
-// Many that share length and letters, so that places are taken by others.
+// Many words with equal length and letters, so that slots collide.
 TEST(WordTable, IsAMapOfRandomWords) {
   constexpr std::size_t kWords = 200;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {

@@ -1,5 +1,6 @@
-// `tilecast advise`: of models trained on rows whose times and registers follow a formula of the
-// unroll factor, is that formula's best factor chosen, and a fusion split into its kernels?
+// `tilecast advise`: models are trained on rows whose times and registers follow a formula of the
+// unroll factor. Checks that the formula's best factor is chosen, and that a fusion is split into
+// its kernels.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -51,7 +52,7 @@ class AdviseCommand : public CommandTest {
         tilecast("train " + learner + ".yaml --learner " + learner + " --out models/" + learner);
     ASSERT_EQ(trained.exit_code, 0) << trained.err;
   }
-  // Rows of `advise ... -f csv`, by column; no cell of it is quoted.
+  // Rows of `advise ... -f csv`, by column; no cell is quoted.
   using Row = std::map<std::string, std::string>;
   [[nodiscard]] std::vector<Row> rows(const std::string& arguments) const {
     const Answer answer =

@@ -1,4 +1,4 @@
-// Drives `tilecast calibrate` on the synthetic set that comes with Tilecast.
+// Tests `tilecast calibrate` on the synthetic set shipped with Tilecast.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -33,7 +33,7 @@ TEST_F(CalibrateCommand, CalibratesACalibratedDeviceFurther) {
   ASSERT_EQ(again.exit_code, 0) << again.err;
   const auto json = nlohmann::json::parse(again.out);
   EXPECT_EQ(json.at("schema"), "tilecast.calibrate/1");
-  for (const auto& constant : json.at("constants")) {  // what it found the first time stays
+  for (const auto& constant : json.at("constants")) {  // a second calibration changes nothing
     if (constant.at("name") != "matrix") continue;
     EXPECT_NEAR(constant.at("fitted").get<double>() / constant.at("described").get<double>(), 1,
                 0.05);
@@ -92,7 +92,7 @@ TEST_F(CalibrateCommand, TrainsAHybridAfterTheConstants) {
   ASSERT_EQ(answer.exit_code, 0) << answer.err;
   const auto hybrid = nlohmann::json::parse(answer.out).at("hybrid");
   EXPECT_EQ(hybrid.at("rows"), 16);
-  const auto& trials = hybrid.at("trials");  // what is believed is not worse than physics
+  const auto& trials = hybrid.at("trials");  // corrected is not worse than analytical
   EXPECT_LE(trials.at("mape").get<double>(), trials.at("mape_physics").get<double>());
   EXPECT_THAT(read("model/model.yaml"), HasSubstr("all rows fitted; errors are of trials"));
   EXPECT_THAT(read("model/model.yaml"), HasSubstr("example_matmul"));
@@ -101,7 +101,7 @@ TEST_F(CalibrateCommand, TrainsAHybridAfterTheConstants) {
   EXPECT_EQ(scored.exit_code, 0) << scored.err;
 }
 
-// A description whose clock is higher than the machine's, as of one whose power is limited.
+// A description with a higher clock than the machine's, e.g. of a power-limited machine.
 TEST_F(CalibrateCommand, DoesNotWriteADescriptionThatTheRowsContradict) {
   const std::string command = "calibrate --device tpu_v3 --set clock=1500MHz -o mine.yaml " + kSet;
   const Answer refused = run(command);

@@ -1,4 +1,4 @@
-// Drives the built `tilecast`: exit codes, messages on bad input, and what every format is.
+// Tests the built `tilecast`: exit codes, messages for bad input, and all formats.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -141,7 +141,7 @@ TEST_F(CommandLine, WritesAFileWholeOrNotAtAll) {
   EXPECT_EQ(nlohmann::json::parse(read("out.json"))["schema"], "tilecast.simulate/2");
   EXPECT_FALSE(exists("out.json.tmp"));
   const auto files = std::distance(std::filesystem::directory_iterator(folder()), {});
-  EXPECT_EQ(files, 4);  // dot.hlo, out.json, and what it said
+  EXPECT_EQ(files, 4);  // dot.hlo, out.json, and the messages
   write("kept.json", "before");
   expect_failure("simulate -d tpu_v3 -f json -o kept.json missing.hlo", 1, "missing.hlo");
   EXPECT_EQ(read("kept.json"), "before");

@@ -1,4 +1,4 @@
-// Drives `tilecast compare` on a module of three kernels, and on made-up measurements of them.
+// Tests `tilecast compare` on a module of three kernels, with invented measurements.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -14,8 +14,8 @@ using ::testing::Not;
 using ::testing::StartsWith;
 using Json = nlohmann::json;
 
-// copy.1 and copy.2 compute the same; add.3 and copy.1 carry the compiler's estimate, that of
-// copy.1 being the largest integer, which stands for "unknown".
+// copy.1 and copy.2 compute the same; add.3 and copy.1 have the compiler's estimate; copy.1's is
+// the largest integer, which means "unknown".
 constexpr const char* kModule = R"(HloModule small, is_scheduled=true
 
 ENTRY %main (x: f32[1024,1024]) -> f32[1024,1024] {
@@ -25,7 +25,7 @@ ENTRY %main (x: f32[1024,1024]) -> f32[1024,1024] {
   ROOT %add.3 = f32[1024,1024]{1,0:T(8,128)} add(f32[1024,1024]{1,0:T(8,128)} %copy.1, f32[1024,1024]{1,0:T(8,128)} %copy.2), backend_config={"window_config":{"output_window_bounds":["16","8"],"estimated_cycles":"47000"}}
 }
 )";
-constexpr double kClockHz = 940e6;  // of the preset that is used here
+constexpr double kClockHz = 940e6;  // of the preset used here
 
 class CompareCommand : public CommandTest {
  protected:
@@ -79,7 +79,7 @@ const Json& total_of(const Json& document, const std::string& side) {
   return kNone;
 }
 
-// Nothing overlaps in the module: idle power counts for the same time in both.
+// Nothing overlaps in the module, so idle power applies to the same time in both.
 TEST_F(CompareCommand, TotalsHaveTheEnergyThatSimulateTells) {
   const std::string one =
       tilecast("simulate -d tpu_v3 --model analytical small.hlo --format table").out;
@@ -92,7 +92,7 @@ TEST_F(CompareCommand, TotalsHaveTheEnergyThatSimulateTells) {
 TEST_F(CompareCommand, ReadsTheCompilersEstimateAtTheClockOfTheDevice) {
   const Json document = run_json("-d tpu_v3 small.hlo");
   EXPECT_DOUBLE_EQ(time_of(row_of(document, "add.3"), "compiler"), 47000 / kClockHz);
-  EXPECT_EQ(time_of(row_of(document, "copy.1"), "compiler"), -1);  // "unknown" is no time
+  EXPECT_EQ(time_of(row_of(document, "copy.1"), "compiler"), -1);  // "unknown" is not a time
   EXPECT_EQ(total_of(document, "compiler")["rows"], 1);
   EXPECT_EQ(document["reference"], "default");
 }
@@ -180,7 +180,7 @@ TEST_F(CompareCommand, TakesTheDispatchOffHostTimesOfKernels) {
         "timing: host\ndevice: tpu_v3\ndispatch:\n  copy: 10 us\n  add: 61 us\n  matmul: 10 us\n");
   const Json document = run_json("-d tpu_v3 small.hlo --measured set");
   EXPECT_NEAR(time_of(row_of(document, "copy.2"), "measured"), 30e-6, 1e-15);
-  EXPECT_EQ(time_of(row_of(document, "add.3"), "measured"), -1);  // 60 us, shorter than it
+  EXPECT_EQ(time_of(row_of(document, "add.3"), "measured"), -1);  // its 60 us are below the floor
   EXPECT_THAT(document["notes"].dump(), HasSubstr("1 row left out: shorter than the dispatch"));
 }
 
@@ -200,7 +200,7 @@ TEST_F(CompareCommand, FindsTheErrorsThatEvaluateFinds) {
 TEST_F(CompareCommand, ComparesRowsOfMeasurements) {
   const Json document = run_json("-d tpu_v3 -d fitted.yaml set");
   EXPECT_EQ(document["rows"].size(), 5U);
-  EXPECT_EQ(document["sides"].size(), 4U);  // two devices, compiler, measured once
+  EXPECT_EQ(document["sides"].size(), 4U);  // two devices, compiler, measured (once)
   EXPECT_EQ(document["reference"], "measured");
   EXPECT_DOUBLE_EQ(time_of(row_of(document, "add.3"), "compiler"), 47000 / kClockHz);
   const Json some = run_json("-d tpu_v3 set --where x_run=b");

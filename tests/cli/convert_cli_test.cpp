@@ -1,4 +1,4 @@
-// tilecast convert, and programs of other forms where HLO text was expected.
+// tilecast convert, and programs in other formats where HLO text was expected.
 #include <gmock/gmock.h>
 
 #include "tests/cli/command_test.h"
@@ -34,7 +34,7 @@ TEST_F(Convert, HloReadsBackToTheSameModuleAndStablehloToTheSameWork) {
   EXPECT_EQ(read("d.hlo"), read("a.hlo"));
 }
 
-// Names of StableHLO are those of its values when it is read: the opcode and a number.
+// When read, StableHLO values are named by opcode and a number.
 TEST_F(Convert, EveryFormSimulatesAlike) {
   ASSERT_EQ(run("dot.hlo -o b.mlir").exit_code, 0);
   const std::string verb = "simulate --device tpu_v3 --model analytical --format csv ";

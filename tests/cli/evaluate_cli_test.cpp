@@ -1,4 +1,4 @@
-// Drives `tilecast evaluate` on a set of three made-up rows.
+// Tests `tilecast evaluate` on a set of three invented rows.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

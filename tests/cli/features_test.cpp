@@ -1,4 +1,4 @@
-// tilecast features: every column explained; the values of kernels.
+// tilecast features: every column is explained; values of kernels.
 #include <gmock/gmock.h>
 
 #include <map>

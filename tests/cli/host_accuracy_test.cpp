@@ -1,5 +1,5 @@
-// Does the model still predict what was measured on a processor? The sets are ours and shipped, so
-// this runs everywhere; the bars are in the experiments.
+// Checks that the model still predicts measurements on a processor. The sets are shipped, so this
+// runs everywhere; the bars are in the experiments.
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command_test.h"
@@ -12,7 +12,7 @@ class HostAccuracy : public CommandTest {
  protected:
   Answer run(const std::string& arguments) const override { return validate(arguments); }
 
-  // Every bar of the shipped experiment is met, and it has some.
+  // Every bar of the shipped experiment is met, and there is at least one.
   void expect_bars_met(const std::string& experiment) const {
     const Answer answer = run("--format json " + support::source_dir().string() +
                               "/validation/experiments/" + experiment + ".yaml");

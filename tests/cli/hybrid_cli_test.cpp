@@ -1,5 +1,5 @@
-// Drives hybrids through every verb: fitted by `train` to made-up measurements, then asked by
-// simulate, explain, tiles, compare and evaluate, by folder and as shipped.
+// Tests hybrids with every verb: fitted by `train` to invented measurements, then used by simulate,
+// explain, tiles, compare and evaluate, by folder and as a shipped model.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -20,12 +20,12 @@ constexpr const char* kDot =
     "  ROOT d = bf16[1024,3072]{1,0} dot(a, b), lhs_contracting_dims={1}, "
     "rhs_contracting_dims={0}\n}\n";
 
-// Nothing of the like was measured.
+// A kernel unlike any measured one.
 constexpr const char* kTranspose =
     "HloModule far\n\nENTRY main {\n  a = f32[512,1024]{1,0} parameter(0)\n"
     "  ROOT t = f32[1024,512]{1,0} transpose(a), dimensions={1,0}\n}\n";
 
-// Products of matrices that take 1.3 times and more what physics says, the more the larger.
+// Products of matrices that take at least 1.3 times the analytical time, increasing with size.
 class HybridCommand : public CommandTest {
  protected:
   HybridCommand() {
@@ -64,7 +64,7 @@ class HybridCommand : public CommandTest {
     EXPECT_THAT(answer.err, HasSubstr(message)) << arguments;
     EXPECT_EQ(answer.out, "") << arguments;
   }
-  // Expects success.
+  // Runs the command and expects success.
   std::string ask(const std::string& arguments) const {
     const Answer answer = tilecast(arguments);
     EXPECT_EQ(answer.exit_code, 0) << arguments << "\n" << answer.err;

@@ -1,4 +1,4 @@
-// `tilecast import` from the command line: exit codes, the summary, and our own traces back in.
+// `tilecast import` from the command line: exit codes, the summary, and importing our own traces.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -47,7 +47,7 @@ TEST_F(ImportVerb, WrongUsageIsTwoAndNamesWhatThereIs) {
   EXPECT_THAT(run("import trace --help").out, HasSubstr("Examples"));
 }
 
-// What ops answers can be measured: the same table with a column of times is a set.
+// The output of ops with an added column of times is a measurement set.
 TEST_F(ImportVerb, TheTableOfOpsWithTimesIsASet) {
   write("ops.csv",
         "op,dtype,m,n,k,elements,runtime_ns\nmatmul,bf16,512,512,512,,20000\n"
@@ -75,7 +75,7 @@ TEST_F(ImportVerb, OurOwnTraceComesBackAsTheTimesOfTheSimulation) {
       0);
   const Answer answer = run("import trace -d tpu_v3 --module '" + module + "' -o set t.json");
   EXPECT_EQ(answer.exit_code, 0) << answer.err;
-  // An analytical model is right about its own times, to the rounding of the set (1 ps).
+  // The analytical model has no error on its own times, up to the set's rounding (1 ps).
   const Answer score = run("evaluate -d tpu_v3 --model analytical --draws 10 -f csv set");
   const std::string row = "all,all,analytical,mape,";
   const std::size_t at = score.out.find(row);

@@ -1,5 +1,5 @@
-// Drives sets of quantities through the command: made, learned from, scored, and refused where
-// times are needed.
+// Tests sets of quantities with the command: creating them, training on them, scoring, and errors
+// where times are needed.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// Drives `tilecast measure` end to end with a few small kernels; needs a C compiler.
+// Tests `tilecast measure` end to end with a few small kernels; needs a C compiler.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class MeasureCommand : public CommandTest {
     const std::string text = read(set + "/" + file);
     return std::count(text.begin(), text.end(), '\n') - 1;
   }
-  // On a busy machine a time may be found unstable, and its row is skipped.
+  // Rows measured or skipped: on a busy machine a row with an unstable time is skipped.
   [[nodiscard]] std::ptrdiff_t settled(const std::string& set = "set") const {
     return rows(set) + rows(set, "skipped.csv");
   }
@@ -53,7 +53,7 @@ TEST_F(MeasureCommand, MeasuresASetThatEvaluateReadsAndGoesOnWithout) {
   EXPECT_EQ(measured["tiles"] + measured["fusion"], rows());
   EXPECT_EQ(tried["tiles"] + tried["fusion"], settled());
   EXPECT_GT(measured["tiles"], 0);
-  EXPECT_GT(tried["fusion"], 0);  // a few rows: a busy machine may find all of them unstable
+  EXPECT_GT(tried["fusion"], 0);  // few rows: on a busy machine all of them may be unstable
   EXPECT_LE(settled(), 3 * 4 + 3);
   const Answer scored = tilecast("evaluate -d cpu_generic set --doubted");
   EXPECT_EQ(scored.exit_code, 0) << scored.err;

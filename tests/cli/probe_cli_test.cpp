@@ -1,4 +1,4 @@
-// Drives `tilecast hw probe` on this machine; the numbers themselves are not looked at.
+// Tests `tilecast hw probe` on this machine, without checking the numbers.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

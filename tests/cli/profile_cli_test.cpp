@@ -1,4 +1,4 @@
-// From a profile to an answer by the command: compare, then calibrate on the same file.
+// From a profile to results with the command: compare, then calibrate on the same file.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 struct RealProfile {
   const char* name;
   const char* device;
-  double joined;  // least share of device time
+  double joined;  // minimum share of device time
 };
 
 class ProfileCommand : public CommandTest, public ::testing::WithParamInterface<RealProfile> {
@@ -42,7 +42,7 @@ TEST_P(ProfileCommand, ComparesByTheDeviceThatTheProfileNames) {
   for (const Json& left : profile["left_over"]) left_s += left["time_s"].get<double>();
   EXPECT_NEAR(profile["joined_s"].get<double>() + left_s, profile["device_time_s"].get<double>(),
               1e-9 + 1e-6 * profile["device_time_s"].get<double>());
-  // Rows that overlap no other one are the joined time.
+  // Rows that overlap no other row make up the joined time.
   double rows_s = 0;
   for (const Json& row : json["rows"]) {
     if (row["profile"]["overlaps"]) continue;
@@ -73,7 +73,7 @@ TEST_P(ProfileCommand, TheNextCommandCalibratesOnTheSameFile) {
   next.pop_back();
   const Answer calibrated = tilecast(next);
   EXPECT_THAT(calibrated.err, HasSubstr("rows of"));
-  // Three rows are needed; a profile of a few instructions says that it has too few.
+  // Three rows are needed; for a profile with fewer instructions an error says so.
   if (calibrated.exit_code != 0) {
     EXPECT_THAT(calibrated.err, HasSubstr("expected at least"));
   }
@@ -91,7 +91,7 @@ class ShippedProfile : public CommandTest {};
 TEST_F(ShippedProfile, IsComparedAndCalibratedWithTheModuleThatItDoesNotHold) {
   const std::filesystem::path examples = support::source_dir() / "configs/examples";
   const auto bytes = base::SourceText::read_file((examples / "step.xplane.pb").string());
-  write("step.bin", std::string(bytes.text()));  // the name says nothing of the form
+  write("step.bin", std::string(bytes.text()));  // the name does not reveal the format
   const std::string module = (examples / "step.hlo").string();
   const Answer compared = tilecast("compare step.bin --module " + module);
   ASSERT_EQ(compared.exit_code, 0) << compared.err;

@@ -1,5 +1,5 @@
-// `tilecast report` as a user starts it, and its page as a browser shows it: headless Chromium runs
-// report_self_test.js in a copy of the page.
+// Tests `tilecast report` and its page in a browser: headless Chromium runs report_self_test.js in
+// a copy of the page.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -23,7 +23,7 @@ std::string program_file(const std::string& name) {
   return std::string(kConfigs) + "programs/" + name;
 }
 
-// What scripts wrote to the console, warnings and errors too.
+// All console output of scripts, including warnings and errors.
 std::string console_lines(const std::string& log) {
   std::istringstream lines(log);
   std::string line, found;
@@ -41,7 +41,7 @@ class ReportCommand : public CommandTest {
     ASSERT_EQ(answer.exit_code, 0) << answer.err;
   }
 
-  // A page of the results, or a skipped test.
+  // Creates a page of the results; skips the test if it cannot.
   void make_page(const std::string& results, const std::string& output) {
     const Answer answer = tilecast("report " + results + " -o " + output);
     if (answer.err.find("node-d3") != std::string::npos) GTEST_SKIP() << answer.err;
@@ -52,7 +52,7 @@ class ReportCommand : public CommandTest {
   struct Shown {
     std::string dom, log;
   };
-  // The page after its scripts ran, and what Chromium said.
+  // The page after its scripts ran, and Chromium's messages.
   Shown show(const std::string& page, const std::string& options) {
     const std::string at = folder().string();
     const std::string command =
@@ -71,7 +71,7 @@ class ReportCommand : public CommandTest {
     return text.str();
   }
 
-  // What a test's script wrote into a page that runs it.
+  // The data that a test's script wrote into its page.
   Json outcome_in(const std::string& html, const std::string& options) {
     write("tested.html", html);
     const Shown shown = show("tested.html", options);
@@ -86,7 +86,7 @@ class ReportCommand : public CommandTest {
     return Json::parse(shown.dom.substr(from, shown.dom.find("</pre>", from) - from));
   }
 
-  // What the self-test found in a copy of the page; nothing where there is no browser.
+  // The results of the self-test in a copy of the page; null without a browser.
   Json outcome_of(const std::string& page, const std::string& options) {
     std::string html = read(page);
     html.insert(html.find("<title>"),
@@ -151,7 +151,7 @@ TEST_F(ReportCommand, EqualResultsGiveEqualBytes) {
   EXPECT_THAT(read("one.html"), HasSubstr("<title>a</title>"));
 }
 
-// The parts of the page that read documents, on the data of a page and on made-up documents.
+// The page's document readers, on the data of a page and on invented documents.
 TEST_F(ReportCommand, ViewsSayWhatDocumentsSayAndDifferencesAddUp) {
   if (!has_browser()) GTEST_SKIP() << "no chromium";
   const std::string set = std::string(kConfigs) + "measurements/example_matmul";
@@ -187,7 +187,7 @@ TEST_F(ReportCommand, TwoRunsAndTheirDifferenceWorkInABrowser) {
     EXPECT_EQ(view["kind"], "simulation");
     expect_figures_work(view, 3);  // roofline, timeline, treemap
     EXPECT_EQ(view["hover"].size(), 3u);
-    EXPECT_EQ(view["back"], 3);  // a row of the table lights up in all of them
+    EXPECT_EQ(view["back"], 3);  // selecting a table row highlights it in all of them
     EXPECT_GT(view["bars"], 2);
   }
   for (const Json& view : outcome["views"]) expect_tables_work(view);
@@ -213,8 +213,8 @@ TEST_F(ReportCommand, MeasuredAgainstPredictedWorksInABrowser) {
   }
 }
 
-// As sensitivity, tune and sweep write them. Of every two machines of the study the second takes
-// longer and more energy; the first of every ten is not feasible.
+// As written by sensitivity, tune and sweep. In every two machines of the study the second takes
+// longer and more energy; the first of every ten is infeasible.
 struct OtherResults {
   Json sensitivity = {{"schema", "tilecast.sensitivity/1"},
                       {"time_s", 9e-6},
@@ -263,15 +263,15 @@ TEST_F(ReportCommand, OtherResultsWorkInABrowser) {
     expect_figures_work(view, 1);
     expect_tables_work(view);
   }
-  // What limits next: as it is, two steps, what is left.
+  // What limits next: unchanged, two steps, the rest.
   EXPECT_EQ(outcome["views"][0]["bars"], 4);
-  // Least time and energy: the feasible ones of the first, and the second where nothing feasible
-  // is faster. Most of both: all of the second.
+  // Minimum time and energy: the feasible machines among the first ones, and the second where
+  // nothing feasible is faster. Maximum of both: all second machines.
   EXPECT_EQ(outcome["views"][2]["front"], 16 + 1);
   EXPECT_EQ(outcome["views"][2]["flipped"], 20);
 }
 
-// A whole study as sweep writes it.
+// A whole study as written by sweep.
 TEST_F(ReportCommand, AStudyShowsItsFrontInABrowser) {
   if (!has_browser()) GTEST_SKIP() << "no chromium";
   const std::string study = std::string(kConfigs) + "examples/next_tpu.yaml";
@@ -284,10 +284,10 @@ TEST_F(ReportCommand, AStudyShowsItsFrontInABrowser) {
   ASSERT_EQ(outcome["views"].size(), 1u);
   expect_figures_work(outcome["views"][0], 1);
   expect_tables_work(outcome["views"][0]);
-  EXPECT_EQ(outcome["views"][0]["front"], front.size());  // by time and area, as the study says
+  EXPECT_EQ(outcome["views"][0]["front"], front.size());  // by time and area, as in the study
 }
 
-// The kernels of a program again and again, each under a name of its own.
+// A program's kernels, repeated with distinct names.
 std::string repeated(const std::string& text, std::size_t count) {
   Json document = Json::parse(text);
   Json& run = document["programs"][0];

@@ -1,5 +1,5 @@
-// Put at the end of a copy of a page of `tilecast report`: uses every tab as a reader would and
-// writes what it found into the page, as JSON in <pre id="outcome">.
+// Appended to a copy of a page of `tilecast report`: uses every tab like a reader and writes its
+// findings into the page, as JSON in <pre id="outcome">.
 (() => {
   "use strict";
   const painted = (canvas) => {
@@ -17,7 +17,7 @@
   };
   const value = (text) => Number(text.replace(/,/g, "").replace("\u2212", "-").replace("+", ""));
 
-  // Moves over the figure until a row of the table lights up.
+  // Moves over the figure until a row of the table is highlighted.
   function hovers(panel, canvas) {
     const found = {rows: 0, tip: false, same: false, painted: false};
     const box = canvas.getBoundingClientRect();
@@ -74,7 +74,7 @@
     return {before, none, after: rows()};
   }
 
-  // Rows that a study's table says are on the front.
+  // Rows on the front according to a study's table.
   function front(panel) {
     return [...panel.querySelectorAll("tbody tr")].filter((row) => row.firstChild.textContent === "yes").length;
   }

@@ -1,6 +1,6 @@
-// Behind the parts of the page that make views of documents (data.js, difference.js, tables.js):
-// what they say of small documents, and that differences add up. `kOriginals` are the documents
-// that the page's data was made of. Faults are written into the page, as JSON in
+// Appended to the parts of the page that create views of documents (data.js, difference.js,
+// tables.js): tests them on small documents, and that differences sum up. `kOriginals` are the
+// documents from which the page's data was created. Faults are written into the page, as JSON in
 // <pre id="outcome">.
 (() => {
   "use strict";
@@ -10,7 +10,7 @@
   };
   const near = (got, expected, slack, what) => { if (!(Math.abs(got - expected) <= slack)) faults.push(`${what}: got ${got}, expected ${expected}`); };
 
-  // Packing keeps all but digits; null stands for what a record does not say.
+  // Packing only loses digits; null stands for a missing member.
   const compare = (got, expected, path) => {
     if (typeof expected === "number") near(got, expected, 1e-6 * Math.abs(expected), path);
     else if (expected === null || typeof expected !== "object") same(got ?? null, expected, path);
@@ -29,7 +29,7 @@
   const kernel = (name, content, time, bound, launches = 1) =>
     ({name, content, opcode: "fusion", class: "fusion", computation: "main", multiplicity: launches, time_s: time, total_s: time * launches, bound});
   const run = (...kernels) => ({label: "r", kernels});
-  // Few names, contents and bounds, so that they meet and repeat.
+  // Few names, contents and bounds, so that they coincide.
   const randomRun = () => run(...Array.from({length: draw(12)}, () => ({
     ...kernel(`k${draw(8)}`, draw(4) === 0 ? "" : `c${draw(5)}`, 1e-9 * draw(1000000), ["hbm_read", "matrix", "latency", "skipped"][draw(4)], draw(5)),
     class: ["fusion", "matrix"][draw(2)]})));

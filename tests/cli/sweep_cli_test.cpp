@@ -1,4 +1,4 @@
-// Drives `tilecast sweep` (threads, MPI ranks, journals) and `tilecast sensitivity`.
+// Tests `tilecast sweep` (threads, MPI ranks, journals) and `tilecast sensitivity`.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class SweepCommand : public CommandTest {
     EXPECT_EQ(answer.exit_code, 0) << answer.err;
     return answer.out;
   }
-  // Whether this machine and this build can start ranks; else the test says what is missing.
+  // "" if this machine and this build can start ranks; else what is missing.
   [[nodiscard]] std::string no_ranks() const {
     const Answer answer =
         shell("mpirun --allow-run-as-root --oversubscribe -n 1 '" TILECAST_BINARY "' sweep s.yaml");
@@ -38,7 +38,7 @@ class SweepCommand : public CommandTest {
                          answer.err.find("module of MPI was not found") != std::string::npos;
     return missing ? "cannot start ranks: " + answer.err : "";
   }
-  // What a shell answers, in the folder of the test.
+  // Runs a shell command in the folder of the test.
   Answer shell(const std::string& command) const {
     return tilecast("--version >version.txt; " + command);
   }

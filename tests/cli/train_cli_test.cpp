@@ -1,4 +1,4 @@
-// Drives `tilecast train`, and `evaluate` on what it trained, on made-up measurements.
+// Tests `tilecast train`, and `evaluate` with its models, on invented measurements.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

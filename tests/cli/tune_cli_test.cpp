@@ -1,4 +1,4 @@
-// Drives `tilecast tune tiles` on a made-up set and on commands that answer at once.
+// Tests `tilecast tune tiles` on an invented set and with commands that return at once.
 #include <gmock/gmock.h>
 
 #include <algorithm>

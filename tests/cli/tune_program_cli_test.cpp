@@ -1,4 +1,4 @@
-// Drives `tilecast tune program`, and models that rank tiles wherever tiles are chosen.
+// Tests `tilecast tune program`, and ranking models wherever tiles are chosen.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -24,7 +24,7 @@ class TuneProgramCommand : public CommandTest {
   TuneProgramCommand() : CommandTest("tune program") {
     mixer_ = support::source_dir().string() + "/configs/programs/small_mixer.hlo";
   }
-  // A model that has learned that tiles with few rows are fast.
+  // A model trained to rank tiles with few rows as fast.
   void train_ranks() const {
     write("set/manifest.yaml",
           "format: tilecast.measurements/1\nname: made_up\nsource: nobody\nlicence: none\n"
@@ -79,7 +79,7 @@ TEST_F(TuneProgramCommand, TellsTheTimesThatSimulateTells) {
 }
 
 TEST_F(TuneProgramCommand, WritesTilesThatSimulateTakes) {
-  // Every file of tiles takes the same time there, and the default is kept where nothing is faster.
+  // All tile files take the same time, and the default is kept if nothing is faster.
   const Answer tuned =
       run(mixer_ +
           " -d cpu_generic --model analytical --top 2 --most-tiles 6 -f json "
@@ -99,7 +99,7 @@ TEST_F(TuneProgramCommand, WritesTilesThatSimulateTakes) {
 }
 
 TEST_F(TuneProgramCommand, TakesTheTilesThatRanFastest) {
-  // A program is faster the fewer of its tiles have sixteen anywhere.
+  // A program is faster the fewer of its tiles contain a sixteen.
   const Answer tuned = run(mixer_ +
                            " -d cpu_generic --model analytical --top 3 --most-tiles 20 -f json "
                            "--measure 'echo 0.0001$(grep -c x {tiles})$(grep -c 16 {tiles})' "
@@ -191,8 +191,8 @@ TEST_F(TuneProgramCommand, RanksAreShownAsRanks) {
   EXPECT_EQ(Json::parse(tuned.out)["trials"].size(), 3U);
 }
 
-// A command whose times depend on the program and its tiles alone; at its ninth run it kills
-// tilecast when `kill` is there.
+// A command whose times depend only on the program and its tiles; at its ninth run it kills
+// tilecast if the file `kill` exists.
 constexpr const char* kTimesAndKills =
     " --measure 'n=$(cat count 2>/dev/null || echo 0); echo $((n + 1)) > count; "
     "if [ $n = 8 ] && [ -e kill ]; then rm kill; kill -9 $PPID; fi; "
@@ -212,7 +212,7 @@ TEST_F(TuneProgramCommand, KilledAndResumedAnswersAsUnbroken) {
                             "--hardware-budget 600s -f json" +
                             kTimesAndKills;
   for (const std::string& search : {tiles, fusion, alone}) {
-    const std::string of = std::to_string(search.size());  // files of this search
+    const std::string of = std::to_string(search.size());  // prefix of its files
     const auto answer_of = [&](const std::string& name) {
       write("count", "0\n");
       return tilecast("tune " + search + " --journal " + of + name + ".csv -o " + of + name +

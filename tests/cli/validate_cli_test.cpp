@@ -1,4 +1,4 @@
-// Drives `validate` on made-up measurements.
+// Tests `validate` on invented measurements.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -63,14 +63,14 @@ TEST_F(ValidateCommand, GoesOnWithItsJournal) {
   const std::string whole = run("--data data --format json").out;
   EXPECT_EQ(run("--data data --format json --journal j").out, whole);
   const std::string journal = read("j");
-  ASSERT_EQ(std::count(journal.begin(), journal.end(), '\n'), 3);  // a header, an experiment each
-  write("j", journal.substr(0, journal.rfind('\n', journal.size() - 2) + 20));  // torn
+  ASSERT_EQ(std::count(journal.begin(), journal.end(), '\n'), 3);  // header + one per experiment
+  write("j", journal.substr(0, journal.rfind('\n', journal.size() - 2) + 20));  // truncated
   EXPECT_EQ(run("--data data --format json --journal j --resume").out, whole);
   EXPECT_EQ(read("j"), journal);
   EXPECT_EQ(run("--data data --format json -o out.json").exit_code, 0);
   EXPECT_EQ(read("out.json"), whole);
   EXPECT_FALSE(exists("out.json.journal"));
-  expect_failure("--data data --journal j --resume", 1, "j");  // of the other format
+  expect_failure("--data data --journal j --resume", 1, "j");  // journal of the other format
   expect_failure("--data data --resume", 2, "--journal");
 }
 

@@ -1,4 +1,4 @@
-"""What bash offers after a few beginnings of a command line.
+"""Tests bash completions of a few incomplete command lines.
 
     completions_test.py build/release/bin/tilecast
 """

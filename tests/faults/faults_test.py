@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a disk, a pipe, a clock or another process may do to a command: it ends with an error that
-names the file, and leaves nothing half-written.
+"""Faults of disks, pipes, clocks and other processes: the command ends with an error that names the
+file, and leaves no incomplete files.
 
     faults_test.py TILECAST [unittest arguments]
 """
@@ -50,7 +50,7 @@ class Faults(unittest.TestCase):
         return disk
 
 
-# A short run of every verb that answers on standard output.
+# A short run of every verb that writes its result to standard output.
 ANSWERS = [["simulate", "-d", "tpu_v3", PROGRAM], ["explain", "-d", "tpu_v3", PRODUCT],
            ["kernels", PROGRAM], ["convert", PROGRAM, "-o", "-"], ["hw", "list"],
            ["hw", "show", "tpu_v3"], ["hw", "check", "tpu_v3"], ["hw", "diff", "tpu_v2", "tpu_v3"],
@@ -105,7 +105,7 @@ class Modules(Faults):
                                   env=environment | more)
             return done.returncode == 0 and "--body-bytes" in done.stdout
 
-        self.assertFalse(has_serve())  # not where it was built
+        self.assertFalse(has_serve())  # not in the build tree
         self.assertTrue(has_serve(TILECAST_MODULES=str(beside.parent)))
         self.assertTrue(has_serve(TILECAST_SERVE_MODULE=str(beside)))
         self.assertFalse(has_serve(TILECAST_MODULES=str(self.folder)))
@@ -118,7 +118,7 @@ class Modules(Faults):
 
 
 class Bombs(Faults):
-    """What is larger than it looks is refused in bounded memory."""
+    """Inputs that expand a lot are rejected in bounded memory."""
     MOST_KB = 1_500_000
 
     def expect_small_refusal(self, *arguments):
@@ -233,7 +233,7 @@ class Pipes(Faults):
         for form in ("table", "csv", "json"):
             command = subprocess.Popen([TILECAST, "simulate", "-d", "tpu_v3", PROGRAM, "-f", form],
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            command.stdout.close()  # before it wrote: what `| head -1` does, at its worst
+            command.stdout.close()  # before any output: the worst case of `| head -1`
             err = command.stderr.read().decode()
             command.stderr.close()
             self.assertIn(command.wait(timeout=60), (-signal.SIGPIPE, 1, 128 + signal.SIGPIPE), err)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""SIGKILL at random moments: what is there afterwards is whole or refused, and the next run ends as
-an unbroken one does.
+"""SIGKILL at random times: files are complete or rejected afterwards, and the next run ends like an
+uninterrupted one.
 
     kill_recovery.py TILECAST [--kills N] [--seed N] [VERB ...]
 
-Verbs: import, calibrate, train, tune, sweep, measure; N kills are shared among them (10 when not
-said; the issue's bar is 200). Moments are uniform over 1.1 times an unbroken run. Exits with 1 for
-a kill that was not recovered from.
+Verbs: import, calibrate, train, tune, sweep, measure; N kills are divided among them (default
+10; the issue's bar is 200). Times are uniform over 1.1 times an uninterrupted run. Exits with 1 if
+recovery from a kill fails.
 """
 import argparse
 import csv
@@ -24,11 +24,11 @@ MEASURED = ROOT / "configs/measurements/example_matmul"
 
 
 class Broken(Exception):
-    """A kill that left something wrong."""
+    """A kill from which recovery failed."""
 
 
 class Case:
-    """A verb, the files it makes, and how they are looked at. Subclasses say what."""
+    """A verb, its output files, and their comparison; defined by subclasses."""
 
     name = ""
     resume = ()  # more arguments of the run after the kill
@@ -60,7 +60,7 @@ class Case:
         return out
 
     def content(self, out):
-        """What the verb made, so that it can be compared; None: not there."""
+        """The verb's output for comparison; None: it does not exist."""
         path = self.folder / out
         return path.read_bytes() if path.is_file() else None
 
@@ -163,7 +163,7 @@ class Tune(Case):
 
 
 class Measure(Case):
-    """Times differ from run to run: rows must be whole and of known kernels, and none twice."""
+    """Times vary: rows must be complete, of known kernels, and without duplicates."""
     name = "measure"
 
     def prepare(self):

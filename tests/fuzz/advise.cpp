@@ -1,4 +1,4 @@
-// A program for a processor: what unrolling its kernels would make of them.
+// A program for a processor: predictions for unrolling its kernels.
 #include <array>
 #include <cmath>
 

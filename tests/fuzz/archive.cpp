@@ -1,4 +1,4 @@
-// A file that may be a zip archive: entries by the names our folders have.
+// A file that may be a zip archive: reads the entries that our folders contain.
 #include "base/archive.h"
 
 #include "tests/fuzz/targets.h"

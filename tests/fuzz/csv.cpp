@@ -1,4 +1,4 @@
-// A table that was read is written as text that reads as the same cells.
+// Writing a parsed table gives text that parses to the same cells.
 #include "measured/csv.h"
 
 #include "tests/fuzz/targets.h"

@@ -1,4 +1,4 @@
-// A device that was read prints as YAML that reads as the same device.
+// Printing a parsed device as YAML gives text that parses to the same device.
 #include "hwdesc/device_yaml.h"
 
 #include "tests/fuzz/targets.h"

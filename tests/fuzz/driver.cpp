@@ -1,4 +1,4 @@
-// libFuzzer's entry; TILECAST_FUZZ_TARGET is the function to feed.
+// libFuzzer's entry point; TILECAST_FUZZ_TARGET is the function to test.
 #include <cstddef>
 #include <cstdint>
 

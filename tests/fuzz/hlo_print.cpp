@@ -1,5 +1,5 @@
-// Differential: a module that was read prints as text that reads as the same text, in both forms of
-// HLO; what it prints as StableHLO prints again once it is read.
+// Differential: printing a parsed module gives text that parses and prints to the same text, in
+// both forms of HLO; the StableHLO printed from it is stable after parsing.
 #include <optional>
 
 #include "ir/stablehlo/stablehlo.h"
@@ -17,7 +17,8 @@ std::optional<ir::Module> module_or_error(Bytes bytes) {
   }
 }
 
-// Printing may refuse; what it prints may hold what has no exact form. What reads must be stable.
+// Printing may fail, and printed text may contain constructs without an exact form. Text that
+// parses must be stable.
 void expect_stable_stablehlo(const ir::Module& module) {
   answer_or_error([&] {
     const std::string first = ir::print_stablehlo(module);

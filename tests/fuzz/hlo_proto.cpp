@@ -1,4 +1,4 @@
-// Differential: the module of a proto prints as text that reads as the same text.
+// Differential: the module of a proto prints as text that parses and prints to the same text.
 #include "ir/proto/hlo_proto.h"
 
 #include <optional>

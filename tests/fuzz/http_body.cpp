@@ -1,4 +1,4 @@
-// A request: its path on the first line, its body behind it. The answer is JSON with a status.
+// A request: its path on the first line, then its body. The reply is JSON with a status.
 #include "sim/serve/answer.h"
 #include "tests/fuzz/targets.h"
 
@@ -12,7 +12,7 @@ void tilecast::fuzz::http_body(Bytes bytes) {
   if (reply.status < 200 || reply.status > 599)
     broken("a status of " + std::to_string(reply.status));
   if (reply.status == 500) broken("a request made an internal error: " + reply.body);
-  constexpr std::size_t kMostFor = 100;  // times what was asked, besides a batch of tables
+  constexpr std::size_t kMostFor = 100;  // times the request, plus a batch of tables
   if (reply.body.size() > (1 << 19) + kMostFor * bytes.size()) broken("an answer without a bound");
   if (reply.body.empty()) broken("an answer without a body");
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Collects what fuzzing begins with into OUT/<target>/: the repository's own data, the texts that
-stand in tests, the regression inputs. Nothing that is there is removed: libFuzzer adds to it.
+"""Collects the seeds of fuzzing in OUT/<target>/: the repository's own data, texts in
+tests, and regression inputs. Existing files are kept, because libFuzzer adds some.
 
     make_seeds.py OUT        needs protoc for protos, python3-onnx for ONNX; says what it left out
 """
@@ -87,7 +87,7 @@ def tables(out):
 
 
 def trees():
-    """What learned/gbt_model.cpp reads of XGBoost: one split of four columns."""
+    """The part of an XGBoost model that learned/gbt_model.cpp reads: one split of four columns."""
     arrays = {"left_children": [1, -1, -1], "right_children": [2, -1, -1],
               "split_indices": [3, 0, 0], "default_left": [1, 0, 0], "split_type": [0, 0, 0],
               "split_conditions": [0.5, 1.0, -1.0], "base_weights": [0.0, 1.0, -1.0]}

@@ -1,4 +1,4 @@
-// The manifest of a measurement set: what was read is written as text that reads as the same.
+// Writing a parsed manifest of a measurement set gives text that parses to the same manifest.
 #include "measured/measurement_set.h"
 #include "tests/fuzz/targets.h"
 

@@ -1,5 +1,5 @@
-// Files of a model's folder. Its card holds content hashes, so a folder that was changed as a whole
-// is refused at once; here each reader gets its file without that check.
+// Files of a model's folder. The card contains content hashes, so a modified folder is rejected
+// immediately; here each reader gets its file without that check.
 #include <array>
 #include <cmath>
 

@@ -58,7 +58,7 @@ struct Span {
   std::size_t begin, length;
 };
 
-// Runs of characters for which `is` holds.
+// Maximal runs of characters for which `is` is true.
 template <typename Is>
 std::vector<Span> runs(std::string_view text, Is is) {
   std::vector<Span> found;
@@ -90,7 +90,7 @@ std::string with_other_number(std::string text, Random& random) {
   return text.replace(at.begin, at.length, kNumbers[random() % std::size(kNumbers)]);
 }
 
-// Names of operands, opcodes, types, keys and values: words change places.
+// Swaps words: names of operands, opcodes, types, keys and values.
 std::string with_other_word(std::string text, Random& random) {
   const std::vector<Span> words = runs(text, is_word);
   if (words.size() < 2) return text;

@@ -1,5 +1,6 @@
-// What once broke a reader (found by scripts/fuzz) is answered or refused: tests/regressions/
-// <target>/* go through the target's function, as do an empty input and damaged copies of each.
+// Inputs on which a reader once failed (found by scripts/fuzz) must give a result or an error:
+// tests/regressions/<target>/* are passed to the target's function, with an empty input and damaged
+// copies of each.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -85,7 +86,7 @@ TEST(FuzzRegressions, EveryTargetAnswersNothingAndOneByte) {
   }
 }
 
-// libFuzzer needs clang; these run wherever the tests do.
+// libFuzzer needs clang; these run in every build.
 TEST(FuzzRegressions, DamagedRegressionInputsAreAnsweredOrRefused) {
   std::mt19937_64 random(20261125);
   for (const fs::path& folder : folders()) {

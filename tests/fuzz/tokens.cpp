@@ -2,7 +2,7 @@
 
 #include "tests/fuzz/targets.h"
 
-// All ways of reading: numbers whole, by digits and by value; ops and operands.
+// All tokenisations: whole numbers, digits and values; ops and operands.
 void tilecast::fuzz::tokens(Bytes bytes) {
   std::size_t count = 0;
   for (const auto numbers : {learned::NumberTokens::kWhole, learned::NumberTokens::kDigits,

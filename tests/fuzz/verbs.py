@@ -23,7 +23,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MOST_KB = 2 << 20
 MOST_SECONDS = 60
-MOST_CHARACTERS = 40_000  # of a seed: a mutation is to meet something
+MOST_CHARACTERS = 40_000  # per seed, so that mutations hit something
 NUMBERS = ["0", "1", "-1", "2", "65536", "2147483647", "2147483648", "4294967296", "1e308", "-0.5",
            "9223372036854775807", "18446744073709551616", "nan"]
 SOURCES = {"hlo": ["configs/**/*.hlo", "tests/regressions/advise/*.hlo", "tests/regressions/hlo_text/*"],
@@ -97,7 +97,7 @@ def limited():
 
 
 def fault(tilecast, command, folder):
-    """Why this run is not as it must be; None where it is."""
+    """The reason why this run is wrong; None if it is right."""
     out, err = folder / "stdout", folder / "stderr"
     with open(out, "wb") as to_out, open(err, "wb") as to_err:
         process = subprocess.Popen([tilecast, *shlex.split(command)], cwd=ROOT, stdout=to_out,

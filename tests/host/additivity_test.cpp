@@ -1,4 +1,4 @@
-// The additivity experiment on a machine of our own, whose times are chosen.
+// The additivity experiment on a fake machine with given times.
 #include "host/additivity.h"
 
 #include <gmock/gmock.h>
@@ -41,8 +41,8 @@ ENTRY e {
 
 constexpr double kColdFactor = 3;
 
-// Kernels take as long as `alone_us` says for their opcode, cold kColdFactor as long; the program
-// takes `whole_us`, every other time half as much more.
+// A kernel takes alone_us of its opcode, and kColdFactor times as long if cold; the program takes
+// `whole_us`, and every other time half as much more.
 struct FakeMachine {
   std::map<std::string, double> alone_us{{"negate", 10}, {"exponential", 5}};
   double whole_us = 20;
@@ -95,7 +95,7 @@ struct FakeMachine {
     return outcome;
   }
 
-  std::map<std::string, std::string> opcode_of;  // by function
+  std::map<std::string, std::string> opcode_of;  // by function name
 };
 
 std::vector<ProgramTimes> measured(FakeMachine& machine,
@@ -128,7 +128,7 @@ TEST_F(Additivity, TheSumCountsEqualKernelsAsOftenAsTheyRun) {
   EXPECT_EQ(row.skipped, "");
   EXPECT_EQ(row.kernels, 3U);
   EXPECT_EQ(row.distinct, 2U);
-  // The program is timed before and after its kernels: the faster one counts.
+  // The program is timed before and after its kernels; the faster time counts.
   EXPECT_DOUBLE_EQ(row.cold.whole.minimum.value, 20 * kMicrosecond);
   EXPECT_DOUBLE_EQ(row.cold.alone.value, kColdFactor * (2 * 10 + 5) * kMicrosecond);
   EXPECT_DOUBLE_EQ(row.warm.alone.value, (2 * 10 + 5) * kMicrosecond);
@@ -137,8 +137,8 @@ TEST_F(Additivity, TheSumCountsEqualKernelsAsOftenAsTheyRun) {
 
 TEST_F(Additivity, APlacedKernelIsAsColdAsItsArraysAre) {
   const ProgramTimes row = measured(machine_, {three_kernels("p")}).at(0);
-  // 256 bytes each: everything fits the cache. Cold, half of what `a` uses (p) and half of what `c`
-  // uses (the result) comes from main memory; `b` uses the heap alone.
+  // 256 bytes each: everything fits the cache. If cold, half of the arrays of `a` (p) and half of
+  // those of `c` (the result) come from main memory; `b` only uses the heap.
   const double more = kColdFactor - 1;
   EXPECT_DOUBLE_EQ(row.warm.placed.value, row.warm.alone.value);
   EXPECT_DOUBLE_EQ(row.cold.placed.value,

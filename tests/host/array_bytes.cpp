@@ -76,11 +76,11 @@ double load_number(const std::byte* from, DType dtype) {
   }
   std::uint64_t all = 0;
   std::memcpy(&all, from, static_cast<std::size_t>(ir::storage_bytes(dtype)));
-  // A pred that is neither 0 nor 1 is an error to be seen.
+  // A pred other than 0 and 1 is an error that must remain visible.
   return dtype == DType::kPred ? static_cast<double>(all) : interpreter::wrapped(all, dtype);
 }
 
-// Calls visit(byte offset) for the elements in row-major order.
+// Calls visit(byte offset) for all elements in row-major order.
 template <class Visit>
 void walk_bytes(const ir::Shape& shape, Visit&& visit) {
   static_assert(std::endian::native == std::endian::little);

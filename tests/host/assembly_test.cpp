@@ -1,4 +1,4 @@
-// Are assembly, loops and liveness read as written by hand?
+// Parsing of assembly, loops and liveness against hand-made expectations.
 #include "host/assembly.h"
 
 #include <gmock/gmock.h>
@@ -105,7 +105,7 @@ TEST(Assembly, ReadsFunctionsLabelsAndJumps) {
   EXPECT_EQ(functions[1].code[0].target, "a");
 }
 
-// for i: for j: {...}, entered at the test of the inner loop; then a loop of its own.
+// for i: for j: {...}, entered at the test of the inner loop; then a separate loop.
 constexpr const char* kNested =
     ".L1:\n\tmovq $0, %rcx\n\tjmp .L3\n.L2:\n\tvaddps (%rax,%rcx), %ymm0, %ymm0\n"
     "\taddq $32, %rcx\n.L3:\n\tcmpq %rcx, %rdx\n\tjne .L2\n\tdecq %rdi\n\tjne .L1\n"
@@ -124,8 +124,8 @@ TEST(AsmGraph, AStraightFunctionHasNoLoop) {
   EXPECT_TRUE(graph_of(function("")).blocks.empty());
 }
 
-// Two accumulators and a factor live through the loop; the load makes four, the product may take
-// the place of the load.
+// Two accumulators and a factor are live through the loop; the load makes four registers, and the
+// product may reuse the load's.
 constexpr const char* kTwoSums =
     "\tvxorps %xmm0, %xmm0, %xmm0\n\tvxorps %xmm1, %xmm1, %xmm1\n\tvmovups (%rsi), %ymm5\n"
     ".L2:\n\tvmovups (%rdi), %ymm2\n\tvfmadd231ps %ymm5, %ymm2, %ymm0\n"

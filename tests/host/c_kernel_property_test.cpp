@@ -1,9 +1,9 @@
-// Generated C computes what the kernel says: random kernels under random tiles are compiled, run
-// in a child process on arrays between guard pages, and every element is compared with
-// interpreter::evaluate() within a bound derived from rounding alone (rounding_bounds.h). One file
-// in five is compiled with -O3, as what is timed, the others with -O1: that is most of the work.
+// Generated C computes the kernel: random kernels with random tiles are compiled and run in a child
+// process on arrays between guard pages, and every element is compared with interpreter::evaluate()
+// within a bound derived from rounding alone (rounding_bounds.h). One file in five is compiled with
+// -O3, as for timing, the others with -O1, because compiling is most of the work.
 //
-// TILECAST_SEED=17 runs the pair of that seed only, and prints its C.
+// TILECAST_SEED=17 only runs the pair with that seed, and prints its C.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -25,8 +25,8 @@
 namespace tilecast::host {
 namespace {
 
-constexpr int kPairs = 250;  // of each shard
-constexpr int kShards = 8;   // tests that may run beside each other
+constexpr int kPairs = 250;  // per shard
+constexpr int kShards = 8;   // tests that may run concurrently
 constexpr std::uint64_t kSeedsPerShard = 1'000'000;
 constexpr std::size_t kFunctionsPerFile = 25;
 constexpr int kFilesPerOptimisedFile = 5;
@@ -44,7 +44,7 @@ struct Pair {
   }
 };
 
-// A pair, or the reason why there is no C for it.
+// A pair, or the reason why no C can be generated.
 std::variant<Pair, std::string> draw_pair(std::uint64_t seed) {
   Pair pair;
   pair.seed = seed;
@@ -58,7 +58,7 @@ std::variant<Pair, std::string> draw_pair(std::uint64_t seed) {
   return pair;
 }
 
-// Whether the tile cuts the kernel, and whether it cuts what is summed.
+// Whether the tile splits the kernel, and whether it splits a summed dimension.
 struct Cuts {
   bool any = false, reduction = false;
 };
@@ -77,7 +77,7 @@ Cuts cuts_of(const Pair& pair) {
 
 class Checker {
  public:
-  // Pairs of one file.
+  // Checks the pairs of one file.
   void check(const std::vector<Pair>& pairs) {
     std::string source(c_prelude());
     for (const Pair& pair : pairs) source += pair.c.source;

@@ -1,5 +1,5 @@
-// What the text of generated C promises: the loops of the tile, what is loaded when, what is
-// refused and why. What it computes is c_kernel_property_test.cpp's.
+// Properties of the generated C text: the loops of the tile, the time of loads, unsupported kernels
+// and the reasons. Its results are tested in c_kernel_property_test.cpp.
 #include "host/c_kernel.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ std::size_t count(const std::string& text, const std::string& what) {
   return found;
 }
 
-// m x k times k x n, plus what is added to every row.
+// m x k times k x n, plus a vector added to every row.
 Kernel product(std::int64_t m, std::int64_t k, std::int64_t n, DType dtype = DType::kF32) {
   KernelSketch sketch("product", Opcode::kFusion, kPlain);
   const OpId x = sketch.row_major_parameter(dtype, {m, k});
@@ -86,7 +86,7 @@ TEST(GeneratedText, NamesItsFunctionAndArrays) {
   EXPECT_EQ(host_bytes(c.outputs[0]), 4 * 16 * 4);
 }
 
-// A compiler reads what is generated; names of programs may hold anything and are no part of it.
+// Names of programs may contain anything, so they must not appear in code for a compiler.
 TEST(GeneratedText, HoldsNoNameOfTheProgram) {
   const std::string name = "*/\n#include \"/etc/passwd\"\nint intruder; \\u002a\"";
   KernelSketch sketch(name, Opcode::kFusion, kPlain);

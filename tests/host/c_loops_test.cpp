@@ -1,4 +1,4 @@
-// Loop programs as C, run: the same elements as the kernel's, stages or none.
+// Runs loop programs as C: their elements equal the kernel's, with and without stages.
 #include "host/c_loops.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ struct Case {
   schedule::LoopProgram program;
 };
 
-// Compiled together; inputs are small whole numbers, so that sums are exact.
+// Compiled together; inputs are small integers, so that sums are exact.
 void expect_right(const std::vector<Case>& cases) {
   std::string source(c_prelude());
   std::vector<CKernel> made;

@@ -1,4 +1,4 @@
-// Whole programs in C: do they compute what the program says, and is their memory reused safely?
+// Whole programs in C: correct results, and safe reuse of memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -118,7 +118,7 @@ ENTRY e {
               HasSubstr("c: call is not launched"));
 }
 
-// A chain of `length` sums of 256 bytes, each read by the next one only.
+// A chain of `length` sums of 256 bytes, each read only by the next one.
 std::string chain(int length) {
   std::string text = "HloModule m\nENTRY e {\n  v0 = f32[64]{0} parameter(0)\n";
   for (int i = 1; i <= length; ++i) {
@@ -138,7 +138,7 @@ bool overlap(std::int64_t a, std::int64_t a_bytes, std::int64_t b, std::int64_t 
   return a < b + b_bytes && b < a + a_bytes;
 }
 
-// Arrays that exist at the same time (being written counts) lie apart.
+// Arrays that are live at the same time (including while written) do not overlap.
 void expect_apart(const WiredProgram& program) {
   const HeapPlan plan = plan_heap(program);
   for (std::size_t i = 0; i < program.arrays.size(); ++i) {
@@ -173,7 +173,7 @@ TEST(CProgramHeap, ArraysInUseTogetherLieApart) {
 }
 
 TEST(CProgramReuse, ACacheHoldsWhatFitsSinceItsLastUse) {
-  // Ten arrays of 4 pages in a chain: a call reads what the one before it wrote.
+  // Ten arrays of 4 pages in a chain: each call reads the previous call's output.
   std::string text = chain(10);
   for (std::size_t at = 0; (at = text.find("[64]", at)) != std::string::npos;) {
     text.replace(at, 4, "[4096]");
@@ -187,21 +187,21 @@ TEST(CProgramReuse, ACacheHoldsWhatFitsSinceItsLastUse) {
   };
   std::vector<double> expected(10, 0);
   EXPECT_EQ(shares(100, CacheState::kWarm), expected);
-  // The input of the first call and the result of the last are others every time.
+  // The input of the first call and the result of the last differ between runs.
   expected.front() = expected.back() = 0.5;
   EXPECT_EQ(shares(100, CacheState::kCold), expected);
-  // What is read was written within the last 3 pages' worth of uses; what is overwritten was read
-  // 4 or more before.
+  // Reads are of data written within the last 3 pages' worth of uses; overwritten data was last
+  // read 4 or more before.
   expected.assign(10, 0.5);
   expected.front() = 1;
   EXPECT_EQ(shares(3.5 / 4, CacheState::kCold), expected);
 }
 
-// A random kernel's fused computation as a program of its own: one launch per op before fusion.
+// A random kernel's fused computation as a separate program: one launch per op before fusion.
 ir::Module as_program(const RandomKernel& made) {
   ir::Module module = parsed(made.text);
   const ir::Instruction fusion = module.entry_computation().root_instruction();
-  module.computations.pop_back();  // the entry: callees come first
+  module.computations.pop_back();  // the entry; callees come first
   module.entry = fusion.called[0];
   module.entry_parameter_layouts.clear();
   module.entry_result_layout.reset();

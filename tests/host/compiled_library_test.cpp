@@ -20,7 +20,7 @@ using ::testing::Not;
 const std::string kGood = "int f(void) { return 1; }\n";
 const std::string kBad = "int f(void) { return unknown_name; }\n";
 
-// An environment variable with another value while it lives.
+// Changes an environment variable during the object's lifetime.
 class Environment {
  public:
   Environment(const char* name, const std::string& value) : name_(name) {
@@ -40,7 +40,7 @@ class Environment {
   std::optional<std::string> before_;
 };
 
-// An empty $TMPDIR of the test's own, so that what is left behind is seen.
+// A private, empty $TMPDIR, so that leftover files are detected.
 class CompiledLibraryTest : public ::testing::Test {
  protected:
   CompiledLibraryTest()
@@ -96,7 +96,7 @@ TEST_F(CompiledLibraryTest, RemovesItsFiles) {
 
 TEST_F(CompiledLibraryTest, ACompilerThatTakesTooLongIsKilled) {
   const Compiler compiler;
-  // Ten times the macro before, ten times over: 1e10 words.
+  // Each macro repeats the previous one ten times, over ten levels: 1e10 words.
   std::string source = "#define M0 int a;\n";
   for (int i = 1; i <= 10; ++i) {
     source += "#define M" + std::to_string(i);

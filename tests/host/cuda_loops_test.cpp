@@ -1,5 +1,5 @@
-// Loop programs as CUDA, run on the CPU: the same elements as the kernel's, and what a GPU's
-// threads have to wait for is there, no less.
+// Runs loop programs as CUDA on the CPU: their elements equal the kernel's, and GPU threads wait
+// exactly where they must.
 #include "host/cuda_loops.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ class RandomTile {
  public:
   explicit RandomTile(std::uint64_t seed) : random_(seed) {}
 
-  // A product, its sums made something of in every other; sizes that tiles divide, or not.
+  // A product, with an op on its sums in every other case; sizes with and without remainders.
   CudaCase product() {
     const DType dtype = any({DType::kF32, DType::kF16, DType::kBF16});
     const std::int64_t m = size(), n = size(), k = size();
@@ -89,7 +89,7 @@ class RandomTile {
   std::mt19937_64 random_;
 };
 
-// With the source of every case; one that has none is a failure.
+// Cases must have a source; a missing one is a failure.
 void expect_right(std::vector<CudaCase> cases) {
   for (CudaCase& made : cases) {
     ASSERT_EQ(make_source(made), "") << schedule::to_text(made.program);
@@ -140,12 +140,12 @@ TEST(CudaLoops, RandomSchedulesComputeWhatTheKernelDoes) {
   }
   for (const auto& [reason, count] : refused)
     std::printf("%d refused: %s...\n", count, reason.c_str());
-  // Refused: registers that several threads would have to read.
+  // Unsupported: registers that several threads would have to read.
   EXPECT_GT(cases.size(), kSchedules / 3);
   expect_right(std::move(cases));
 }
 
-// No matrix unit takes it so: every thread sums its own elements.
+// No matrix unit supports them: every thread sums its own elements.
 TEST(CudaLoops, ProductsOfTransposedOperandsComputeWhatTheKernelDoes) {
   std::vector<CudaCase> cases;
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
@@ -162,7 +162,7 @@ TEST(CudaLoops, ProductsOfTransposedOperandsComputeWhatTheKernelDoes) {
   expect_right(std::move(cases));
 }
 
-// --- what threads wait for
+// --- synchronisation of threads
 
 CudaCase product(DType dtype, std::int64_t size, const std::string& tile) {
   ir::KernelSketch sketch("product", ir::Opcode::kFusion, {.tiled = false});
@@ -193,7 +193,7 @@ std::vector<CudaCase> waiting_cases() {
   return made;
 }
 
-// Where the text holds `what`, one case each without it or with what `by` makes of it.
+// One case for each occurrence of `what` in the text, without it or with it replaced by `by`.
 std::vector<CudaCase> faulty(const CudaCase& whole, const std::string& what,
                              const std::string& by) {
   std::vector<CudaCase> made;
@@ -224,7 +224,8 @@ TEST(CudaLoops, WithoutFaultsTheCasesAreRight) {
   expect_right(waiting_cases());
 }
 
-// Of these cases: where the last step reads ahead what nobody uses, a barrier may guard just that.
+// For these cases. In others a barrier may only guard data that the last step reads ahead and
+// nobody uses.
 TEST(CudaLoops, EveryBarrierIsNeeded) {
   expect_caught({{"__syncthreads();", ""}}, 10);
 }
@@ -282,7 +283,7 @@ TEST(CudaLoops, HalvesGoThroughMatrixUnitsAndOneBarrierAStep) {
   const std::string steps = text.substr(text.find("for (int ko = 0;"));
   const std::size_t barrier = steps.find("__syncthreads();");
   ASSERT_NE(barrier, std::string::npos);
-  // The next one is after the loop, before the sums go through shared memory.
+  // The next one is after the loop, before the sums are passed through shared memory.
   EXPECT_GT(steps.find("__syncthreads();", barrier + 1), steps.rfind("wmma::mma_sync"));
 }
 
@@ -298,9 +299,9 @@ TEST(CudaLoops, PipelinedLoopsWaitingFirstComputeTheSame) {
   }
 }
 
-// The model counts the bytes of the operands' tiles; the text's rows lie 16 bytes further apart.
+// The model counts the bytes of the operands' tiles; the text's rows have 16 bytes of padding.
 TEST(CudaLoops, SharedMemoryIsTheModelsAndPadding) {
-  constexpr std::int64_t kPadding = 16;  // bytes of a row
+  constexpr std::int64_t kPadding = 16;  // bytes per row
   const hwdesc::Device device = hwdesc::load_device("a100_sxm_40gb");
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
     for (const std::int64_t stages : {1, 2, 3, 4}) {
@@ -352,7 +353,7 @@ TEST(CudaLoops, RefuseWithAReason) {
   EXPECT_THAT(make_source(mixed), HasSubstr("two things are called lane"));
 }
 
-// Under compute-sanitizer (memcheck, racecheck) it says more still.
+// Under compute-sanitizer (memcheck, racecheck) it checks even more.
 TEST(CudaLoops, OnAGpuTheyComputeWhatTheKernelDoes) {
   constexpr std::uint64_t kSeeds = 12;
   std::vector<CudaCase> cases = waiting_cases();

@@ -22,7 +22,7 @@ const std::string kCudaHeaders =
     "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_pipeline.h>\n"
     "#include <math.h>\n#include <mma.h>\n#include <string.h>\n";
 
-// What the command says; its status is 0 where that is empty.
+// Runs the command; returns its output, or "" if its status is 0.
 std::string complaint_of(std::vector<std::string> command, const std::string& folder) {
   ChildCommand child(std::move(command), folder, kPatience);
   while (child.read_some()) {
@@ -32,14 +32,14 @@ std::string complaint_of(std::vector<std::string> command, const std::string& fo
   return text.empty() ? "it failed" : text;
 }
 
-// What the command, a compiler and its options, makes of the text. Throws Error with what it said.
+// Compiles the text with the command, a compiler and its options. Throws Error with its output.
 CompiledLibrary library_of(TemporaryFolder& folder, const std::string& file,
                            const std::string& text, std::vector<std::string> command) {
   const std::string library = folder.file("kernels.so");
   command.insert(command.end(), {"-o", library, folder.write(file, text)});
   const std::string said = complaint_of(std::move(command), folder.path());
   if (!said.empty()) throw Error(said);
-  folder.release();  // the library's
+  folder.release();  // the library owns it
   return CompiledLibrary(library);
 }
 
@@ -50,8 +50,8 @@ std::string without(std::string text, std::string_view what) {
   return text;
 }
 
-// All cases in one text, each in a namespace: names without one are those of a stand-in, or of
-// another case. `function_of` is the text of what calls case i.
+// All cases in one text, each in a namespace; without one, names could clash with the stand-in or
+// another case. `function_of` is the text that calls case i.
 template <class FunctionOf>
 std::string text_of(const std::vector<CudaCase>& cases, const FunctionOf& function_of) {
   std::string text;
@@ -68,7 +68,7 @@ std::string nvcc() {
 }
 
 struct CaseArrays {
-  RunJob job;  // for `function`
+  RunJob job;  // calls `function`
   std::vector<interpreter::Elements> elements;
   std::vector<std::vector<std::byte>> bytes;  // of the elements
 };
@@ -98,7 +98,7 @@ std::string complaint_about(const CudaCase& made, const CaseArrays& arrays,
   return {};
 }
 
-// "{64, 128}": the bytes of arrays of these shapes.
+// "{64, 128}": the sizes in bytes of arrays with these shapes.
 std::string byte_list(const std::vector<ir::Shape>& shapes) {
   std::string text;
   for (const ir::Shape& shape : shapes) text += fmt::format("{}, ", host_bytes(shape));
@@ -129,7 +129,7 @@ CompiledLibrary compile_on_cpu(const std::vector<CudaCase>& cases) {
         "  if (case_{0}::launch_kernel(in, out, scratch, nullptr) != 0) abort();\n}}\n",
         i);
   });
-  // Shared memory is the stand-in's.
+  // The stand-in provides shared memory.
   text = without(text, "extern __shared__ __align__(128) unsigned char shared_memory[];");
   const char* compiler = std::getenv("CXX");
   return library_of(folder, "kernels.cpp", text,
@@ -167,7 +167,7 @@ std::optional<CompiledLibrary> compile_on_gpu(const std::vector<CudaCase>& cases
       {nvcc(), "-std=c++17", "-arch=native", "-O3", "-shared", "-Xcompiler", "-fPIC"});
 }
 
-// In this process: a child of run_once() may not open what a driver needs.
+// Runs in this process, because a child of run_once() may not open the files that a driver needs.
 std::string run_on_gpu(const CompiledLibrary& library, const CudaCase& made, std::size_t i) {
   const CaseArrays arrays = arrays_of(made, i);
   void* const opened = ::dlopen(library.path().c_str(), RTLD_NOW | RTLD_LOCAL);

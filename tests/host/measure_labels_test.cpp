@@ -1,4 +1,4 @@
-// Are labels the same however a session is cut, and what the compiler says?
+// Labels do not depend on interruptions of a session, and match the compiler's output.
 #include "host/measure_labels.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
-// Labels follow from the text of a function; where it holds `refused`, the file is refused.
+// Labels are computed from the text of a function; a file that contains `refused` is rejected.
 LabelBench fake_bench(const std::string& refused = "no such text") {
   return {.tools = "no compiler",
           .generate = generate_c,
@@ -116,7 +116,7 @@ TEST_F(MeasureLabels, OfASessionThatWasStoppedAreThoseOfOneThatWasNot) {
   const SessionReport second = session("cut", options);
   EXPECT_EQ(second.known, first.measured);
   EXPECT_EQ(text("cut", "measurements.csv"), whole);
-  for (const std::size_t cut : {1, 60, 700}) {  // a kill in the middle of a file's rows
+  for (const std::size_t cut : {1, 60, 700}) {  // killed in the middle of a file's rows
     std::ofstream(path("cut", "measurements.csv"), std::ios::trunc)
         << whole.substr(0, whole.size() - cut);
     session("cut", options);
@@ -155,7 +155,7 @@ TEST(Unrolled, AsksTheCompilerAtParallelLoops) {
             "ivdep\n#pragma GCC unroll 4\n for (;;) {}\n}");
 }
 
-// The real tools, where they are there.
+// The real tools, if they are installed.
 class LabelBenchTest : public ::testing::Test {
  protected:
   void SetUp() override {

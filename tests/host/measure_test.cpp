@@ -1,5 +1,5 @@
-// A measuring session with a machine of our own: what is written, in which order, and what
-// survives.
+// A measuring session on a fake machine: which rows are written, in which order, and what survives
+// an interruption.
 #include "host/measure.h"
 
 #include <fmt/format.h>
@@ -46,13 +46,13 @@ Workload matmul(const std::string& family, int size) {
   return {name, family, std::move(module), std::move(kernel), std::move(hash)};
 }
 
-// A machine whose clock moves only when it works: 1 s per compiled file, 0.1 s per kernel. A kernel
-// takes 10 us plus 1 us for each one it was generated after.
+// A machine whose clock only advances when it works: 1 s per compiled file, 0.1 s per kernel. A
+// kernel takes 10 us plus 1 us for each kernel generated before it.
 struct FakeMachine {
   double now_s = 0;
   std::size_t generated = 0;
-  std::map<std::string, std::size_t> runs;            // function -> how often
-  std::map<std::string, RunStatus> ends;              // function -> how it ends, when not well
+  std::map<std::string, std::size_t> runs;            // number of runs per function
+  std::map<std::string, RunStatus> ends;              // outcome of functions that fail
   std::set<std::string> not_generated, not_compiled;  // functions
   fs::path folder;
 
@@ -231,7 +231,7 @@ TEST_F(MeasureTest, DropsATornLastLineAndMeasuresThatRowAgain) {
   EXPECT_EQ(measured::read_measurement_set(path()).rows.size(), items.size());
 }
 
-// A table as sessions wrote it before tiles said these things.
+// A table as written by sessions before tiles had these columns.
 std::string before(std::span<const std::string_view> unknown, const std::string& text) {
   const measured::CsvTable table = measured::read_csv(base::SourceText("set.csv", text));
   const auto line = [&](const std::vector<std::string>& cells) {
@@ -253,7 +253,7 @@ TEST_F(MeasureTest, ResumesTablesFromBeforeTilesSaidAllTheySayToday) {
   const std::string rows = text("measurements.csv"), skipped = text("skipped.csv");
   const std::span<const std::string_view> all = measured::tile_columns();
   const auto stages = std::ranges::find(all, "stages") - all.begin();
-  for (const std::ptrdiff_t since : {stages, stages + 1}) {  // before stages, and before the rest
+  for (const std::ptrdiff_t since : {stages, stages + 1}) {  // before stages, and before the others
     const auto unknown = all.subspan(static_cast<std::size_t>(since));
     const std::string older = before(unknown, rows);
     ASSERT_NE(older, rows);
@@ -268,7 +268,7 @@ TEST_F(MeasureTest, ResumesTablesFromBeforeTilesSaidAllTheySayToday) {
                                     HasSubstr("skipped.csv: is from before")));
     session(items);
     EXPECT_THAT(notes_, ElementsAre()) << "it has today's form";
-    // With a torn end, too.
+    // Also with a truncated end.
     std::ofstream(path("measurements.csv"), std::ios::trunc) << older.substr(0, older.size() - 7);
     EXPECT_EQ(session(items).measured, 1U);
     EXPECT_THAT(notes_, ElementsAre(HasSubstr("dropped a torn last line"),
@@ -321,7 +321,7 @@ TEST_F(MeasureTest, TriesWhatWasUnstableOnceMoreAtTheEnd) {
 TEST_F(MeasureTest, WhatWasUnstableIsLeftToTheNextSessionWhenTimeIsUp) {
   const std::vector<WorkItem> items = plan();
   machine_.ends = {{"kernel_0", RunStatus::kUnstable}};
-  // One file for each of two compilers, then the kernels at 0.1 s: nothing is left.
+  // One file for each of two compilers, then the kernels at 0.1 s: no time is left.
   const double needed_s = 2 + 0.1 * static_cast<double>(items.size());
   const SessionReport report = session(items, {.budget = Seconds{needed_s - 0.05}});
   EXPECT_EQ(report.end, SessionEnd::kOutOfTime);
@@ -344,7 +344,7 @@ TEST_F(MeasureTest, BlamesNoKernelForAnInterrupt) {
   Bench bench = machine_.bench();
   bench.run = [&](const std::string&, std::span<const RunJob>, const TimingOptions&,
                   const Bench::Done& done) {
-    interrupted = true;  // Ctrl-C reaches the child too
+    interrupted = true;  // a Ctrl-C also reaches the child
     EXPECT_FALSE(done(0, {.status = RunStatus::kCrashed, .message = "killed by SIGINT"}));
   };
   GrowingSet set(path(), manifest(), settings());
@@ -402,8 +402,8 @@ TEST_F(MeasureTest, SummaryCountsByClassAndReason) {
   EXPECT_EQ(dots.kernels, source_.workloads.size());
   EXPECT_EQ(dots.at_least_5us, dots.rows);
   EXPECT_EQ(dots.ranked, source_.workloads.size());
-  // Kernels have items 1 to 3, 4 to 7 and 8 to 11, each of 10 us plus its number: the median of
-  // 13 / 11, 17 / 14 and 21 / 18.
+  // Kernels have items 1 to 3, 4 to 7 and 8 to 11, each of 10 us plus its number: the median of 13
+  // / 11, 17 / 14 and 21 / 18.
   EXPECT_NEAR(dots.worst_over_best.value(), 13.0 / 11.0, 1e-9);
   ASSERT_EQ(summary.skipped.size(), 1U);
   EXPECT_EQ(summary.skipped.front().reason, "unsupported");
@@ -419,7 +419,7 @@ TEST_F(MeasureTest, RepeatabilityComparesTheSameTiles) {
   EXPECT_EQ(same.kernels, source_.workloads.size());
   EXPECT_EQ(same.median, 0);
   EXPECT_NEAR(same.tau.value(), 1, 1e-12);
-  // Measured in the opposite order, the ranking inside a kernel turns around.
+  // Measured in the opposite order, the ranking within a kernel is reversed.
   fs::remove_all(path());
   std::vector<WorkItem> reversed = plan();
   std::ranges::reverse(reversed);

@@ -32,7 +32,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr double kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
-// Four digits are written; a recomputed rate multiplies up to four of such numbers.
+// Four digits are written; a recomputed rate multiplies up to four such numbers.
 constexpr double kWritten = 4 * 0.5e-3;
 
 hwdesc::Device read_back(const std::string& yaml) {
@@ -91,7 +91,7 @@ Probed plain_machine() {
   return probed;
 }
 
-// Anything from an old single core without caches told to a many-core with long vectors.
+// Anything from a single core whose caches are unknown to a many-core with long vectors.
 Probed random_machine(std::mt19937& random) {
   const auto between = [&](double low, double high) {
     return std::exp(std::uniform_real_distribution<double>(std::log(low), std::log(high))(random));
@@ -176,7 +176,7 @@ void expect_rates_as_measured(const Probed& probed, const hwdesc::Device& device
   const hwdesc::CrossLaneUnit& cross = device.cross_lane;
   expect_near(cross.elements_per_cycle, lanes / cycles_of(probed, "transpose"), "transpose");
   const double reduced = cycles_of(probed, "reduce"), added = cycles_of(probed, "add");
-  if (reduced > 1.1 * added) {  // its additions are the vector unit's
+  if (reduced > 1.1 * added) {  // its additions use the vector unit
     EXPECT_NEAR((lanes / cross.reduce_elements_per_cycle + added) / reduced, 1, kWritten);
   }
   expect_near(cross.irregular_elements_per_cycle, lanes / cycles_of(probed, "gather"), "gather");
@@ -239,7 +239,7 @@ TEST(ProbedYaml, PipesAreAsManyAsTheRateNeeds) {
   EXPECT_EQ(device.matrix.count, 2);
   EXPECT_EQ(device.matrix.columns, 8);
   expect_near(device.matrix.passes.at("f32"), 96.0 / 90, "passes");
-  probed.rates.front().one_core = FlopsPerSecond{97e9};  // a clock that was a little higher
+  probed.rates.front().one_core = FlopsPerSecond{97e9};  // as with a slightly higher clock
   device = read_back(probed_yaml(probed, "m"));
   EXPECT_EQ(device.matrix.count, 2);
   expect_near(device.matrix_peak("f32").value, 97e9, "f32");
@@ -361,7 +361,7 @@ class ProbeLoops : public ::testing::Test {
   ProbeLoops() { std::iota(memory_.begin(), memory_.end(), 1.0F); }
 
   static Library* library_;
-  alignas(256) std::array<float, kOpBytes / sizeof(float)> memory_;  // whole vectors at a time
+  alignas(256) std::array<float, kOpBytes / sizeof(float)> memory_;  // accessed in whole vectors
 };
 Library* ProbeLoops::library_ = nullptr;
 

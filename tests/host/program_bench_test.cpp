@@ -29,7 +29,7 @@ TEST(Disagreement, AllowsRoundingAndNothingElse) {
   const ir::Shape shape = ir::Shape::array(ir::DType::kF32, {4});
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const auto expected = bytes({1, -2, 3, nan});
-  const auto size = static_cast<float>(std::sqrt((1.0 + 4 + 9) / 3));  // of the finite ones
+  const auto size = static_cast<float>(std::sqrt((1.0 + 4 + 9) / 3));  // of the finite values
   const auto allowed = static_cast<float>(tolerance(ir::DType::kF32)) * (size + 3);
   EXPECT_THAT(disagreement(shape, expected, expected), IsEmpty());
   EXPECT_THAT(disagreement(shape, bytes({1, -2, 3 + 0.9F * allowed, nan}), expected), IsEmpty());
@@ -59,7 +59,7 @@ class ProgramBenches : public ::testing::Test {
     for (const ir::Module& module : modules) programs.push_back({"mixer", module});
     return programs;
   }
-  // This machine, and how many texts it compiled.
+  // This machine, counting the texts it compiles.
   [[nodiscard]] Bench counting(std::size_t& compiled) const {
     Bench bench = this_machine();
     bench.compile = [&compiled, compile = bench.compile](std::span<const std::string> sources,

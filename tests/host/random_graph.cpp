@@ -14,7 +14,7 @@ std::string type_text(const Node& node) {
   return text;
 }
 
-// "add_f32", the computation a reduction applies, and its text.
+// "add_f32": the name and text of the computation applied by a reduction.
 std::string reducer_name(const Node& node) {
   const std::size_t at = node.attributes.rfind("to_apply=");
   return at == std::string::npos ? "" : node.attributes.substr(at + 9);

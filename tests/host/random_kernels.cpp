@@ -21,7 +21,7 @@ int pick(std::mt19937_64& random, int low, int high) {
   return std::uniform_int_distribution<int>(low, high)(random);
 }
 
-// Pointwise and movement ops, with reductions and indexed ops now and then.
+// Pointwise and movement ops, with occasional reductions and indexed ops.
 NodeId grow(RandomOps& ops, NodeId x, int count) {
   for (; count > 0; --count) {
     const int way = ops.pick(1, 100);
@@ -48,14 +48,14 @@ NodeId some_input(RandomOps& ops, int lowest_rank) {
   return ops.parameter(ops.random_type(), ops.random_dims(lowest_rank, 4));
 }
 
-// The value that the kernel is about; others hang on it or feed it.
+// The central value of the kernel; others depend on it or feed it.
 NodeId core(RandomOps& ops, std::vector<NodeId>& roots) {
   const int way = ops.pick(1, 100);
   if (way <= 36) return grow(ops, some_input(ops, 0), ops.pick(1, 10));
   if (way <= 50) return grow(ops, ops.dot(ops.random_type()), ops.pick(0, 4));
   if (way <= 64) return grow(ops, ops.convolution(ops.random_type()), ops.pick(0, 4));
   NodeId x = some_input(ops, 1);
-  if (way <= 78) {  // one reduction, or several of one input
+  if (way <= 78) {  // one reduction, or several of the same input
     for (int n = ops.pick(0, 3); n > 0; --n) x = ops.pointwise(x);
     const NodeId first = ops.reduce(x);
     if (ops.chance(30)) roots.push_back(ops.reduce(x));
@@ -70,7 +70,7 @@ NodeId core(RandomOps& ops, std::vector<NodeId>& roots) {
               ops.pick(0, 2));
 }
 
-// Results beside the core's: values on the way to it.
+// Additional results: intermediate values of the core.
 void add_roots(RandomOps& ops, NodeId last, std::vector<NodeId>& roots) {
   roots.insert(roots.begin(), last);
   if (ops.chance(20)) {
@@ -88,7 +88,7 @@ void add_roots(RandomOps& ops, NodeId last, std::vector<NodeId>& roots) {
   roots = distinct;
 }
 
-// Some results in another order of dimensions than the last fastest.
+// Gives some results a different order of dimensions.
 void turn_layouts(RandomOps& ops, const std::vector<NodeId>& roots) {
   for (const NodeId root : roots) {
     Node& node = ops.graph().at(root);
@@ -103,7 +103,7 @@ void turn_layouts(RandomOps& ops, const std::vector<NodeId>& roots) {
   }
 }
 
-// Ops for which NaN and infinities have one answer: they pick or move.
+// Ops with a unique result for NaN and infinities: they select or move.
 bool only_moves(const ir::Kernel& kernel) {
   return std::none_of(kernel.ops().begin(), kernel.ops().end(), [](const ir::Op& op) {
     return op.opcode == ir::Opcode::kDot || op.opcode == ir::Opcode::kConvolution ||
@@ -169,7 +169,7 @@ analytical::TileConfig random_tile(const ir::Kernel& kernel, std::mt19937_64& ra
     const int most = way <= 85 ? std::min(units, 4) : units;
     trips[i] = pick(random, 0, 2) == 0 ? 1 : pick(random, 1, most);
     pieces *= static_cast<double>(trips[i]);
-    if (pieces > 4096) trips[i] = 1;  // a tile per element is slow and shows nothing more
+    if (pieces > 4096) trips[i] = 1;  // a tile per element is slow and tests nothing more
   }
   return analytical::tile_of_trips(space, trips);
 }

@@ -1,4 +1,4 @@
-// The random kernels themselves: valid, varied, and with rounding bounds that say something.
+// Tests the random kernels: valid, varied, and with useful rounding bounds.
 #include "tests/host/random_kernels.h"
 
 #include <gtest/gtest.h>

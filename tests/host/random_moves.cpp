@@ -136,7 +136,7 @@ NodeId RandomOps::reverse(NodeId x) {
       fmt::format(", dimensions={{{}}}", join(random_subset(static_cast<int>(node.dims.size())))));
 }
 
-// A transpose that moves nothing: the layout turns with the dimensions.
+// A transpose without movement: the layout changes with the dimensions.
 NodeId RandomOps::bitcast(NodeId x) {
   const Node node = graph_.at(x);
   const Dims order = shuffled(node.dims.size());
@@ -181,7 +181,7 @@ NodeId RandomOps::move(NodeId x) {
   }
 }
 
-// A scalar start index, sometimes outside.
+// A scalar start index, sometimes out of range.
 NodeId RandomOps::index(std::int64_t last) {
   if (chance(40)) return scalar(DType::kS32, static_cast<double>(pick(0, static_cast<int>(last))));
   const NodeId id = add("parameter", DType::kS32, {}, {}, {-2, static_cast<double>(last) + 2});

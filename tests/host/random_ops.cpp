@@ -153,7 +153,7 @@ struct FloatFunction {
   const char* opcode;
   Range domain;
   double (*function)(double);  // monotone over the domain, or nullptr
-  Range image;                 // where it is not
+  Range image;                 // if it is not
 };
 
 constexpr double kAny = 1e30;

@@ -48,7 +48,7 @@ Range of_products(const Range& a, const Range& b, double count) {
   return {positive ? 0 : -most, most};
 }
 
-// The type a product of these has: products of narrow numbers are often kept wider.
+// The result type of a product; products of narrow numbers are often wider.
 DType product_type(DType dtype, bool widen) {
   if (dtype == DType::kS8) return DType::kS32;
   if (dtype == DType::kBF16 || dtype == DType::kF16) return widen ? DType::kF32 : dtype;
@@ -171,7 +171,7 @@ NodeId RandomOps::reduce_window(NodeId x) {
   std::string opcode = combiner(node.dtype);
   if (opcode == "multiply") opcode = "add";
   if (elements(dims) > 2 * most_elements_) return x;
-  // A window in padding alone gives the initial value; that of a maximum is infinite.
+  // A window with only padding gives the initial value, which is infinite for a maximum.
   const NodeId start = is_float(node.dtype) ? scalar(node.dtype, 0) : initial(node.dtype, opcode);
   Range range = of_combined(opcode, node.range, count, node.dtype);
   if (is_float(node.dtype)) range = {std::min(range.low, 0.0), std::max(range.high, 0.0)};
@@ -180,7 +180,7 @@ NodeId RandomOps::reduce_window(NodeId x) {
       fmt::format(", window={}, to_apply={}_{}", window_text(window), opcode, name(node.dtype))));
 }
 
-// A reduction spread over what was reduced.
+// Broadcasts a reduction over the reduced dimensions.
 NodeId RandomOps::back(NodeId reduced, NodeId x, const Dims& reduced_dims) {
   Dims kept;
   const Dims dims = graph_.at(x).dims;
@@ -261,12 +261,12 @@ NodeId RandomOps::dot(DType dtype) {
   const Dims rows = sizes(chance(90) ? 1 : 0, chance(85) ? 1 : 2, batch.empty() ? 40 : 12);
   const Dims columns = sizes(chance(90) ? 1 : 0, chance(85) ? 1 : 2, batch.empty() ? 40 : 12);
   const Dims terms = sizes(1, chance(80) ? 1 : 2, chance(15) ? 90 : 24);
-  // One side: its dimensions in random order, and where each group went.
+  // One side: its dimensions in random order, and the new position of each group.
   const auto side = [&](const Dims& free, Dims& batch_dims, Dims& contracting) {
     Dims groups = batch;
     groups.insert(groups.end(), free.begin(), free.end());
     groups.insert(groups.end(), terms.begin(), terms.end());
-    // Free dimensions keep their order: the result lists them as they stand.
+    // Free dimensions keep their order: the result lists them in that order.
     Dims order = shuffled(groups.size());
     Dims dims(groups.size());
     for (std::size_t i = 0; i < order.size(); ++i) dims[at(order[i])] = groups[i];
@@ -306,7 +306,7 @@ struct Features {
   std::int64_t input = 1, output = 1, kernel_input = 1, groups = 1, batch_groups = 1, batch = 1;
 };
 
-// Sizes in the order the labels stand, the labels in random order: "0fb", {7, 3, 2}.
+// Sizes in the order of the labels, with labels in random order: "0fb", {7, 3, 2}.
 struct Labelled {
   std::string labels;
   Dims dims;

@@ -48,7 +48,7 @@ double smallest(DType dtype) {
   }
 }
 
-// What storing r in its type may change, on both sides.
+// The maximum change from storing r in its type, on either side.
 double storing(double r, DType dtype) {
   if (!ir::is_floating(dtype) || !std::isfinite(r)) return 0;
   return 2 * unit_roundoff(dtype) * std::abs(r) + smallest(dtype) / 2;
@@ -95,7 +95,7 @@ class OpBounds {
  private:
   [[nodiscard]] DType dtype() const { return op_.shape.dtype; }
 
-  // The op on other numbers of the same sizes, not rounded.
+  // The op on other numbers of the same sizes, without rounding.
   [[nodiscard]] Elements on(const std::vector<Elements>& numbers) const {
     std::vector<Value> operands;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -135,7 +135,7 @@ class OpBounds {
     return result;
   }
 
-  // Terms that one element combines, at most.
+  // The maximum number of terms combined in one element.
   [[nodiscard]] double terms(std::size_t results) const {
     if (op_.opcode == Opcode::kReduceWindow) {
       double count = 1;
@@ -164,7 +164,7 @@ class OpBounds {
                        [](const Bounded* value) { return exact(value->bound); });
   }
 
-  // From what the magnitudes combine to, with and without the operands' bounds.
+  // From the combined magnitudes, with and without the operands' bounds.
   [[nodiscard]] Elements combined(const Elements& values, const Elements& plain,
                                   const Elements& widened) const {
     const double growth = 2 * (terms(values.size()) + 1) * compute_roundoff(dtype());
@@ -180,7 +180,7 @@ class OpBounds {
     const bool floating = ir::is_floating(dtype());
     if (!floating) return Elements(values.size(), all_exact() ? 0 : kInf);
     if (op_.applied == Opcode::kMaximum || op_.applied == Opcode::kMinimum) {
-      // No further off than the worst of its terms.
+      // The error is at most that of its worst term.
       Op worst = on_numbers(op_);
       worst.applied = Opcode::kMaximum;
       const std::vector<Value> bounds = {{&numbers_[0], &values_[0]->bound},
@@ -204,7 +204,7 @@ class OpBounds {
     return values_[operand]->bound[operands_[operand]->shape.is_scalar() ? 0 : i];
   }
 
-  // Operands moved to corner `corner` of their boxes.
+  // Operands at corner `corner` of their boxes.
   [[nodiscard]] std::vector<Elements> corner_of(std::size_t corner) const {
     std::vector<Elements> moved;
     for (std::size_t i = 0; i < values_.size(); ++i) {
@@ -242,7 +242,7 @@ class OpBounds {
     return bounds;
   }
 
-  // What one computation and its storing may change.
+  // The maximum change from one computation and storing its result.
   [[nodiscard]] double computing(double r) const {
     if (!ir::is_floating(dtype()) || !std::isfinite(r)) return 0;
     switch (op_.opcode) {
@@ -266,7 +266,7 @@ class OpBounds {
     return storing(r, dtype()) + (function ? 8 : 2) * compute_roundoff(dtype()) * std::abs(r);
   }
 
-  // Changes inside a box that its corners need not show.
+  // Changes inside a box that its corners may not show.
   [[nodiscard]] double between_corners(std::size_t i) const {
     const double a = bound_at(0, i), b = values_.size() > 1 ? bound_at(1, i) : 0;
     if (a == 0 && b == 0) return 0;
@@ -294,7 +294,7 @@ class OpBounds {
     }
   }
 
-  // Integer ops of which neighbouring operands need not give neighbouring results.
+  // Integer ops for which neighbouring operands need not give neighbouring results.
   [[nodiscard]] bool wraps() const {
     switch (op_.opcode) {
       case Opcode::kMaximum:

@@ -39,7 +39,8 @@ TEST(RoundingBounds, AreZeroForIntegersAndForWhatOnlyMoves) {
   }
 }
 
-// Sums in either direction, each step rounded, are within the bound; one term too few is not.
+// Sums in either direction, with each step rounded, are within the bound; with one term missing
+// they are not.
 TEST(RoundingBounds, HoldForSumsInAnyOrderAndNoticeAMissingTerm) {
   constexpr std::size_t kTerms = 999;
   KernelSketch sketch("sum", Opcode::kReduce, kDense);
@@ -61,7 +62,7 @@ TEST(RoundingBounds, HoldForSumsInAnyOrderAndNoticeAMissingTerm) {
 }
 
 TEST(RoundingBounds, GrowWhereADifferenceCancels) {
-  // (x + y) - x with y small against x: the error of the sum stays, its size does not.
+  // (x + y) - x with y small compared to x: the error of the sum remains, its size does not.
   KernelSketch sketch("cancels", Opcode::kFusion, kDense);
   const OpId x = sketch.parameter(DType::kF32, {1}), y = sketch.parameter(DType::kF32, {1});
   const OpId sum = sketch.elementwise(Opcode::kAdd, {x, y});

@@ -99,7 +99,7 @@ std::vector<float> ramp() {
   return values;
 }
 
-// Short groups: these tests ask whether functions are run, not how long they take.
+// Short groups: these tests check that functions run, not their times.
 TimingOptions hasty(CacheState state) {
   return {.state = state, .groups = 3, .group = Seconds{20e-6}, .timeout = Seconds{20}};
 }
@@ -315,9 +315,9 @@ TEST_F(RunKernels, RefusesACoreItMayNotUse) {
   }
 }
 
-// Where the calls of a timed function found their input and their output, in order: a function that
-// notes its pointers, timed in a child. The notes lie in memory that parent and child share, since
-// a child may write no file.
+// The input and output addresses of the calls of a timed function, in order: the function records
+// its pointers and is timed in a child. The records are in memory shared by parent and child, since
+// a child may not write files.
 using Place = std::pair<const void*, const void*>;
 std::vector<Place> places(CacheState state) {
   constexpr std::size_t kMost = 1 << 16;
@@ -349,7 +349,7 @@ std::vector<Place> places(CacheState state) {
 TEST(RunKernelsPlaces, ColdCallsMeetOtherArraysUntilTheCacheIsPassedOver) {
   const auto found = places(CacheState::kCold);
   ASSERT_THAT(found.size(), Gt(3u));
-  // 4 MiB in and 4 MiB out, so at least 64 MiB / 8 MiB calls before a place returns.
+  // 4 MiB of input and 4 MiB of output, so at least 64 MiB / 8 MiB calls until an address repeats.
   const std::size_t apart = std::min<std::size_t>(found.size(), 64 / 8);
   for (std::size_t i = 0; i + 1 < apart; ++i) {
     for (std::size_t k = i + 1; k < apart; ++k) {

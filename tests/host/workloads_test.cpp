@@ -1,4 +1,4 @@
-// Do the workloads read back as what is measured, and are there as many as a session needs?
+// Workloads parse back to what is measured, and there are enough for a session.
 #include "host/workloads.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ hwdesc::Device cpu() {
   return hwdesc::load_device(support::source_dir().string() + "/configs/devices/cpu_generic.yaml");
 }
 
-// One core of it, with the bandwidth one core reaches.
+// One core of the machine, with the bandwidth of one core.
 hwdesc::Device one_core() {
   return hwdesc::load_device(support::source_dir().string() + "/configs/devices/cpu_generic.yaml",
                              {{"multiplexing.workers", "1"},
@@ -48,7 +48,7 @@ ir::Module program(const std::string& name) {
   return ir::read_hlo_file(support::source_dir().string() + "/configs/programs/" + name);
 }
 
-// As a measurement set is read: the text, through the loader, as one kernel.
+// Parsed as in a measurement set: the text, through the loader, as one kernel.
 void expect_reads_back(const Workload& workload, const hwdesc::Device& device) {
   const std::string text = ir::print_hlo(workload.module);
   const ir::Module module = ir::parse_hlo(base::SourceText(workload.name + ".hlo", text));
@@ -88,7 +88,7 @@ TEST(TileWorkloads, CoverEveryFamily) {
   EXPECT_GE(families["rows"], 4);
 }
 
-// Multiply-adds of layer C2 on its image, by hand: 56 x 56 positions, 3 x 3 taps less the padding.
+// Multiply-adds of layer C2 on its image, by hand: 56 x 56 positions, 3 x 3 taps minus the padding.
 TEST(TileWorkloads, ConvolutionsHaveTheWorkOfTheirLayers) {
   const std::vector<Workload> workloads = tile_workloads(cpu());
   const auto flops = [&](const std::string& name) {
@@ -98,7 +98,7 @@ TEST(TileWorkloads, ConvolutionsHaveTheWorkOfTheirLayers) {
     ADD_FAILURE() << name;
     return 0.0;
   };
-  const double taps = 3 * 56 - 2;  // per direction, those on the image
+  const double taps = 3 * 56 - 2;  // per direction, within the image
   EXPECT_FLOAT_EQ(flops("resnet18_c2"), 2 * taps * taps * 64 * 64);
   EXPECT_FLOAT_EQ(flops("resnet18_c3"), 2.0 * 56 * 56 * 64 * 64);
   EXPECT_FLOAT_EQ(flops("resnet18_c5"), 2.0 * 28 * 28 * 64 * 128);
@@ -154,7 +154,7 @@ TEST(FusionWorkloads, CountsEveryKernelOnce) {
   }
 }
 
-// A session of twenty minutes is to measure 2,000 of them, most of them 5 us or longer.
+// A session of twenty minutes should measure 2,000 of them, most of them 5 us or longer.
 TEST(FusionWorkloads, ShippedProgramsGiveThousandsOfKernels) {
   const hwdesc::Device device = one_core();
   std::set<std::string> kernels;

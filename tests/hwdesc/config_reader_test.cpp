@@ -1,4 +1,4 @@
-// Does the reader refuse what YAML allows but a description must not, and say where?
+// The reader rejects YAML features that a description must not use, with their place.
 #include "hwdesc/config_reader.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The energy block: units, what it must say, whose numbers it holds.
+// The energy block: units, required keys, and whose numbers it contains.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -82,7 +82,7 @@ TEST(ProductEnergy, IsThatOfTheUnitThatMultiplies) {
   EXPECT_EQ(device.product_energy("bf16"), energy.matrix.at("bf16"));
   EXPECT_EQ(device.product_energy("f8e4m3fn"), energy.matrix.at("f8"));
   EXPECT_EQ(device.product_energy("u8"), energy.matrix.at("s8"));
-  EXPECT_EQ(device.product_energy("s32"), energy.vector);  // no tensor core takes it
+  EXPECT_EQ(device.product_energy("s32"), energy.vector);  // no tensor core supports it
 }
 
 TEST(EnergyBlock, MakesAnotherMachineOnlyWhereItChangesTimes) {
@@ -106,8 +106,8 @@ TEST(EnergyBlock, IsInEveryPresetOfAnAcceleratorAndSaysItIsEstimated) {
   }
 }
 
-// Of a chip that multiplies at its peak while main memory streams at its own, nothing should take
-// a fifth or five times what the boards are built for (100 W to 1.2 kW).
+// A chip that multiplies at its peak while main memory streams at its peak should not take a fifth
+// or five times the power for which boards are built (100 W to 1.2 kW).
 TEST(EnergyBlock, GivesBoardsThatCanBeCooled) {
   for (const std::string& name : preset_names()) {
     const Device device = load_device(name);

@@ -1,4 +1,4 @@
-// Which preset is the machine of a profile? Facts are those that profilers state.
+// Finds the preset for the machine of a profile, from facts that profilers state.
 #include "hwdesc/device_guess.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ TEST(DeviceGuess, BelievesTheNameAlthoughAFactDiffers) {
   EXPECT_EQ(guess_device({.name = "TPU v4", .clock_hz = 3e9, .workers = 77}).preset, "tpu_v4");
 }
 
-// ROCm's profiler gives no name, and half the bandwidth: it takes the memory for single data rate.
+// ROCm's profiler states no name, and half the bandwidth: it assumes single data rate memory.
 TEST(DeviceGuess, FindsAnUnnamedMachineByItsFactsAlthoughOneIsWrong) {
   const MachineFacts facts{
       .bandwidth = 2662.4e9, .capacity_bytes = 206141652992.0, .clock_hz = 2.1e9, .workers = 304};
@@ -52,7 +52,7 @@ TEST(DeviceGuess, FindsEveryPresetByItsOwnFacts) {
     const MachineFacts facts = facts_of(load_device(preset));
     const DeviceGuess guess = guess_device(facts);
     ASSERT_FALSE(guess.preset.empty()) << preset;
-    // Presets that differ in links or software only state the same facts.
+    // Presets that only differ in links or software state the same facts.
     EXPECT_THAT(disagreements(facts, load_device(guess.preset)), IsEmpty()) << preset;
   }
 }

@@ -1,5 +1,5 @@
-// Are the presets sound? Every one loads, its parts give the published peaks, and every block says
-// where its numbers come from.
+// Checks the presets: each loads, its parts give the published peaks, and every block states the
+// source of its numbers.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ TEST(Presets, AreSortedAndHoldTheKnownDevices) {
                                             "w6600"}));
 }
 
-// Where tensor cores take no 32-bit operands, f32 products run on the lanes of the vector unit.
+// If tensor cores do not support 32-bit operands, f32 products use the lanes of the vector unit.
 TEST(Presets, MultiplySingleFloatsOnTheVectorLanesWhereTensorCoresCannot) {
   for (const std::string name :
        {"a100_pcie_40gb", "a4000", "p100_pcie", "p4", "t4", "titan_rtx", "v100_pcie", "w6600"}) {
@@ -72,8 +72,8 @@ TEST(Presets, GiveThePublishedPeaksAndNameTheirSources) {
   }
 }
 
-// What a source says it was derived from, "clock derived from 197 TFLOP/s", proves nothing when it
-// is compared with the description again.
+// A number that was derived from a peak, "clock derived from 197 TFLOP/s", proves nothing when
+// compared with that peak again.
 TEST(Presets, AreNotComparedWithThePeaksTheyWereDerivedFrom) {
   const std::regex peak("([0-9.]+ TFLOP/s)");
   for (const std::string& name : preset_names()) {
@@ -118,7 +118,7 @@ TEST(Presets, HaveFiniteRoofsThatOrderTheMemoryChain) {
   }
 }
 
-// DRAM turns around between reads and writes; TPUs write 10 to 30 % slower than they read.
+// DRAM has a turnaround time between reads and writes; TPUs write 10 to 30 % slower than they read.
 TEST(Presets, OfTpusWriteMainMemorySlowerThanTheyRead) {
   for (const char* name : {"tpu_v2", "tpu_v3", "tpu_v4", "tpu_v5e", "tpu_v5p", "tpu_v6e"}) {
     const MemoryLevel hbm = load_device(name).main_memory();

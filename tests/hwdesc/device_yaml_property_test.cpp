@@ -1,4 +1,4 @@
-// Does any text at all make the loader do something other than load or explain?
+// For any text the loader either loads it or explains the error.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ std::string read(const std::string& path) {
   return text.str();
 }
 
-// One random edit: a byte changed, a span dropped, doubled or moved, or a token of YAML dropped in.
+// One random edit: a byte changed, a span removed, repeated or moved, or a YAML token inserted.
 void mutate(std::string& text, std::mt19937_64& random) {
   static constexpr const char* kTokens[] = {
       "{",  "}",  "[",     "]",     ": ",     "- ",   "&a ", "*a", "\n",

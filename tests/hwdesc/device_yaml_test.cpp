@@ -1,4 +1,4 @@
-// Does a description become the device it says, and does every slip get its own clear message?
+// A description becomes the device that it states, and every mistake has a clear message.
 #include "hwdesc/device_yaml.h"
 
 #include <gmock/gmock.h>
@@ -145,7 +145,7 @@ TEST(ParseDevice, RefusesOneMemoryLevelAndSharedMemorySpaces) {
   EXPECT_EQ(message_of(kSmall, {{"hbm.memory_space", "1"}, {"vmem.memory_space", "1"}}),
             "chip.yaml:6:3: memory.vmem.memory_space: got 1, which is hbm's; expected one level "
             "per space");
-  EXPECT_EQ(message_of(kSmall, {{"vmem.memory_space", "0"}}),  // where arrays are by default
+  EXPECT_EQ(message_of(kSmall, {{"vmem.memory_space", "0"}}),  // the default place of arrays
             "chip.yaml:6:3: memory.vmem.memory_space: got 0, which is hbm's; expected one level "
             "per space");
 }
@@ -200,7 +200,7 @@ TEST(Overrides, SayWhichOneIsWrong) {
             "hbm.bandwidth");
 }
 
-// Files in a folder of their own, removed at the end.
+// Files in a private folder, removed at the end.
 class Extends : public testing::Test {
  protected:
   void SetUp() override {

@@ -1,5 +1,4 @@
-// The block interconnect.slice: what it reads, what it refuses and where, and that it can be left
-// out.
+// The block interconnect.slice: valid values, errors with their places, and omission of the block.
 #include "hwdesc/slice.h"
 
 #include <gmock/gmock.h>

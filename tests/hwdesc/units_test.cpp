@@ -1,4 +1,4 @@
-// Do quantities survive the way from text to SI and back, and do wrong ones say what is wrong?
+// Quantities survive the conversion from text to SI and back, and invalid ones are explained.
 #include "hwdesc/units.h"
 
 #include <gmock/gmock.h>

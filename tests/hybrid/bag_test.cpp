@@ -1,4 +1,4 @@
-// Is an opinion what the members say, and one of unseen rows only what they could not have seen?
+// A bag's opinion combines its members'; for unseen rows, only of members that did not see them.
 #include "hybrid/bag.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using analytical::KernelQuery;
 
-// Ten rows of each group; the only feature is the group's number.
+// Ten rows per group; the only feature is the group's number.
 constexpr std::uint32_t kGroups = 10, kOdd = 7;
 constexpr std::size_t kRows = 10;
 
@@ -42,7 +42,7 @@ std::string bytes_of(const Bag& bag) {
   return bytes;
 }
 
-// What only one group has cannot be known to members that did not see that group.
+// Members that did not see a group cannot know what is unique to it.
 TEST(FitBag, UnseenOpinionsAreOfMembersWithoutTheGroup) {
   const BagRows rows = rows_of_groups([](std::uint32_t group) { return group == kOdd ? 1.0 : 0; });
   const FittedBag fitted = fit(rows);
@@ -72,7 +72,7 @@ TEST(FitBag, IsTheSameWhateverTheThreadsAndAnotherWithAnotherSeed) {
   EXPECT_NE(one, bytes_of(fit(rows, {.seed = 2}).bag));
 }
 
-// Of 100 rows the one beyond kClipped counts as the one before it.
+// Of 100 rows, the one beyond kClipped is set to the one before it.
 TEST(FitBag, OneWildRowIsHeldAtTheOthers) {
   std::string fits[2];
   for (const double wild : {1.0, 50.0}) {
@@ -128,7 +128,7 @@ TEST(Bag, HasNoOpinionWithoutMembersOrPhysics) {
   }
 }
 
-// Features of tiles are of the tile that physics chooses, too.
+// Tile features also apply to the tile that the analytical model chooses.
 TEST(Bag, SeesOneTileWhoeverChoseIt) {
   using learned::FeatureGroup;
   const HybridModel tiles(

@@ -1,4 +1,4 @@
-// Intervals from trials' errors: which rank, which stratum, and what is read back.
+// Intervals from the errors of trials: rank, stratum, and reading them back.
 #include "hybrid/bands.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using testing::HasSubstr;
 constexpr double kStep = 1e-4;  // of bands
 const Stratum kFinest{Regime::kNear, 3, BoundKind::kMemory, SizeKind::kLonger};
 
-// Errors of (i - centre) / 100, each of a group of its own.
+// Errors of (i - centre) / 100, each in its own group.
 std::vector<BandTrial> evenly(int count, double centre, const Stratum& stratum = kFinest) {
   std::vector<BandTrial> trials;
   for (int i = 0; i < count; ++i) {
@@ -27,7 +27,7 @@ std::vector<BandTrial> evenly(int count, double centre, const Stratum& stratum =
   return trials;
 }
 
-// Of n and the one to come, 5 % are beyond either side: rank ceil(0.95 (n + 1)) of n.
+// Of n trials and the next one, 5 % are beyond either side: rank ceil(0.95 (n + 1)) of n.
 TEST(Bands, AreTheConformalRanksOfTheirTrials) {
   for (const int n : {20, 39, 59, 99, 200}) {
     const int rank = std::min(n, static_cast<int>(std::ceil(0.95 * (n + 1) - 1e-9)));
@@ -59,16 +59,16 @@ TEST(Bands, TheFinestStratumWithTrialsEnoughIsTaken) {
   for (const BandTrial& few : evenly(19, -100, other)) trials.push_back(few);
   const Bands bands = Bands::of(trials);
   EXPECT_EQ(bands.at(kFinest).trials, 30);
-  EXPECT_EQ(bands.at(other).trials, 49);  // of any place, what bounds it and how long it takes
+  EXPECT_EQ(bands.at(other).trials, 49);  // for any place, bound and duration
   Stratum none = other;
   none.bound = BoundKind::kUnits;
   none.size = SizeKind::kBelow5us;
-  EXPECT_EQ(bands.at(none).trials, 49);  // of the regime
+  EXPECT_EQ(bands.at(none).trials, 49);  // for the regime
 }
 
 TEST(Bands, WithoutAnyTrialAFactorOfFiveBothWays) {
   const Bands bands = Bands::of(evenly(3, 1));
-  EXPECT_EQ(bands.at(kFinest).trials, 3);  // the coarsest, however few
+  EXPECT_EQ(bands.at(kFinest).trials, 3);  // the coarsest stratum, even if small
   const Band unknown = bands.at({.regime = Regime::kPhysics});
   EXPECT_DOUBLE_EQ(std::exp(unknown.high), 5);
   EXPECT_DOUBLE_EQ(std::exp(unknown.low), 0.2);

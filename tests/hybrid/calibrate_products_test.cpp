@@ -1,6 +1,6 @@
-// Products made on a machine whose matrix unit is slower than described and which takes a while for
-// each kernel: a calibration finds both. And what it makes of sets that disagree, of programs, and
-// of what no constant explains.
+// Products on a machine with a slower matrix unit than described and additional time per kernel: a
+// calibration finds both. Also sets that contradict each other, programs, and times that no
+// constant explains.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,8 +37,8 @@ bool holds(const FittedConstant& constant, double value) {
   return constant.low <= value && value <= constant.high;
 }
 
-// Two seeds each, for time. Of 20 seeds run once, the intervals of matrix and overhead held the
-// truth in 18 and 19 on h100_sxm; on tpu_v3 in 19 and 20.
+// Two seeds each, to save time. With 20 seeds, run once, the intervals of matrix and overhead
+// contained the truth in 18 and 19 cases on h100_sxm; on tpu_v3 in 19 and 20.
 TEST(CalibrateProducts, FindsASlowerMatrixUnitAndATimePerKernel) {
   int accepted = 0, matrix = 0, overhead = 0, all = 0;
   for (const char* name : {"tpu_v3", "h100_sxm"}) {
@@ -60,7 +60,7 @@ TEST(CalibrateProducts, FindsASlowerMatrixUnitAndATimePerKernel) {
   EXPECT_GE(overhead, all - 1);
 }
 
-// Many rows of one source must not outvote few of another, which they make worse.
+// Many rows of one source must not outvote the few rows of another that they make worse.
 TEST(CalibrateProducts, AsksEverySource) {
   const Device described = hwdesc::load_device("tpu_v3");
   std::vector<measured::SampleSet> sets{product_set(slower(described), 60, 1, kNoise),
@@ -72,7 +72,7 @@ TEST(CalibrateProducts, AsksEverySource) {
   ASSERT_FALSE(c.refused.empty());
   EXPECT_EQ(c.refused.front().worst.group, "set another machine");
   EXPECT_TRUE(c.refused.front().worst.worse());
-  EXPECT_TRUE(c.held_out.front().better());  // all rows together would have taken it
+  EXPECT_TRUE(c.held_out.front().better());  // with all rows pooled it would be accepted
   EXPECT_THAT(refusal(c), HasSubstr("held-out rows: set another machine worse: "));
 }
 
@@ -80,7 +80,7 @@ TEST(CalibrateProducts, FitsNoProgram) {
   const Device described = hwdesc::load_device("tpu_v3");
   measured::SampleSet set = product_set(slower(described), kProducts, 1, kNoise);
   const measured::SampleSet products = set;
-  for (std::size_t i = 0; i < 10; ++i) {  // that wait for input
+  for (std::size_t i = 0; i < 10; ++i) {  // rows that wait for input
     measured::Workload program = set.works[i];
     program.is_program = true;
     program.fingerprint += " program";

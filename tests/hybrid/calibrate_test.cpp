@@ -24,7 +24,7 @@ Device described() {
   return hwdesc::load_device("tpu_v3");
 }
 
-// The same machine with other sustained rates than its description says.
+// The same machine with sustained rates that differ from its description.
 Device truth() {
   Device device = described();
   device.calibration.memory_bandwidth = 0.92;
@@ -55,7 +55,7 @@ TEST(Calibrate, FindsTheConstantsThatMadeTheTimes) {
 
 TEST(Calibrate, KeepsWhatItDoesNotSee) {
   const Calibrated c = fit(synthetic_set(truth(), 8, 12));
-  const FittedConstant& matrix = constant(c, "matrix");  // sums of arrays have no product
+  const FittedConstant& matrix = constant(c, "matrix");  // sums of arrays contain no product
   EXPECT_EQ(matrix.knowledge, Knowledge::kDescription);
   EXPECT_EQ(matrix.fitted, matrix.described);
   EXPECT_EQ(c.device.calibration.matrix, 1);
@@ -96,7 +96,7 @@ TEST(Calibrate, LeavesADescriptionThatIsRightAlone) {
   EXPECT_NEAR(c.device.calibration.memory_bandwidth, 1, 0.005);
 }
 
-// Kernels that disagree about every constant: what helps some of them hurts those held out.
+// Kernels with contradictory constants: an improvement for some makes held-out kernels worse.
 TEST(Calibrate, RefusesWhatMakesHeldOutKernelsWorse) {
   measured::SampleSet set = synthetic_set(described(), 6, 6);
   for (measured::Sample& sample : set.samples) {
@@ -112,7 +112,7 @@ TEST(Calibrate, RefusesWhatMakesHeldOutKernelsWorse) {
   EXPECT_EQ(hwdesc::is_calibrated(c.device), c.accepted);
 }
 
-// The bar of the project: 20 % of rows ten or a thousand times too long move no constant by 10 %.
+// The project's bar: 20 % of rows ten or a thousand times too long change no constant by 10 %.
 TEST(Calibrate, ListsCorruptedRowsAndStandsByTheCleanFit) {
   const measured::SampleSet clean = synthetic_set(truth(), 8, 12, 0.03);
   measured::SampleSet corrupted = clean;
@@ -126,7 +126,7 @@ TEST(Calibrate, ListsCorruptedRowsAndStandsByTheCleanFit) {
   const Calibrated robust = fit(corrupted);
   ASSERT_TRUE(robust.accepted);
   for (const FittedConstant& expected : right.constants) {
-    // An overhead near zero is held against what its prior allows instead.
+    // An overhead near zero is compared with the range of its prior instead.
     const bool near_zero = expected.name == "kernel_overhead";
     EXPECT_NEAR(constant(robust, expected.name).fitted, expected.fitted,
                 0.1 * (near_zero ? expected.prior_high : expected.fitted))
@@ -155,7 +155,7 @@ TEST(Calibrate, FitsDispatchOnlyToTimesThatHoldOneAndNeverAsOnChipTime) {
   EXPECT_EQ(analytical::KernelAnalysis(kernel, only_dispatch).estimate_best().time, before);
 }
 
-// Main memory at a quarter of what its description says, as of a device whose power is limited.
+// Main memory at a quarter of its described bandwidth, as on a power-limited device.
 TEST(Calibrate, RefusesConstantsThatSayTheDescriptionIsWrong) {
   const Device throttled = hwdesc::load_device("tpu_v3", {{"hbm.bandwidth", "112 GB/s"}});
   const measured::SampleSet all = synthetic_set(throttled, 8, 12);
@@ -184,7 +184,7 @@ TEST(Calibrate, RefusesAConstantThatItsBoundStops) {
   set.manifest.dispatch["loop_fusion"] = Seconds{10e-6};
   for (measured::Sample& sample : set.samples) {
     sample.holds_dispatch = true;
-    sample.measured += Seconds{300e-6};  // thirty times the described dispatch: ten is the most
+    sample.measured += Seconds{300e-6};  // thirty times the described dispatch; the limit is ten
   }
   const Calibrated c = fit(set, {.fixed = {"kernel_overhead"}});
   EXPECT_TRUE(c.refused_as_suspicious);
@@ -201,7 +201,7 @@ TEST(Calibrate, FitsAFewRowsOfEveryKernel) {
   ASSERT_EQ(c.rows_of_sets.size(), 2U);
   EXPECT_LE(c.rows_of_sets[0] + c.rows_of_sets[1], 50U);
   EXPECT_GE(c.rows_of_sets[0] + c.rows_of_sets[1], 40U);
-  EXPECT_EQ(c.kernels, 10U);  // those of the second set are among them
+  EXPECT_EQ(c.kernels, 10U);  // includes those of the second set
   EXPECT_EQ(fit(set, {.most_rows = 1000}).rows_of_sets[0], 300U);
 }
 

@@ -1,6 +1,6 @@
-// Intervals of programs on real measurements: the kernels of each program are held out in turn,
-// a hybrid is fitted to the others, and sums of the held-out kernels are compared with the
-// intervals that the model gives for them.
+// Intervals of programs on real measurements: the kernels of each program are held out in turn, a
+// hybrid is fitted to the others, and sums of held-out kernels are compared with the intervals of
+// the model.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 using measured::SampleSet;
 
 const std::string kSet = support::source_dir().string() + "/validation/measured/host_fusion.zip";
-constexpr std::size_t kKernels = 12, kDraws = 20;  // of a made-up program; of each family
+constexpr std::size_t kKernels = 12, kDraws = 20;  // kernels per program; draws per family
 
 struct Counts {
   double kernels = 0, kernels_inside = 0, programs = 0, programs_inside = 0;

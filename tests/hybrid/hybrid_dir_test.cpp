@@ -1,5 +1,5 @@
-// Is a saved hybrid the one that was fitted, to the bit; is a folder that is not one refused, with
-// the reason?
+// A saved hybrid is bit-identical to the fitted one; a folder that is not a hybrid is rejected with
+// the reason.
 #include "hybrid/hybrid_dir.h"
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ void write(const std::string& path, const std::string& text) {
 class HybridDir : public testing::Test {
  protected:
   void save() const { save_hybrid(fitted().card, fitted().parts, folder_, /*force=*/true); }
-  // Changes a file, and the card so that its hashes say it was saved like that.
+  // Changes a file, and updates the card's hashes accordingly.
   void forge(const std::string& file, const std::string& text) const {
     const std::string before = measured::content_hash(read(folder_ + "/" + file));
     write(folder_ + "/" + file, text);
@@ -51,7 +51,8 @@ class HybridDir : public testing::Test {
     card.erase(card.rfind("check: "));
     write(folder_ + "/model.yaml", card + "check: " + measured::content_hash(card) + "\n");
   }
-  // A saved folder in which `from` of a file reads `to`; to its end where `from` ends in "...".
+  // A saved folder in which `from` in a file is replaced by `to`; up to the end of the file if
+  // `from` ends in "...".
   void forge(const std::string& file, std::string from, const std::string& to) const {
     if (fs::exists(folder_)) fs::remove_all(folder_);
     save();
@@ -63,7 +64,7 @@ class HybridDir : public testing::Test {
     text.replace(at, rest ? std::string::npos : from.size(), to);
     forge(file, text);
   }
-  // What is wrong, as it is said: from the name of the file on.
+  // The error message, from the file's name on.
   [[nodiscard]] std::string refusal() const {
     try {
       const LoadedHybrid loaded = load_hybrid(folder_);
@@ -94,7 +95,7 @@ TEST_F(HybridDir, ALoadedHybridIsTheFittedOneToTheBit) {
   }
   const HybridModel original(kPhysics, fit_to(dir_rows(), tpu_v3()).parts);
   const HybridModel after(kPhysics, std::move(loaded.parts));
-  // Other kernels, too: near and away.
+  // Also other kernels, near and far.
   const measured::SampleSet others[] = {dir_rows(), synthetic_set(tpu_v3(), 40, 1),
                                         product_set(tpu_v3(), 20, 1, 0)};
   for (const measured::SampleSet& set : others) {
@@ -154,7 +155,7 @@ struct Damage {
   const char *file, *from, *to, *refusal;
 };
 
-// Files that are what the card says, but of no hybrid.
+// Files with correct hashes that are not those of a hybrid.
 TEST_F(HybridDir, SaysWhereAFileIsWrong) {
   const Damage damages[] = {
       {"correction.yaml", "tilecast.correction/1", "tilecast.correction/9",

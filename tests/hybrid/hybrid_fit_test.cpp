@@ -1,4 +1,4 @@
-// Does a fit learn what physics misses, and leave physics alone where it is right?
+// A fit learns the errors of the analytical model, and does not correct it if it is right.
 #include "hybrid/hybrid_fit.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ TEST(FitHybrid, LearnsWhatPhysicsMisses) {
   EXPECT_LT(error_on(set, model), 0.3 * error_on(set, kPhysics));
 }
 
-// Whatever the noise: what is believed of it, at times, costs less than the noise tells.
+// A correction learned from noise must cost less than the noise itself.
 TEST(FitHybrid, NoiseIsNotBelieved) {
   constexpr double kNoise = 0.1;
   int believed = 0;
@@ -51,7 +51,7 @@ TEST(FitHybrid, NoiseIsNotBelieved) {
   EXPECT_LE(believed, 2);
 }
 
-// Of kernels drawn as the fitted ones were.
+// For kernels from the same distribution as the fitted ones.
 TEST(FitHybrid, IntervalsHoldNineOfTenNewKernels) {
   constexpr double kNoise = 0.1;
   const SampleSet seen = product_set(tpu_v3(), 200, 1, kNoise);
@@ -66,7 +66,7 @@ TEST(FitHybrid, IntervalsHoldNineOfTenNewKernels) {
   }
   const auto count = static_cast<double>(answers.size());
   EXPECT_GT(inside / count, 0.87);
-  EXPECT_LT(width / count, 1.6 * 2 * 1.645 * kNoise);  // 90 % of a normal error: +-1.645 sigma
+  EXPECT_LT(width / count, 1.6 * 2 * 1.645 * kNoise);  // 90 % of normal errors: +-1.645 sigma
 }
 
 TEST(FitHybrid, FewRowsNeverHurt) {
@@ -97,7 +97,7 @@ TEST(FitHybrid, NeedsRowsOfSingleKernels) {
 // Every device, writer and set is a place, with a rule from its own trials.
 TEST(FitHybrid, WhatIsWrongOnOneDeviceIsNotBelievedOfAnother) {
   const Device other = hwdesc::load_device("tpu_v2");
-  const auto half = [](const Estimate& e) { return by_size(e) / 2; };  // else a throttled board
+  const auto half = [](const Estimate& e) { return by_size(e) / 2; };  // more would seem throttled
   const std::vector<SampleSet> sets{corrected_set(tpu_v3(), 12, 3, half, 0.02),
                                     synthetic_set(other, 12, 3, 0.02)};
   FittedHybrid fitted =
@@ -119,7 +119,7 @@ TEST(FitHybrid, TheCardSaysWhatItStandsOn) {
   EXPECT_THAT(fitted.card.op_classes, ElementsAre("loop_fusion"));
   ASSERT_EQ(fitted.card.data.size(), 1U);
   EXPECT_EQ(fitted.card.data.front().train, set.samples.size());
-  ASSERT_EQ(fitted.card.metrics.size(), 2U);  // of all, of the class
+  ASSERT_EQ(fitted.card.metrics.size(), 2U);  // of all rows, of the class
   EXPECT_EQ(fitted.card.metrics.front().value, fitted.report.after / 100);
   EXPECT_EQ(fitted.card.metrics.front().baseline, fitted.report.before / 100);
   EXPECT_EQ(fitted.card.metrics.back().of, "groups left out, class loop_fusion");

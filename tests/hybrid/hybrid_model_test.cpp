@@ -1,4 +1,4 @@
-// Where is physics corrected, by how much, and what is said about it?
+// Where and by how much the analytical model is corrected, and the reported reasons.
 #include "hybrid/hybrid_model.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ KernelQuery measured_query() {
   return query_of(rows(), 8);
 }
 
-// What the matrix unit binds; the measured kernels are sums.
+// A kernel bound by the matrix unit; the measured kernels are sums.
 ir::Kernel large_product() {
   ir::KernelSketch sketch("product", ir::Opcode::kDot, analytical::layout_rules(tpu_v3()));
   const ir::OpId a = sketch.parameter(ir::DType::kBF16, {4096, 4096});
@@ -40,7 +40,7 @@ ir::Kernel large_product() {
                                   {4096, 4096}, ir::DType::kBF16)});
 }
 
-// A bag believed fully at places whose only kernel is `distances` reaches away.
+// A fully believed bag at places whose only kernel is `distances` reaches away.
 HybridParts places_away(const KernelQuery& query, const std::vector<double>& distances) {
   HybridParts parts = fit_to(rows(), tpu_v3(), {.name = "hybrid"}).parts;
   const Estimate physics = ask(kPhysics, query, tpu_v3());
@@ -94,7 +94,7 @@ TEST(HybridModel, IsPhysicsAwayFromMeasuredKernels) {
   EXPECT_THAT(hybrid().explain(query, tpu_v3())->verdict, HasSubstr("away from the kernels of"));
 }
 
-// From 1 to 2 reaches, in a straight line.
+// The weight decreases linearly from 1 to 2 reaches.
 TEST(HybridModel, BelievesLessTheFartherAKernelIs) {
   for (const double distance : {0.0, 0.5, 1.0, 1.25, 1.5, 1.99, 2.01, 9.0}) {
     const HybridModel model(kPhysics, places_away(measured_query(), {distance}));
@@ -115,7 +115,7 @@ TEST(HybridModel, PlacesShareWhatIsBelieved) {
   for (const double distance : {0.2, 1.1, 1.21, 1.33, 1.4, 1.62, 1.7, 1.9}) {
     const auto correction = asked({0.5, distance, 1.3, 1.17, distance});
     EXPECT_NEAR(correction.weight, 1, 1e-12);
-    EXPECT_EQ(correction.verdict, Verdict::kIn);  // whatever the sum of shares rounds to
+    EXPECT_EQ(correction.verdict, Verdict::kIn);  // independent of rounding in the sum of shares
   }
 }
 
@@ -132,7 +132,7 @@ TEST(HybridModel, AMachineNeverMeasuredIsPhysicsAlone) {
             "code of this writer was not measured: physics alone");
 }
 
-// The correction of the machine that was measured is kept; the verdict is no better than `edge`.
+// The measured machine's correction is kept; the verdict is at most `edge`.
 TEST(HybridModel, AChangedDeviceKeepsTheCorrectionOfTheMeasuredOne) {
   const Device changed = hwdesc::load_device("tpu_v3", {{"hbm.bandwidth", "1800GB/s"}});
   const KernelQuery query{.kernel = measured_query().kernel};
@@ -144,7 +144,7 @@ TEST(HybridModel, AChangedDeviceKeepsTheCorrectionOfTheMeasuredOne) {
   EXPECT_THAT(hybrid().explain(query, changed)->verdict, HasSubstr("not as it was measured"));
 }
 
-// What a description is called and where it stands is no part of the machine; every number is.
+// The name and path of a description do not identify the machine; its numbers do.
 TEST(HybridModel, AMachineIsTheSameWhateverItIsCalled) {
   const Device renamed = hwdesc::parse_device(
       "extends: tpu_v3\nname: mine\ndescription: \"another text\"\n", "mine.yaml");
@@ -155,20 +155,20 @@ TEST(HybridModel, AMachineIsTheSameWhateverItIsCalled) {
   EXPECT_EQ(said.time, ask(hybrid(), measured_query(), tpu_v3()).time);
 }
 
-// Of two that were measured, a description is the one that it names first.
+// If two devices were measured, a description counts as the first that it extends.
 TEST(HybridModel, ADescriptionIsTheNearestThatItExtends) {
   Device mine = tpu_v3();
   mine.name = "mine";
   mine.lineage = {"tpu_v3"};
   HybridParts parts = places_away(measured_query(), {0.5});
   parts.devices.add(mine);
-  parts.devices.add(tpu_v3());  // fit_to() put it first
+  parts.devices.add(tpu_v3());  // fit_to() inserted it first
   const HybridModel model(kPhysics, std::move(parts));
   EXPECT_EQ(ask(model, measured_query(), tpu_v3()).correction->verdict, Verdict::kIn);
-  EXPECT_EQ(ask(model, measured_query(), mine).correction->weight, 0);  // no place is of it
+  EXPECT_EQ(ask(model, measured_query(), mine).correction->weight, 0);  // no place belongs to it
 }
 
-// Physics, twice as slow.
+// The analytical model with twice the time.
 class Doubled final : public analytical::CostModel {
  public:
   [[nodiscard]] std::vector<std::optional<Estimate>> estimate(std::span<const KernelQuery> queries,

@@ -1,4 +1,4 @@
-// What must hold whatever was learned: on thousands of random kernels and machines.
+// Properties of any learned model, on thousands of random kernels and machines.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ ir::Kernel random_product(Draw& draw) {
                                   ir::DType::kBF16)});
 }
 
-// Sums, reductions and products, small to large: kinds that were and were not measured.
+// Sums, reductions and products, small to large: measured and unmeasured kinds.
 ir::Kernel random_kernel(Draw& draw) {
   if (draw.to(4) == 1) return random_product(draw);
   ir::KernelSketch sketch("k", ir::Opcode::kFusion, analytical::layout_rules(tpu_v3()));
@@ -50,14 +50,14 @@ ir::Kernel random_kernel(Draw& draw) {
   return sketch.build({sketch.elementwise(ir::Opcode::kExp, {value})});
 }
 
-// Of a residual that is wild.
+// Fitted to extreme residuals.
 HybridParts wild(int jobs = 1) {
   const auto residual = [](const Estimate& e) { return 1 + std::sin(5 * std::log(e.time.value)); };
   return fit_to(corrected_set(tpu_v3(), 24, 6, residual, 0.1), tpu_v3(), small_hybrid(), jobs)
       .parts;
 }
 
-// By its rules; and believed everywhere, so that a bound that fails shows.
+// With its rules; or with full weight everywhere, so that a violated bound is detected.
 const HybridModel& hybrid(Belief belief = Belief::kRules) {
   static const HybridModel rules(kPhysics, wild());
   static const HybridModel everywhere(kPhysics, wild(), Belief::kEverything);
@@ -88,7 +88,7 @@ TEST(HybridProperty, NeverFasterThanLightAndAlwaysInsideItsInterval) {
   EXPECT_GT(corrected, 800);
 }
 
-// From the trained device on, and from changed ones.
+// Starting from the trained device, and from changed ones.
 TEST(HybridProperty, MoreBandwidthClockOrUnitsIsNeverSlower) {
   Draw draw(12);
   for (int machine = 0; machine < 30; ++machine) {
@@ -130,9 +130,9 @@ TEST(HybridProperty, OneTileHasOneTimeChosenOrStated) {
   }
 }
 
-// So that the time of a chosen tile is monotone, a changed machine knows one correction of a
-// kernel, that of the tile that the trained one chooses. Any other tile has another on the trained
-// machine: from there to a faster one its time may rise.
+// For monotone times of chosen tiles, a changed machine has one correction per kernel, that of the
+// tile chosen on the trained machine. Other tiles have their own correction on the trained machine,
+// so their time may increase from there to a faster machine.
 TEST(HybridProperty, AStatedTileOfAChangedMachineIsCorrectedAsTheChosenOne_KnownInaccurate) {
   Draw draw(15);
   const analytical::TileConfig small{.output = {8, 2}};

@@ -60,7 +60,7 @@ TEST(HybridSpec, NamesTheKeyThatIsWrong) {
   }
 }
 
-// Columns are of whole kernels, and the same for every measurement set.
+// Columns describe whole kernels, and are the same for every measurement set.
 TEST(HybridSpec, RefusesGroupsThatAreNoColumnsOfKernels) {
   for (const char* group : {"node", "tokens", "parameters", "trees"}) {
     EXPECT_THAT(message_of(std::string("{name: h, features: [prior, ") + group + "]}"),

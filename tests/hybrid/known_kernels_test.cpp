@@ -1,4 +1,4 @@
-// Where kernels stand, how far a place reaches, and what is read back.
+// Positions of kernels, the reach of a place, and reading them back.
 #include "hybrid/known_kernels.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ Coordinates at(double x) {
   return coordinates;
 }
 
-// Kernels of one place on a line, each of a group of its own.
+// Kernels of one place on a line, each in its own group.
 std::vector<MeasuredKernel> on_a_line(std::initializer_list<double> positions) {
   std::vector<MeasuredKernel> kernels;
   for (const double x : positions) {
@@ -71,7 +71,8 @@ TEST(KnownKernels, BytesAndOperationsCountByTheShareOfTimeTheyTake) {
 }
 
 TEST(KnownKernels, APlaceReachesAsFarAsNineOfTenKernelsAreFromAnotherGroup) {
-  // To the nearest other: 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10; floor(0.9 x 10) is the tenth of them.
+  // Distances to the nearest other: 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10; floor(0.9 x 10) is the tenth
+  // of them.
   EXPECT_DOUBLE_EQ(known_of(on_a_line({0, 1, 3, 6, 10, 15, 21, 28, 36, 45, 55})).reach, 9);
 }
 

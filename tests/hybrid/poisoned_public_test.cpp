@@ -1,5 +1,5 @@
-// Others' measurements, as they are and poisoned on the fly. The files are not ours: without them
-// these tests are skipped.
+// Third-party measurements, unchanged and with injected faults. The tests are skipped without the
+// files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -106,11 +106,11 @@ TEST_F(PoisonedPublicData, AThrottledGpuOfTwo) {
   EXPECT_LE(lines_apart(fitted.apart).size(), sets_[0].samples.size());
 }
 
-// Products of an H100 in bf16 and f32; those that say bf16 ran in f32.
+// Products of an H100 in bf16 and f32; those labelled bf16 ran in f32.
 TEST_F(PoisonedPublicData, ProductsThatSayBf16AndRanInF32) {
   ASSERT_NO_FATAL_FAILURE(load("xla_gpu_matmul", {"xla_gpu/h100_matmul.csv"}, {"h100_sxm"}, 500));
   if (IsSkipped()) return;
-  std::map<std::string, Seconds> f32;  // by name of the work
+  std::map<std::string, Seconds> f32;  // by name of the workload
   for (SampleSet* set : {&sets_[0], &clean_[0]}) {
     std::erase_if(set->samples, [&](const measured::Sample& sample) {
       return set->works[sample.work].name.find("f8") != std::string::npos;

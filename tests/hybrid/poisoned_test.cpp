@@ -1,5 +1,5 @@
-// Sets in which some rows are not what they say: those rows are named and set apart, and a hybrid
-// of the others is nowhere worse than physics. Rows that physics merely errs on stay.
+// Sets with wrong rows: these rows are reported and left out, and a hybrid of the others is nowhere
+// worse than the analytical model. Rows that are merely predicted badly are kept.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ TEST(Screening, KeepsCleanRowsAndThoseThatPhysicsErrsOn) {
     for (const Device& each : devices) sets.push_back(products_on(each, {.factor = factor}));
     for (const SetApart& apart : screened(sets, devices).apart) ADD_FAILURE() << apart.text();
   }
-  // One device alone, slow on one class: nothing says that the rows are wrong.
+  // A single device that is slow for one class: there is no evidence that the rows are wrong.
   const std::vector<SampleSet> one{products_on(devices[1], {.factor = 4}),
                                    products_on(devices[1], {.op_class = "linear", .seed = 2})};
   for (const SetApart& apart : screened(one, {devices[1], devices[1]}).apart) {
@@ -35,7 +35,7 @@ TEST(Screening, KeepsCleanRowsAndThoseThatPhysicsErrsOn) {
   }
 }
 
-// As an L4 at its power limit: a quarter of the rate of its units, memory as it should be.
+// Like an L4 at its power limit: a quarter of the rate of its units, with normal memory.
 TEST(Screening, AThrottledBoard) {
   const std::vector<Device> devices{device("v100_pcie"), device("t4"), device("p100_pcie")};
   std::vector<SampleSet> sets, clean;
@@ -48,7 +48,7 @@ TEST(Screening, AThrottledBoard) {
   const FittedHybrid fitted = expect_no_harm(sets, devices, clean, devices);
   EXPECT_TRUE(std::ranges::includes(lines_apart(fitted.apart), slow));
   ASSERT_EQ(fitted.apart.size(), 1U);
-  EXPECT_EQ(fitted.apart.front().rows.size(), sets[1].samples.size());  // of the class
+  EXPECT_EQ(fitted.apart.front().rows.size(), sets[1].samples.size());  // all of the class
   ASSERT_FALSE(fitted.notes.empty());
   EXPECT_THAT(fitted.notes.front(), HasSubstr("t4 matmul: "));
   EXPECT_THAT(fitted.notes.front(), HasSubstr("on 2 alike devices"));
@@ -79,7 +79,7 @@ TEST(Screening, SingleRowsFarFromTheirClass) {
   EXPECT_EQ(result.sets.front().samples.size(), 58U);
 }
 
-// A row that is there a hundred times would count as a hundred.
+// A row repeated a hundred times must not count a hundred times.
 TEST(Screening, TheSameRowManyTimesCountsOnce) {
   const Device t4 = device("t4");
   std::vector<SampleSet> sets{products_on(t4, {})};
@@ -100,7 +100,7 @@ TEST(Screening, TheSameRowManyTimesCountsOnce) {
 TEST(Screening, EqualKernelsMeasuredFarApart) {
   const Device t4 = device("t4");
   SampleSet set = products_on(t4, {});
-  for (int i = 0; i < 3; ++i) {  // two repeats that agree, one that does not
+  for (int i = 0; i < 3; ++i) {  // two consistent repeats, one outlier
     measured::Sample again = set.samples[10];
     again.line = 100 + i;
     again.measured = again.measured * (i == 0 ? 5 : 1 + 0.01 * i);
@@ -109,7 +109,7 @@ TEST(Screening, EqualKernelsMeasuredFarApart) {
   EXPECT_EQ(lines_apart(screened({set}, {t4}).apart), (Lines{{set.name, 100}}));
 }
 
-// f32 products in rows that say f16: as slow as f32 is, while products that are f16 are not.
+// Products labelled f16 that ran in f32: as slow as f32, unlike real f16 products.
 TEST(Screening, AMislabelledType) {
   const Device v100 = device("v100_pcie");
   std::vector<SampleSet> sets{products_on(v100, {.dtype = "f32"}),
@@ -131,7 +131,7 @@ TEST(Screening, AMislabelledType) {
   EXPECT_THAT(fitted.notes.front(), HasSubstr("that is the rate of "));
 }
 
-// Times of a type that the machine multiplies faster: they beat the speed of light.
+// Times of a type that the machine multiplies faster: faster than the speed of light.
 TEST(Screening, RowsFasterThanLight) {
   const Device v100 = device("v100_pcie");
   SampleSet set = products_on(v100, {.dtype = "f32"});
@@ -145,7 +145,7 @@ TEST(Screening, RowsFasterThanLight) {
   EXPECT_THAT(result.apart.front().reason, HasSubstr("of f32 are faster than"));
 }
 
-// A third of the rows comes from a host whose dispatch is 40 us longer.
+// A third of the rows comes from a host with 40 us more dispatch.
 TEST(Screening, TwoHosts) {
   const Device t4 = device("t4");
   const Seconds dispatch = 10e-6 * Seconds{1}, more = 40e-6 * Seconds{1};
@@ -172,7 +172,7 @@ TEST(Screening, TwoHosts) {
   EXPECT_THAT(fitted.notes.front(), HasSubstr("nothing of a kernel tells which"));
 }
 
-// Kernels that write more than they read are 3 x slower than physics says, whatever their time.
+// Kernels that write more than they read take 3 x the analytical time, whatever their size.
 TEST(Screening, KeepsRegimesThatAKernelExplains) {
   const Device t4 = device("t4");
   SampleSet set = products_on(t4, {.count = 120});
@@ -181,7 +181,7 @@ TEST(Screening, KeepsRegimesThatAKernelExplains) {
   ASSERT_GT(slow.size(), 20U);
   ASSERT_LT(slow.size(), 100U);
   for (const SetApart& apart : screened({set}, {t4}).apart) ADD_FAILURE() << apart.text();
-  // The same times dealt to other kernels of like length: now nothing tells which.
+  // The same times assigned to other kernels of similar length: no kernel property explains them.
   SampleSet dealt = products_on(t4, {.count = 120});
   for (std::size_t i = 0; i < dealt.samples.size(); i += 4) {
     dealt.samples[i].measured = dealt.samples[i].measured * 3;

@@ -1,4 +1,4 @@
-// How much of an opinion is believed, and from which trials.
+// The weight of an opinion, determined from trials.
 #include "hybrid/shrinkage.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kAnyKind = "loop_fusion bound by memory";
 
-// `units` groups of `rows` trials each: off by `residual`, said to be off by `said`.
+// `units` groups of `rows` trials each, with error `residual` and opinion `said`.
 std::vector<Trial> trials_of(std::uint32_t units, int rows, double residual, Opinion said,
                              const std::string& kind = std::string(kAnyKind)) {
   static std::uint32_t next = 0;
@@ -77,7 +77,8 @@ TEST(ChooseShrinkage, IsPhysicsAloneWithoutGain) {
   EXPECT_EQ(choose_shrinkage(trials_of(kLeastUnits - 1, 9, 0.3, {0.3, 0})).c, kPhysicsAlone);
 }
 
-// A gain of 1 in one group of ten: a mean of 0.1 with a standard error of 0.1. Less is no gain.
+// A gain of 1 in one group of ten: a mean of 0.1 with a standard error of 0.1. Smaller gains do not
+// count.
 TEST(ChooseShrinkage, AsksForMoreGainThanItsStandardError) {
   const auto with_losers = [](double loss) {
     return choose_shrinkage(trials_of(1, 1, 1, {1, 0}) + trials_of(9, 1, 0, {loss, 0}));
@@ -92,7 +93,7 @@ TEST(ChooseShrinkage, EveryGroupCountsAlike) {
             kPhysicsAlone);
 }
 
-// Where members agree they are right, else they are not.
+// Members are right when they agree, and wrong otherwise.
 TEST(ChooseShrinkage, BelievesAgreementOnlyWhereThatIsWhatTells) {
   const Shrinkage rule =
       choose_shrinkage(trials_of(20, 1, 0.4, {0.4, 0.02}) + trials_of(20, 1, 0, {0.4, 0.8}));
@@ -102,8 +103,8 @@ TEST(ChooseShrinkage, BelievesAgreementOnlyWhereThatIsWhatTells) {
   EXPECT_LT(rule.weight({0.4, 0.8}, kAnyKind), 0.1);
 }
 
-// Of a time of which `share` is the kernel's: share x exp(correction) + rest over what was
-// measured.
+// The kernel's share of the time is `share`: share x exp(correction) + rest, divided by the
+// measured time.
 TEST(WholeError, CountsTheHostsDispatch) {
   for (const double share : {0.1, 0.5, 1.0}) {
     const Trial trial{.residual = 0.4, .share = share};

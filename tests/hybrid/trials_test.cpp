@@ -1,4 +1,4 @@
-// Which rows are tried, in which groups and places, and what is reported of them.
+// The rows used for trials, their groups and places, and the report.
 #include "hybrid/trials.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ TrialRows rows_of(ValidateBy by = ValidateBy::kKernel, const measured::SampleSet
   return trial_rows(kPhysics, kSpec, {{&from, 1}, {&tpu_v3(), 1}, by});
 }
 
-// One trial of every row, with the residual said by `said`.
+// One trial per row, with the opinion `said` of its residual.
 std::vector<Trial> trials_of(const TrialRows& rows, const std::function<double(double)>& said) {
   std::vector<Trial> trials;
   for (std::size_t i = 0; i < rows.bag.size(); ++i) {
@@ -59,7 +59,7 @@ std::size_t groups_of(const TrialRows& rows) {
   return std::set<std::uint32_t>(rows.bag.group.begin(), rows.bag.group.end()).size();
 }
 
-// Its kernels by turns of `families`.
+// Assigns the kernels to `families` in turn.
 measured::SampleSet in_families(int kernels, std::size_t families) {
   measured::SampleSet made = corrected_set(tpu_v3(), kernels, kTiles, by_size);
   for (std::size_t i = 0; i < made.works.size(); ++i) {
@@ -129,7 +129,7 @@ TEST(BandTrials, AreErrorsOfPhysicsAndOfTheRule) {
   }
 }
 
-// Groups of two rows each: what they have in common is all, or nothing.
+// Groups of two rows each: their errors are fully common, or not at all.
 TEST(Correlation, IsOfErrorsWithinAGroup) {
   const TrialRows rows{.places = {{}}, .place = std::vector<std::uint32_t>(8, 0)};
   const auto correlation = [&](const std::vector<double>& residuals) {
@@ -142,11 +142,11 @@ TEST(Correlation, IsOfErrorsWithinAGroup) {
   };
   EXPECT_NEAR(correlation({0.1, 0.1, -0.2, -0.2, 0.3, 0.3, 0, 0}), 1, 1e-9);
   EXPECT_EQ(correlation({0.1, -0.1, 0.1, -0.1, 0.1, -0.1, 0.1, -0.1}), 0);
-  // Means of +-s, rows b about them: MSB = 4 x 2 s^2 / (4 - 1), MSW = 8 b^2 / (8 - 4).
+  // Means of +-s, rows b around them: MSB = 4 x 2 s^2 / (4 - 1), MSW = 8 b^2 / (8 - 4).
   const double s = 0.3, b = 0.1, msb = 8 * s * s / 3, msw = 2 * b * b;
   EXPECT_NEAR(correlation({s + b, s - b, -s + b, -s - b, s + b, s - b, -s + b, -s - b}),
               (msb - msw) / (msb + msw), 1e-9);
-  EXPECT_EQ(correlation({0.1, 0.1, 0.2, 0.2}), 1);  // too few groups to say
+  EXPECT_EQ(correlation({0.1, 0.1, 0.2, 0.2}), 1);  // too few groups
 }
 
 }  // namespace

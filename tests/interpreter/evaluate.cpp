@@ -25,7 +25,7 @@ bool is_supported_type(DType dtype) {
   }
 }
 
-// The numbers of a literal's text: braces, commas and `/*i0=2*/` only order them.
+// The numbers in a literal's text; braces, commas and `/*i0=2*/` only order them.
 std::optional<Elements> read_numbers(std::string_view text) {
   constexpr std::string_view kBetween = " ,{}";
   Elements numbers;
@@ -135,7 +135,7 @@ bool lacks_attributes(const Op& op) {
   }
 }
 
-// Order of application is not defined, so only these give one answer.
+// The order of application is unspecified, so only these have a unique result.
 bool is_combiner(std::optional<Opcode> opcode) {
   switch (opcode.value_or(Opcode::kParameter)) {
     case Opcode::kAdd:
@@ -197,7 +197,7 @@ Elements evaluate_op(const Op& op, Values operands) {
 
 namespace {
 
-// Types that meet only where two ops do.
+// The reason why a bitcast between these types cannot be evaluated; "" for other ops.
 std::string cannot_pair(const Kernel& kernel, const Op& op) {
   if (op.opcode != Opcode::kBitcast && op.opcode != Opcode::kBitcastConvert) return {};
   const DType from = kernel.op(op.operands[0]).shape.dtype, to = op.shape.dtype;

@@ -1,5 +1,5 @@
-// Ops on single numbers. Integers are computed in 64 bits and wrapped; division by zero, shifts by
-// too much and conversions out of range give what XLA's operation semantics and its evaluator give.
+// Ops on single numbers. Integers are computed in 64 bits and wrapped; division by zero, excessive
+// shifts and conversions out of range give the results of XLA's operation semantics and evaluator.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -25,7 +25,7 @@ std::uint64_t low_bits(double value, DType dtype) {
 double divide(DType dtype, double a, double b) {
   if (b == 0) return wrapped(~std::uint64_t{0}, dtype);
   if (!is_signed_integer(dtype)) return wrapped(integer_bits(a) / integer_bits(b), dtype);
-  if (b == -1) return wrapped(-integer_bits(a), dtype);  // the most negative number stays
+  if (b == -1) return wrapped(-integer_bits(a), dtype);  // the minimum is unchanged
   return wrapped(static_cast<std::uint64_t>(as_signed(a) / as_signed(b)), dtype);
 }
 
@@ -36,7 +36,7 @@ double remainder(DType dtype, double a, double b) {
   return wrapped(static_cast<std::uint64_t>(as_signed(a) % as_signed(b)), dtype);
 }
 
-// By squaring; a negative exponent leaves only +-1 an integer, the rest truncates to 0.
+// By squaring; with a negative exponent only +-1 gives an integer, other results truncate to 0.
 double integer_power(DType dtype, double base, double exponent) {
   if (exponent < 0) {
     if (base == 1) return 1;
@@ -216,7 +216,7 @@ double float_unary(Opcode opcode, double x) {
   }
 }
 
-// Orders all numbers, NaNs at the ends: -nan, -inf ... -0, 0 ... inf, nan.
+// A total order of all numbers, with NaNs at the ends: -nan, -inf ... -0, 0 ... inf, nan.
 std::int64_t total_order(double x) {
   const auto bits = std::bit_cast<std::int64_t>(x);
   return bits < 0 ? bits ^ std::numeric_limits<std::int64_t>::max() : bits;
@@ -242,7 +242,7 @@ double convert(DType from, DType to, double x) {
   if (!is_floating(from) || !is_integer(to)) return as_type(x, to);
   if (std::isnan(x)) return 0;
   const int magnitude = bits(to) - (is_signed_integer(to) ? 1 : 0);
-  const double end = std::ldexp(1.0, magnitude);  // 2^63 - 1 has no double: the next below
+  const double end = std::ldexp(1.0, magnitude);  // 2^63 - 1 is no double: use the next lower one
   const double highest = magnitude > 53 ? std::nextafter(end, 0.0) : end - 1;
   return std::clamp(std::trunc(x), is_signed_integer(to) ? -end : 0, highest);
 }

@@ -1,5 +1,5 @@
-// Matrix products and convolutions as sums of products. Floating-point sums are of doubles, not
-// rounded in between; integer sums are modulo 2^64.
+// Matrix products and convolutions as sums of products. Floating-point sums are of doubles, without
+// intermediate rounding; integer sums are modulo 2^64.
 #include <algorithm>
 
 #include "tests/interpreter/evaluate_ops.h"
@@ -28,7 +28,7 @@ class Sum {
   std::uint64_t bits_ = 0;
 };
 
-// Positions of all indices of `dims` of the shape, the first of them slowest.
+// Positions of all indices over `dims` of the shape, the first of them varying slowest.
 Dims offsets(const Shape& shape, const Dims& dims) {
   const Dims strides = row_major_strides(shape.dims);
   Dims sizes, steps, result;
@@ -50,11 +50,11 @@ Dims other_dims(const Shape& shape, const Dims& a, const Dims& b) {
   return rest;
 }
 
-struct Tap {  // one kernel position that meets real input
+struct Tap {  // one kernel position on actual input
   std::int64_t input, kernel;
 };
 
-// For each output position (all spatial dimensions, row-major), what it reads.
+// The inputs of each output position (all spatial dimensions, row-major).
 class Taps {
  public:
   Taps(const ConvAttrs& attrs, const Shape& input, const Shape& kernel, const Shape& output)

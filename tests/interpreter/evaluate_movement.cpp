@@ -1,5 +1,5 @@
-// Ops that only move elements: a result element is read at an affine position of an operand, or
-// operand elements are written at affine positions of the result.
+// Ops that only move elements: a result element is read from an affine position of an operand, or
+// operand elements are written to affine positions of the result.
 #include <algorithm>
 
 #include "tests/interpreter/evaluate_ops.h"
@@ -13,7 +13,8 @@ Elements read(const Dims& dims, std::int64_t base, const Dims& steps, const Elem
   return result;
 }
 
-// Elements of `source` (of sizes `dims`) in row-major order, to base + index * steps of `result`.
+// Writes the elements of `source` (with sizes `dims`, row-major) to base + index * steps of
+// `result`.
 void write(const Dims& dims, std::int64_t base, const Dims& steps, const Elements& source,
            Elements& result) {
   std::size_t next = 0;
@@ -46,7 +47,7 @@ Elements transpose(const Op& op, const Value& operand) {
   return read(op.shape.dims, 0, steps, *operand.elements);
 }
 
-// Distances in the dense buffer that the layout describes.
+// Strides in the dense buffer described by the layout.
 Dims physical_strides(const Shape& shape) {
   if (!shape.layout) return row_major_strides(shape.dims);
   Dims strides(shape.dims.size(), 0);
@@ -58,7 +59,7 @@ Dims physical_strides(const Shape& shape) {
   return strides;
 }
 
-// The same buffer under another shape and layout.
+// The same buffer with another shape and layout.
 Elements bitcast(const Op& op, const Value& operand) {
   Elements buffer(operand.elements->size());
   write(operand.shape->dims, 0, physical_strides(*operand.shape), *operand.elements, buffer);
@@ -87,7 +88,7 @@ Elements reverse(const Op& op, const Value& operand) {
   return read(op.shape.dims, base, steps, *operand.elements);
 }
 
-// Operand positions that negative padding cuts away are left out of the walk.
+// Operand positions removed by negative padding are skipped.
 Elements pad(const Op& op, const Value& operand, const Value& padding) {
   const Dims& sizes = operand.shape->dims;
   const Dims from = row_major_strides(sizes), to = row_major_strides(op.shape.dims);
@@ -124,7 +125,8 @@ Elements concatenate(const Op& op, Values operands) {
   return result;
 }
 
-// The start of a dynamic slice of `sizes`, moved inside; indices are scalars or one vector.
+// The start of a dynamic slice of `sizes`, clamped to the bounds; indices are scalars or one
+// vector.
 std::int64_t dynamic_start(const Dims& dims, const Dims& sizes, Values indices) {
   const Dims strides = row_major_strides(dims);
   std::int64_t base = 0;
@@ -189,7 +191,7 @@ class Gather {
       read_steps.push_back(operand_strides_[at(window_dims_[i])]);
     }
     Elements result(at(element_count(op_.shape)));
-    std::int64_t flat = 0;  // of the batch, row-major
+    std::int64_t flat = 0;  // index in the batch, row-major
     walk(batch_sizes, 0, batch_steps, [&](std::int64_t position) {
       const std::int64_t start = slice_start(index_of(flat++, batch_sizes));
       write(window_sizes, position, window_steps,

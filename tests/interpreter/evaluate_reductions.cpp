@@ -1,4 +1,4 @@
-// Reductions. The initial value is applied once; window elements outside the operand are left out.
+// Reductions. The initial value is applied once; window elements outside the operand are skipped.
 #include "tests/interpreter/evaluate_ops.h"
 
 namespace tilecast::interpreter {
@@ -27,7 +27,7 @@ Elements reduce_dims(const Op& op, Values operands) {
   return result;
 }
 
-// Positions of the operand that one output position reads along one dimension, times its stride.
+// Operand positions read by one output position along one dimension, times its stride.
 std::vector<Dims> sources(const WindowDim& window, std::int64_t outputs, std::int64_t size,
                           std::int64_t stride) {
   std::vector<Dims> all(at(outputs));
@@ -40,8 +40,8 @@ std::vector<Dims> sources(const WindowDim& window, std::int64_t outputs, std::in
   return all;
 }
 
-// Reduces one dimension after the other: the combiners are associative, and the initial value
-// stands before the first.
+// Reduces one dimension after another: the combiners are associative, and the initial value is
+// applied before the first.
 class WindowReduction {
  public:
   WindowReduction(const Op& op, const Value& operand) : op_(op), operand_(operand) {
@@ -69,7 +69,7 @@ class WindowReduction {
 
   const Op& op_;
   const Value& operand_;
-  std::vector<std::vector<Dims>> sources_;  // by dimension and output position
+  std::vector<std::vector<Dims>> sources_;  // [dimension][output position]
 };
 
 Elements reduce_window(const Op& op, Values operands) {

@@ -28,8 +28,8 @@ using ::testing::Pointwise;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 const double kNan = std::nan("");
 
-// The kernel of `body`: the lines of a fused computation that uses the parameters p0, p1 ... of the
-// types given and the reducers sum, product, top, both and difference.
+// The kernel of `body`: the lines of a fused computation with parameters p0, p1 ... of the given
+// types and the reducers sum, product, top, both and difference.
 Kernel kernel_of(const std::vector<std::string>& parameters, const std::string& body) {
   std::string inner, outer, names;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -78,7 +78,7 @@ Elements counting(std::size_t count, double first = 0) {
   return values;
 }
 
-// One op of operands of `type` and the result it gives, element by element.
+// One op with operands of `type`, and its expected result, element by element.
 struct ScalarCase {
   const char* name;
   const char* type;    // of all operands
@@ -420,7 +420,7 @@ TEST(Evaluate, ClampTakesScalarBounds) {
 }
 
 TEST(Evaluate, EveryResultIsRoundedToItsType) {
-  // 1 + 2^-9 is 1 in bf16, so nothing is left of the difference; in f32 it would stay.
+  // 1 + 2^-9 is rounded to 1 in bf16, so the difference is 0; in f32 it is not.
   const std::string body = "s = TYPE[1] add(p0, p1)\n ROOT r = TYPE[1] subtract(s, p0)";
   for (const auto& [type, expected] : {std::pair{"bf16", 0.0}, std::pair{"f32", 0x1p-9}}) {
     std::string typed = body;
@@ -465,7 +465,7 @@ TEST(Evaluate, ReshapeAndCopyKeepTheOrderOfElements) {
 }
 
 TEST(Evaluate, BitcastKeepsTheBuffer) {
-  // The buffer of f32[2,3]{0,1} holds columns one after the other: the rows of f32[3,2]{1,0}.
+  // The buffer of f32[2,3]{0,1} contains columns in sequence: the rows of f32[3,2]{1,0}.
   EXPECT_EQ(run({"f32[2,3]{0,1}"}, "ROOT r = f32[3,2]{1,0} bitcast(p0)", {{1, 2, 3, 4, 5, 6}}),
             (Elements{1, 4, 2, 5, 3, 6}));
   EXPECT_EQ(run({"f32[2,3]{1,0}"}, "ROOT r = f32[6]{0} bitcast(p0)", {{1, 2, 3, 4, 5, 6}}),
@@ -626,7 +626,7 @@ TEST(Evaluate, ReduceCombinesTheDimensionsGivenAndTheInitialValueOnce) {
 }
 
 TEST(Evaluate, SumsAreNotRoundedInBetween) {
-  // Added one by one in f32, 2^24 + 1 + 1 stays 2^24.
+  // Summed one by one in f32, 2^24 + 1 + 1 stays 2^24.
   EXPECT_THAT(
       run({"f32[3]", "f32[]"}, "ROOT r = f32[] reduce(p0, p1), dimensions={0}, to_apply=sum",
           {{0x1p24, 1, 1}, {0}}),
@@ -727,7 +727,7 @@ TEST(Evaluate, ConvolutionWithAWindowOfOneIsADot) {
             dot);
 }
 
-// One row of one feature, so that the window is all there is.
+// One row of one feature, so that only the window matters.
 Elements row_convolution(const std::string& size, const std::string& window, const Elements& x,
                          const Elements& w) {
   return run(

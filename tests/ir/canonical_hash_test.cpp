@@ -1,4 +1,5 @@
-// What computes the same has the same hash; any change of what is computed changes it.
+// Kernels with equal computations have equal hashes; any change of the computation changes the
+// hash.
 #include "ir/canonical_hash.h"
 
 #include <gtest/gtest.h>
@@ -40,13 +41,13 @@ const std::vector<Kernel>& shipped_kernels() {
   return kKernels;
 }
 
-// A kernel taken apart, to be put together in another order.
+// The parts of a kernel, for building it in another order.
 struct Parts {
   explicit Parts(const Kernel& whole) : kernel(whole), ops(whole.ops().begin(), whole.ops().end()) {
     order.resize(ops.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
   }
-  // Any order that has operands first; parameters are numbered as they come.
+  // A random topological order; parameters are numbered in that order.
   void shuffle(Random& random) {
     std::vector<std::size_t> waiting(ops.size());
     std::vector<std::size_t> ready;
@@ -96,7 +97,7 @@ struct Parts {
   std::vector<std::size_t> order;
 };
 
-// Changes one number or text of the attributes; false where there is none.
+// Changes one number or text of the attributes; false if there is none.
 struct AttributeChange {
   Random& random;
 
@@ -157,7 +158,7 @@ bool change_shape(Random& random, Shape& shape) {
   }
 }
 
-// One change of what the op computes; false when this op has nothing of the kind.
+// Changes one part of the op's computation; false if this op has no such part.
 bool change(Random& random, Op& op) {
   switch (pick(random, 5)) {
     case 0:
@@ -257,7 +258,7 @@ TEST(CanonicalHash, TellsWhichOperandIsWhich) {
   const std::string y_first = inputs + "e = f32[8,8] negate(x)\n d = f32[8,8] subtract(y, x)\n";
   const std::string root = " ROOT r = f32[8,8] add(d, e)";
   EXPECT_NE(hash_of_root(x_first + root), hash_of_root(y_first + root));
-  // Alone, the two differ in the numbers of their parameters only.
+  // The two only differ in the numbers of their parameters.
   EXPECT_EQ(hash_of_root(inputs + "ROOT d = f32[8,8] subtract(x, y)"),
             hash_of_root(inputs + "ROOT d = f32[8,8] subtract(y, x)"));
 }
@@ -292,7 +293,7 @@ TEST(CanonicalHash, TellsConstantsAndComparisonsApart) {
   EXPECT_NE(with("0", "LT"), with("0", "GE"));
 }
 
-// Hashes are names in measurement sets on disk: a change of the format must be meant.
+// Hashes are names in measurement sets on disk, so a change of the format must be deliberate.
 TEST(CanonicalHash, StaysWhatItWas) {
   EXPECT_EQ(hash_of_root(std::string(kInputs) + "ROOT d = f32[8,8] add(x, y)"),
             "14d95eef4f4c11eb7d7d4fd6a631b5fa");

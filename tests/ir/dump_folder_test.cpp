@@ -1,4 +1,4 @@
-// Which files of a folder that XLA dumped into are read?
+// Which files are read from a folder of XLA dumps.
 #include "ir/dump_folder.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// Random programs of elementwise ops, broadcasts, reductions, dots, reshapes and updates: fusing
-// keeps what they compute.
+// Random programs of elementwise ops, broadcasts, reductions, dots, reshapes and updates: fusion
+// does not change what they compute.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ class RandomModule {
   int count_ = 0;
 };
 
-// Every value of a module as the expression it computes, with fusions looked through; equal
+// Every value of a module as the expression that it computes, with fusions expanded; equal
 // expressions get equal numbers.
 class Expressions {
  public:
@@ -181,7 +181,7 @@ TEST_P(FusedRandomModules, ComputeTheSameInFewerKernels) {
       ASSERT_LE(matrix_ops, 1) << print_hlo(result);
     }
   }
-  EXPECT_LT(after, before * 6 / 10);  // copies before updates stay by themselves
+  EXPECT_LT(after, before * 6 / 10);  // copies before updates are not fused
 }
 
 INSTANTIATE_TEST_SUITE_P(Fusion, FusedRandomModules, ::testing::Bool());
@@ -234,7 +234,7 @@ TEST(FusionSpace, ComputesTheSameWhateverIsChosen) {
   EXPECT_GT(recomputed, 1000u);
 }
 
-// Kernels of several roots far apart in the text are what can close a cycle.
+// Kernels with several roots, far apart in the text, could create a cycle.
 TEST(Fusion, NeverMakesKernelsWaitForEachOther) {
   const Module module = read_hlo_file(support::source_dir().string() +
                                       "/configs/programs/transformer_block_train.hlo");
@@ -247,7 +247,7 @@ TEST(Fusion, NeverMakesKernelsWaitForEachOther) {
   }
 }
 
-// Instructions that nothing reads, as "computation.instruction".
+// Unused instructions, as "computation.instruction".
 std::vector<std::string> unread(const Module& module) {
   std::vector<std::string> names;
   for (const Computation& computation : module.computations) {
@@ -313,7 +313,7 @@ TEST(Fusion, SeedsGiveDifferentConfigurationsTheSameEveryTime) {
   EXPECT_GT(configurations, 5 * modules);
 }
 
-// The entry in another order that has operands first.
+// The entry computation in a random topological order.
 Module shuffled(Module module, std::uint32_t seed) {
   std::mt19937 random(seed);
   Computation& entry = module.computations[module.entry.index()];

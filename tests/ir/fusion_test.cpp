@@ -22,7 +22,7 @@ Module fused(const std::string& text, const FusionOptions& options = {}) {
   return module;
 }
 
-// Opcodes of the kernels of the fused module; a fusion as its sorted interior ops, "add+negate".
+// Opcodes of the fused module's kernels; for a fusion, its sorted interior ops, "add+negate".
 std::vector<std::string> kernels(const Module& module) {
   std::vector<std::string> all;
   const Program program = make_program(module);
@@ -98,7 +98,7 @@ ENTRY main { x = f32[32,32] parameter(0)
               ElementsAre("dot", "abs+dot+negate"));
 }
 
-// Both products read the scaled bf16 value: its f32 product is not worth storing.
+// Both products read the scaled bf16 value: storing its f32 product does not pay off.
 TEST(Fusion, AKernelStoresTheNarrowTypeAndItsReadersScaleIt) {
   const Module module = fused(R"(
 HloModule m
@@ -277,8 +277,8 @@ TEST(Fusion, OptimisedModulesAreRecognised) {
                          " ROOT y = f32[8]{0:T(256)} negate(x) }")));
 }
 
-// Levels of neighbours summed, as scans and stencils are written: without a limit the expression of
-// an element doubles with every one.
+// Levels of neighbour sums, as in scans and stencils: without a limit the expression of an element
+// doubles with each level.
 TEST(Fusion, NoExpressionStandsInAKernelMoreThanFifteenTimes) {
   constexpr int kLevels = 12;
   constexpr std::int64_t kFirst = 1 << 14;
@@ -296,7 +296,7 @@ TEST(Fusion, NoExpressionStandsInAKernelMoreThanFifteenTimes) {
     size /= 2;
   }
   const std::size_t made = kernels(fused(text + " }")).size();
-  constexpr std::size_t kLevelsOfOne = 4;  // sums that stand 1, 2, 4 and 8 times
+  constexpr std::size_t kLevelsOfOne = 4;  // sums that occur 1, 2, 4 and 8 times
   EXPECT_EQ(made, kLevels / kLevelsOfOne);
 }
 
@@ -318,10 +318,10 @@ TEST(Fusion, UpdatesOfWhatTheCallerKeepsAreCopiesFirst) {
   const std::string root = " ROOT r = f32[64,128] bitcast(u)";
   EXPECT_EQ(copies(update_of("", root)), 1);
   EXPECT_EQ(copies(update_of(donated, root)), 0);
-  // What reads the old array and the new one needs both.
+  // A reader of both the old and the new array needs both.
   EXPECT_EQ(
       copies(update_of(donated, " s = f32[64,128] add(u, c)\n ROOT r = f32[64,128] negate(s)")), 1);
-  // What reads the old one can run before.
+  // A reader of the old array can run before.
   const std::string both = ", input_output_alias={ {0}: (0, {}, may-alias) }";
   EXPECT_EQ(
       copies(update_of(

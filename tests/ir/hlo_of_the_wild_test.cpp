@@ -1,5 +1,5 @@
-// Forms of HLO text that XLA prints or accepts beyond its documentation: they are read, and printed
-// so that they read back the same.
+// HLO text that XLA prints or accepts beyond its documentation: it is parsed, and printed such that
+// it parses to the same module.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ ENTRY %e (p: f32[4]) -> f32[4] {
   const Instruction& start = module.entry_computation().instructions[1];
   ASSERT_EQ(start.aliasing->size(), 1U);
   EXPECT_EQ(start.aliasing->at(0).output_index, Dims{1});
-  // Printed in the short spelling, which reads back to the same.
+  // Printed in the short form, which parses to the same module.
   EXPECT_THAT(reprint(kStart), HasSubstr("negate-start(f32[4]{0} %p), "
                                          "output_to_operand_aliasing={{1}: (0, {})}"));
 }
@@ -111,7 +111,7 @@ TEST(HloOfTheWild, ACalledComputationMayStandInBraces) {
   EXPECT_EQ(module.entry_computation().root_instruction().called, std::vector{ComputationId(0)});
 }
 
-// As optimised modules of TPUs have it: the fused broadcast of a narrower number.
+// As in optimised TPU modules: the fused broadcast of a narrower number.
 TEST(HloOfTheWild, ABroadcastMayChangeTheWidthOfAFloat) {
   const std::string before = "HloModule m\nENTRY e {\n  x = ";
   EXPECT_NO_THROW(

@@ -59,8 +59,7 @@ TEST(HloParser, LeftOutShapesAreInferredAndGetRowMajorLayouts) {
   EXPECT_EQ(to_string(shape), "f32[4]{0}");
 }
 
-// Array shapes are remembered by their text; spaces, comments and braces that follow must not
-// matter.
+// Array shapes are cached by their text; spaces, comments and braces after them must not matter.
 TEST(HloParser, ShapesThatWereReadBeforeComeOutAsReadAlone) {
   const std::vector<std::string> spellings = {
       "f32[2,3]",        "f32[2,3]{0,1}",          "f32[2,3] {0,1}",
@@ -171,7 +170,7 @@ TEST(HloParser, IotaReplicaGroupsAreReshapedTransposedNumbers) {
   EXPECT_THROW(static_cast<void>(support::parse_replica_groups("[4096,8192]<=[33554432]")), Error);
 }
 
-// Device d of a mesh of 2 x 3 x 4 stands at (d / 12, d / 4 % 3, d % 4).
+// Device d of a mesh of 2 x 3 x 4 is at (d / 12, d / 4 % 3, d % 4).
 TEST(HloParser, AxesOfAMeshAreReplicaGroups) {
   using Groups = std::vector<std::vector<std::int64_t>>;
   const auto groups_of = [](const std::string& text) {
@@ -190,7 +189,7 @@ TEST(HloParser, AxesOfAMeshAreReplicaGroups) {
   // In the order of the names, not of the mesh.
   EXPECT_EQ(groups_of("mesh['a'=2,'b'=2] {'b','a'}"), (Groups{{0, 2, 1, 3}}));
   EXPECT_EQ(groups_of("mesh[a=2,b=2] {}"), (Groups{{0}, {1}, {2}, {3}}));
-  // Of 8 = 2 x 2 x 2 the middle steps.
+  // The middle factor of 8 = 2 x 2 x 2.
   EXPECT_EQ(groups_of("mesh['a'=8] {'a':(2)2}"), (Groups{{0, 2}, {1, 3}, {4, 6}, {5, 7}}));
   EXPECT_EQ(groups_of("mesh['a'=2,'b'=2], device_ids=(0,3,1,2) {'b'}"), (Groups{{0, 3}, {1, 2}}));
   EXPECT_EQ(groups_of("mesh['a'=2,'b'=2], device_ids=([2,2]T(1,0)) {'b'}"),
@@ -297,7 +296,7 @@ TEST(HloParser, EachMistakeHasItsMessage) {
   }
 }
 
-// A dot of two arrays of 20 dimensions: one bit of Shape::dynamic_mask for each would not do.
+// A dot of two arrays of 20 dimensions: more than Shape::dynamic_mask has bits for.
 TEST(HloParser, MoreDimensionsThanAShapeMayHaveAreRefusedAlsoWhereTheyAreInferred) {
   const auto sizes = [](int rank) {
     std::string text = "1";

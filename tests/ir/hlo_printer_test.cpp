@@ -21,14 +21,14 @@ std::string printed_short(const std::string& text) {
   return print_hlo(parse(text), {.short_form = true});
 }
 
-// The root's line of a module whose entry holds `body`.
+// The root's line of a module with this entry computation.
 std::string root_line(const std::string& body, const PrintOptions& options = {}) {
   const Module module = parse("HloModule m\n\nENTRY e {\n" + body + "\n}\n");
   const Computation& entry = module.entry_computation();
   return print_instruction(module, entry, entry.root_instruction(), options);
 }
 
-// Which of the two texts comes first.
+// Expects `first` before `second` in the text.
 void expect_before(const std::string& text, std::string_view first, std::string_view second) {
   ASSERT_NE(text.find(first), std::string::npos) << text;
   ASSERT_NE(text.find(second), std::string::npos) << text;

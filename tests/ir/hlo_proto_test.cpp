@@ -1,4 +1,4 @@
-// Is a module the same whether it comes as an HLO proto or as HLO text?
+// A module is the same whether it is read from an HLO proto or from HLO text.
 #include "ir/proto/hlo_proto.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ void fill(List* list, std::initializer_list<std::int64_t> values) {
   for (const std::int64_t value : values) list->Add(static_cast<typename List::value_type>(value));
 }
 
-// Text of the entry's body, and what its root holds beyond name, shape, operands and callees.
+// Text of the entry's body, and the fields of its root besides name, shape, operands and callees.
 struct Twin {
   const char* body;
   void (*fill_root)(Proto& root);
@@ -71,7 +71,7 @@ constexpr const char* kCallees = R"(HloModule m
 hlo_proto::Module proto_of(const Twin& twin) {
   hlo_proto::Module proto =
       proto_skeleton(parse_text(std::string(kCallees) + "ENTRY %e {\n" + twin.body + "\n}\n"));
-  // What the skeleton of the callees lacks.
+  // A field missing in the skeleton of the callees.
   proto.mutable_computations(1)->mutable_instructions(2)->set_comparison_direction("LT");
   hlo_proto::Literal& never =
       *proto.mutable_computations(3)->mutable_instructions(1)->mutable_literal();

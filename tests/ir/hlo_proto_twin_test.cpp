@@ -1,5 +1,5 @@
-// Do real HLO protos give what their decoded text says, field by field? The files are third-party
-// data beside the repository; without them the tests are skipped.
+// Compares real HLO protos with their decoded text, field by field. The files are third-party data
+// beside the repository; without them the tests are skipped.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ void expect_shape(const Shape& shape, const TextProto& twin) {
   }
 }
 
-// Every number of the literal, in whatever field it stands.
+// Compares every number of the literal, in whichever field it is.
 void expect_literal(const Literal& literal, const TextProto& twin) {
   std::vector<double> wanted, found;
   for (const TextProto& field : twin.fields) {
@@ -206,7 +206,7 @@ struct Expect {
   }
 };
 
-// Fields of instructions that are compared, or that the text form of a module does not have.
+// Fields of instructions that are compared, or that have no equivalent in a module's text.
 const std::set<std::string> kComparedFields = {"name",
                                                "opcode",
                                                "shape",

@@ -1,4 +1,4 @@
-// Whatever the bytes, reading a module either succeeds or throws Error; it never crashes or hangs.
+// For any bytes, reading a module either succeeds or throws Error; it never crashes or hangs.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -41,7 +41,7 @@ ENTRY e {
 }
 )"};
 
-// True when the text was accepted; anything but Error escapes and fails the test.
+// Whether the text is accepted; exceptions other than Error escape and fail the test.
 bool accepts(const std::string& text) {
   try {
     static_cast<void>(parse_hlo(base::SourceText("hostile.hlo", text)));

@@ -1,4 +1,4 @@
-// A kernel taken out of its module is still the same kernel, in memory and as text.
+// A kernel isolated from its module is the same kernel, in memory and as text.
 #include "ir/kernels/isolate.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ Kernel only_kernel(const Module& module) {
   return make_kernel(module, places[0].computation, places[0].instruction, counter);
 }
 
-// Isolates one kernel, prints it, reads it back.
+// Isolates one kernel, prints it and reads it back.
 void expect_same_kernel(const Module& module, const KernelPlace& place, WorkCounter& counter) {
   const Kernel kernel = make_kernel(module, place.computation, place.instruction, counter);
   const Module alone = isolate(module, place.computation, place.instruction, "kernel");

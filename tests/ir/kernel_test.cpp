@@ -287,8 +287,7 @@ struct GroupCase {
   std::int64_t expected;
 };
 
-// The same ids name other devices in each of XLA's modes: device = replica x partitions +
-// partition.
+// Equal ids denote different devices in XLA's modes: device = replica x partitions + partition.
 TEST(Kernel, KnowsTheDevicesOfItsGroupsInEveryMode) {
   const auto groups = [](const std::string& attributes) {
     const std::string text =
@@ -364,7 +363,7 @@ ENTRY e {
   WorkCounter counter(module);
   const Computation& entry = module.entry_computation();
   const WiredKernel wired = make_wired_kernel(module, module.entry, entry.root, counter);
-  // The scalar constant is an op of the kernel; leaves 0 and 1 of the tuple are not read.
+  // The scalar constant is an op of the kernel; leaves 0 and 1 of the tuple are unused.
   ASSERT_EQ(wired.parameters.size(), wired.kernel.parameters().size());
   ASSERT_EQ(wired.parameters.size(), 2U);
   EXPECT_EQ(entry.at(wired.parameters[0].instruction).name, "t");

@@ -76,7 +76,7 @@ TEST(LayoutAssignment, AThinArrayIsTurned) {
 }
 
 TEST(LayoutAssignment, SmallGainsDoNotChangeTheOrder) {
-  // Turned it would pad 1001 x 1000 a little less.
+  // The other order would pad 1001 x 1000 slightly less.
   EXPECT_EQ(laid_out(DType::kF32, {1001, 1000}), "f32[1001,1000]{1,0:T(8,128)}");
 }
 
@@ -121,7 +121,7 @@ TEST(LayoutAssignment, UntiledDevicesDropTilings) {
   EXPECT_EQ(to_string(root_shape(assign_layouts(tiled, rules))), "f32[64,256]{1,0}");
 }
 
-// A 3x3 convolution of `images` of 56 x 56 x 256.
+// A 3x3 convolution of `images` images of 56 x 56 x 256.
 std::string convolved(int images) {
   const std::string array = "bf16[" + std::to_string(images) + ",56,56,256]";
   const Module module = parse_hlo(base::SourceText("conv.hlo", R"(HloModule m

@@ -1,4 +1,4 @@
-// Calls of cuBLAS and cuDNN as the operations they perform.
+// Calls of cuBLAS and cuDNN as the operations that they perform.
 #include "ir/library_calls.h"
 
 #include <gtest/gtest.h>

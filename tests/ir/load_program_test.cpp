@@ -1,4 +1,4 @@
-// What is assumed when a program is loaded becomes a note.
+// Assumptions made when a program is loaded become notes.
 #include "ir/load_program.h"
 
 #include <gmock/gmock.h>

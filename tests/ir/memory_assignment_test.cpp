@@ -14,14 +14,14 @@ namespace {
 constexpr int kSpace = 1;
 constexpr std::int64_t kKilobyte = 1024, kArray = 4 * kKilobyte;  // f32[8,128]
 
-// The module with layouts of a TPU, and with room for so many bytes of results.
+// The module with TPU layouts, and on-chip space for `capacity` bytes of results.
 Module assigned(std::string_view text, std::int64_t capacity) {
   Module module = assign_layouts(parse_hlo(base::SourceText("m.hlo", std::string(text))), {});
   static_cast<void>(keep_on_chip(module, {kSpace, capacity}));
   return module;
 }
 
-// Names of what stays on chip, in the order of the text.
+// Names of the results kept on chip, in the order of the text.
 std::string kept(const Computation& computation) {
   std::string names;
   for (const Instruction& op : computation.instructions) {
@@ -60,8 +60,8 @@ TEST(KeepOnChip, ABitcastNamesTheSameArray) {
             "a v ");
 }
 
-// While d is made, a waits for the end and b and c are read: four arrays. Where fewer fit, the one
-// whose last use is furthest away goes, of equals the one made last.
+// While d is computed, a is needed at the end and b and c are read: four arrays. If fewer fit, the
+// one with the furthest last use is evicted; among equals, the latest one.
 TEST(KeepOnChip, WhereNotAllFitTheLastUsedGoesToMainMemory) {
   const std::string_view text =
       "  a = f32[8,128] negate(p)\n"

@@ -1,6 +1,7 @@
-// Peak memory against XLA's own buffer assignment, of the public HLO protos that carry one
-// (../shared/profiles, ../shared/inputs/protos): not part of the repository, skipped where they
-// are missing. XLA's sum is over the allocations of main memory that are not local to a thread.
+// Peak memory against XLA's own buffer assignment, for public HLO protos that contain one
+// (../shared/profiles, ../shared/inputs/protos). The files are not part of the repository; the
+// tests are skipped without them. XLA's sum is over allocations in main memory that are not
+// thread-local.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Fields of a message in protobuf's wire format: numbers of varints, bytes of the rest.
+// Fields of a message in protobuf's wire format: numbers for varints, bytes for all others.
 class WireFields {
  public:
   explicit WireFields(std::string_view bytes) : rest_(bytes) {}
@@ -59,8 +60,8 @@ class WireFields {
   std::string_view rest_;
 };
 
-// HloProto.buffer_assignment = 3, its buffer_allocations = 3; of these size = 2,
-// is_thread_local = 3, color (memory space) = 8. Nothing where there is no assignment.
+// HloProto.buffer_assignment = 3, its buffer_allocations = 3; their size = 2, is_thread_local = 3,
+// color (memory space) = 8. nullopt without an assignment.
 std::optional<double> assigned_by_xla(std::string_view proto) {
   std::optional<double> sum;
   WireFields::Field part, allocation, field;
@@ -97,7 +98,7 @@ std::vector<fs::path> protos() {
   return found;
 }
 
-// Small programs are tables of tuples (8 bytes an element) and alignment in XLA's sum.
+// In small programs, XLA's sum is mostly tables of tuples (8 bytes per element) and alignment.
 constexpr double kSmall = 64 * 1024;
 constexpr double kWithin = 0.10;
 

@@ -19,7 +19,7 @@ Module module_of(const std::string& text) {
   return parse_hlo(base::SourceText("m.hlo", text));
 }
 
-// Of an entry computation of such lines, after the other computations.
+// Memory use of an entry computation with these lines, after the other computations.
 MemoryUse use_of(const std::string& entry, const std::string& others = "",
                  const std::string& header = "") {
   return memory_use(
@@ -48,7 +48,8 @@ TEST(MemoryUse, AnElementwiseOpWritesOverAnOperandThatNothingReadsLater) {
   EXPECT_EQ(use_of(head + "  ROOT c = f32[1024] add(a, b)\n").peak.total(), 3 * kArray);
 }
 
-// As XLA's heap simulator: copies and arrays that reach the op under another name stay apart.
+// As in XLA's heap simulator: copies, and arrays that reach the op under another name, are
+// separate.
 TEST(MemoryUse, AnElementwiseOpWritesOverNoArrayThatItsOperandOnlyNames) {
   EXPECT_EQ(use_of("  p = f32[1024] parameter(0)\n"
                    "  a = f32[32,32] custom-call(p), custom_call_target=\"t\"\n"
@@ -180,8 +181,8 @@ TEST(MemoryUse, ALoopHoldsItsStateOnceAndWhatItsBodyMakes) {
       "  w = (s32[], f32[1024], f32[1024]) while(t), condition=c, body=b\n"
       "  ROOT r = f32[1024] get-tuple-element(w), index=1\n",
       kLoop);
-  EXPECT_EQ(use.peak.arguments, 2 * kArray);  // q is handed on as it is
-  // a's place and x beside it; the counter, its next value and constants are scalars.
+  EXPECT_EQ(use.peak.arguments, 2 * kArray);  // q is passed through
+  // a and x; the counter, its next value and constants are scalars.
   EXPECT_GE(use.peak.total(), 4 * kArray);
   EXPECT_LE(use.peak.total(), 4 * kArray + 8 * 4);
   EXPECT_EQ(use.at, "x");
@@ -262,7 +263,7 @@ TEST(MemoryUse, WhatFillsThePeakIsListedLargestFirstAndAddsUp) {
   EXPECT_EQ(use.peak.total(), (1 + 2 + 4) * kArray);
 }
 
-// --- random straight programs --------------------------------------------------------------------
+// --- random straight-line programs ---------------------------------------------------------------
 
 struct Line {
   int size = 1;               // f32[size]
@@ -294,7 +295,7 @@ struct RandomProgram {
     return out;
   }
 
-  // Sums the arrays that are made and still read, at every line, one by one.
+  // Sums the live arrays at every line, one by one.
   [[nodiscard]] double live_sets_peak() const {
     const std::size_t count = lines.size();
     double most = 0;

@@ -1,4 +1,4 @@
-// Third-party StableHLO, read in place (skipped where it is absent), and damaged MLIR.
+// Third-party StableHLO, read in place (skipped without it), and damaged MLIR.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// MLIR text: every pretty form gives the tree of its generic form; errors say where and what.
+// MLIR text: every pretty form gives the tree of its generic form; errors state place and reason.
 #include "ir/mlir/mlir_parser.h"
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ std::string error_of(const std::string& text) {
   return "no error";
 }
 
-// `values` lists types, of %0, %1 ...: both forms stand after ops that make them.
+// `values` lists the types of %0, %1 ...; both forms follow ops that define them.
 struct Twin {
   std::vector<std::string> values;
   std::string pretty;

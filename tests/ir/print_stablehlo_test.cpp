@@ -1,4 +1,4 @@
-// Module -> StableHLO text -> Module: what is computed stays.
+// Module -> StableHLO text -> Module: the computation does not change.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -134,8 +134,8 @@ TEST(PrintStablehlo, OpsOfStablehloAreItsOps) {
   EXPECT_THAT(print_hlo(back), HasSubstr("sharding={devices=[2,1]<=[2]}"));
 }
 
-// Results and operands that are tuples in HLO and several values in StableHLO, branches, and what
-// MLIR has only bits or other words for.
+// Results and operands that are tuples in HLO and several values in StableHLO, branches, and
+// constructs that MLIR expresses as bits or with other words.
 constexpr const char* kSeveral = R"(HloModule several
 
 %largest (x: f32[], i: s32[], y: f32[], j: s32[]) -> (f32[], s32[]) {
@@ -258,7 +258,7 @@ TEST(PrintStablehlo, ProductsAndArithmeticKeepTheirKernels) {
   EXPECT_EQ(kernel_hashes(from_mlir(print_stablehlo(module))), kernel_hashes(module));
 }
 
-// A computation that several loops run is a function; state may be nested.
+// A computation used by several loops becomes a function; state may be nested.
 TEST(PrintStablehlo, SharedAndNestedLoopsReadBack) {
   const Module module = from_hlo(R"(HloModule m
 b { p = (s32[], (f32[4], f32[2])) parameter(0)
@@ -307,7 +307,7 @@ TEST(PrintStablehlo, ShippedProgramsReadBackBeforeAndAfterFusion) {
 }
 
 TEST(PrintStablehlo, PublicModulesReadBack) {
-  constexpr std::uintmax_t kMostBytes = 1 << 20;  // of each, so that debug builds take seconds
+  constexpr std::uintmax_t kMostBytes = 1 << 20;  // per file, so that debug builds take seconds
   int count = 0;
   for (const char* folder : {"hlo/public", "hlo/xla_cases", "inputs"}) {
     const fs::path root = support::shared_dir() / folder;
@@ -318,7 +318,7 @@ TEST(PrintStablehlo, PublicModulesReadBack) {
       try {
         module = read_module(entry.path().string());
       } catch (const Error&) {
-        continue;  // no module, or one that other tests count
+        continue;  // not a module, or one that other tests cover
       }
       SCOPED_TRACE(entry.path());
       try {

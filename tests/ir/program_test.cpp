@@ -53,7 +53,8 @@ ENTRY main { x = f32[8] parameter(0)
   EXPECT_THAT(waited_for(program, "a"), IsEmpty());
 }
 
-// Nested loops of 3 and 5 turns, the outer counted by a pattern and the inner by its configuration.
+// Nested loops with 3 and 5 iterations, the outer one counted by a pattern and the inner one by its
+// configuration.
 constexpr const char* kNestedLoops = R"(
 HloModule m
 inner_body { s = (s32[], f32[8]) parameter(0)
@@ -96,8 +97,7 @@ TEST(Program, MultiplicitiesAreProductsOfTripCounts) {
   EXPECT_THAT(program.notes(), IsEmpty());
 }
 
-// for i = 0 .. 4: for j = START; j < LIMIT: one negate; of each the state holds i, j and a limit
-// of 7.
+// for i = 0 .. 4: for j = START; j < LIMIT: one negate; the state contains i, j and a limit of 7.
 Program triangle(const std::string& start, const std::string& limit, int turns = 5) {
   const std::string state = "(s32[], s32[], f32[8])";
   return program_of(
@@ -149,7 +149,7 @@ TEST(Program, InnerLoopsAreCountedInEveryTurnOfTheOuter) {
   EXPECT_EQ(named(triangle("i", "n"), "inside").multiplicity, 7 + 6 + 5 + 4 + 3);
   EXPECT_EQ(named(triangle("one", "k"), "inside").multiplicity, 0 + 1 + 2 + 3 + 4);
   EXPECT_THAT(triangle("i", "k").notes(), IsEmpty());
-  // More turns than are told apart: what stays the same is known, the rest assumed.
+  // More iterations than are distinguished: constant parts are known, the rest is assumed.
   EXPECT_EQ(named(triangle("one", "n", 2000), "inside").multiplicity, 2000 * (7 - 1));
   const Program assumed = triangle("i", "n", 2000);
   EXPECT_EQ(named(assumed, "inside").multiplicity, 2000 * ProgramOptions{}.default_trip_count);

@@ -41,7 +41,7 @@ void add_instruction(hlo_proto::Computation& computation, const ir::Instruction&
   for (const ir::InstrId operand : instruction.operands) {
     proto.add_operand_ids(first_id + static_cast<std::int64_t>(operand.index()));
   }
-  // A loop's proto names the body first.
+  // A loop's proto has the body first.
   std::vector<ir::ComputationId> called = instruction.called;
   if (instruction.opcode == ir::Opcode::kWhile) std::swap(called.at(0), called.at(1));
   for (const ir::ComputationId callee : called) {

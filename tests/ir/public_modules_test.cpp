@@ -1,4 +1,4 @@
-// Third-party modules, read in place; skipped where they are absent.
+// Third-party modules, read in place; skipped without them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Programs of every form by their content, and what a file is that holds none.
+// Detects the format of programs by their content, and reports files that are no programs.
 #include "ir/read_module.h"
 
 #include <gmock/gmock.h>
@@ -65,8 +65,8 @@ TEST(ReadModule, FormsAreToldByContent) {
                     "    return %a : tensor<2xi32>\n  }\n}\n"),
             Opcode::kParameter);
   EXPECT_EQ(root_of("#loc1 = loc(\"x\")\n" + std::string(kMlir)), Opcode::kAdd);
-  // HloProto { hlo_module: HloModuleProto { ... } } is told from ONNX by its fields: see the tests
-  // of each. Two bytes of a field that neither has are neither.
+  // HloProto { hlo_module: HloModuleProto { ... } } is distinguished from ONNX by its fields: see
+  // the tests of each. Two bytes of a field that neither has are unknown.
   EXPECT_THAT(message_of(bytes_of({0xf8, 0x07, 0x01, 0x00})), HasSubstr("unknown contents"));
 }
 

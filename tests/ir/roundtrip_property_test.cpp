@@ -32,7 +32,7 @@ class RandomShapes {
                            static_cast<std::int64_t>(below(static_cast<std::uint64_t>(max_size))));
     }
     shape.layout = layout(rank);
-    // Text does not tell a scalar with the default layout from one without.
+    // Text does not distinguish a scalar with the default layout from one without a layout.
     if (rank == 0 && shape.layout == default_layout(0)) shape.layout.reset();
     return shape;
   }
@@ -85,7 +85,7 @@ void expect_stable_text(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() != ".hlo") continue;
     ++modules;
-    // Whether a module makes sense is another test's question.
+    // The validity of the module is not tested here.
     const auto text = base::SourceText::read_file(entry.path().string());
     const std::string once = print_hlo(parse_unverified(text));
     const std::string twice = print_hlo(parse_unverified(base::SourceText("printed", once)));

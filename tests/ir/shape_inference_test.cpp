@@ -1,4 +1,4 @@
-// The rule of every family of operations, as a formula over its sizes.
+// The inference rule of every family of operations, as a formula of its sizes.
 #include "ir/infer/shape_inference.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kAdder =
     "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n";
 
-// Result of the last line of `body`, whose shape is left out.
+// The inferred shape of the last line of `body`, which omits it.
 std::string inferred(const std::string& body) {
   const base::SourceText text("t.hlo", std::string(kAdder) + "ENTRY e {\n" + body + "\n}\n");
   const Module module = parse_hlo(text);
@@ -54,7 +54,7 @@ TEST(WindowOutputSize, CountsTheStepsThatFit) {
 TEST(WindowOutputSize, StretchesByBothDilations) {
   WindowDim dim;
   dim.size = 3;
-  dim.window_dilation = 2;  // covers 5
+  dim.window_dilation = 2;  // spans 5
   dim.base_dilation = 3;    // 4 elements span 10
   EXPECT_EQ(window_output_size(4, dim), (4 - 1) * 3 + 1 - ((3 - 1) * 2 + 1) + 1);
 }

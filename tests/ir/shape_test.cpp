@@ -81,7 +81,7 @@ TEST(Shape, TuplesSumTheirLeavesAndTokensAreFree) {
 }
 
 TEST(Shape, CombinedTileDimensionsAreMergedFirst) {
-  // T(2,*,128): dimensions 1 and 2 count as one of 3 * 50.
+  // T(2,*,128): dimensions 1 and 2 are combined into one of 3 * 50.
   const Shape shape = tiled(DType::kF32, {3, 3, 50}, {{2, kCombineTileDim, 128}});
   EXPECT_EQ(padded_physical_dims(shape), (Dims{4, 256}));
 }
@@ -128,7 +128,7 @@ TEST(ShapeText, DynamicDimensionsShowTheirBound) {
   EXPECT_EQ(to_string(shape), "f32[<=4,?]");
 }
 
-// Messages show shapes of too many dimensions, too.
+// Messages may contain shapes with too many dimensions.
 TEST(Shape, NoDimensionBeyondTheMostIsDynamic) {
   Shape shape = Shape::array(DType::kF32, Dims(Shape::kMaxRank + 1, 2));
   shape.set_dynamic(Shape::kMaxRank);

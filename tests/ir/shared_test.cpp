@@ -19,8 +19,8 @@ TEST(Shared, CopiesAreOneValueUntilOneIsEdited) {
   EXPECT_FALSE(a == b);
   const Layout* const own = &*b;
   b.edit().memory_space = 0;
-  EXPECT_EQ(&*b, own);  // nobody shares it: edited in place
-  EXPECT_TRUE(a == b);  // equal values, two of them
+  EXPECT_EQ(&*b, own);  // not shared: edited in place
+  EXPECT_TRUE(a == b);  // equal values, separate objects
 }
 
 TEST(Shared, HasNoValueUntilItIsGivenOne) {

@@ -1,4 +1,4 @@
-// Third-party StableHLO, read in place (skipped where it is absent), and damaged modules.
+// Third-party StableHLO, read in place (skipped without it), and damaged modules.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 const ReadOptions kBound{.bound = 8};
 
-// Reads and verifies every file (shapes printed = shapes inferred), and its HLO text again.
+// Reads and verifies every file (printed shapes = inferred shapes), and its HLO text again.
 void expect_modules(const std::string& folder, double least_share) {
   const std::vector<std::filesystem::path> files =
       support::shared_files("inputs/" + folder, ".mlir");

@@ -1,4 +1,4 @@
-// Every op of the StableHLO specification that the other tests have not, one by one.
+// Tests one by one all ops of the StableHLO specification that other tests do not cover.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,11 +11,11 @@ namespace {
 
 struct OpCase {
   std::string name;
-  std::string arguments;  // of the function that holds the op
+  std::string arguments;  // of the function that contains the op
   std::string body;       // defines %r
-  std::string type;       // of what is returned
+  std::string type;       // of the returned value
   std::string result;     // `%r`, or one of several
-  std::string hlo;        // part of the HLO text that it must give
+  std::string hlo;        // expected part of the HLO text
 };
 
 class StableHloOp : public testing::TestWithParam<OpCase> {};

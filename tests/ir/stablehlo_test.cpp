@@ -1,4 +1,4 @@
-// StableHLO becomes the module that HLO text gives.
+// StableHLO becomes the same module as HLO text.
 #include "ir/stablehlo/stablehlo.h"
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ std::string error_of(const std::string& text, const ReadOptions& options = {}) {
   }
 }
 
-// One function of one argument and one result.
+// A function with one argument and one result.
 std::string function(const std::string& argument, const std::string& body,
                      const std::string& result) {
   return "func.func @main(%arg0: " + argument + ") -> " + result + " {\n" + body +
@@ -42,7 +42,7 @@ std::string function(const std::string& argument, const std::string& body,
 TEST(StableHlo, FunctionsBecomeComputationsThatAreCalledOnce) {
   const Module module = read(kFunctions);
   const std::string hlo = print_hlo(module);
-  ASSERT_EQ(module.computations.size(), 2U) << hlo;  // @unused is left out, @twice there once
+  ASSERT_EQ(module.computations.size(), 2U) << hlo;  // without @unused, with @twice once
   EXPECT_EQ(module.name, "m");
   EXPECT_EQ(module.num_partitions, 2);
   EXPECT_EQ(module.replica_count, 4);
@@ -73,7 +73,7 @@ TEST(StableHlo, LoopsCarryWhatTheyUseFromOutsideExceptConstants) {
   }
   ASSERT_TRUE(loop != nullptr && branch != nullptr);
   EXPECT_EQ(to_string(loop->shape, false), "(s32[], f32[4], f32[4])");  // and %arg1
-  // The first branch takes two values, the second one.
+  // The first branch takes two values, the second takes one.
   EXPECT_EQ(to_string(module.at(branch->called[0]).root_instruction().shape, false), "f32[4]");
   const Computation& entry = module.entry_computation();
   EXPECT_EQ(to_string(entry.at(branch->operands[1]).shape, false), "(f32[4], f32[4])");
@@ -83,7 +83,7 @@ TEST(StableHlo, LoopsCarryWhatTheyUseFromOutsideExceptConstants) {
 TEST(StableHlo, SizesFollowFromTheBound) {
   const std::string hlo = hlo_of(kDynamic, {.bound = 8});
   EXPECT_THAT(hlo, HasSubstr("(s64[], f32[8,3]{1,0})->f32[16,3]{1,0}"));
-  EXPECT_THAT(hlo, Not(HasSubstr("get-dimension-size")));  // computed here
+  EXPECT_THAT(hlo, Not(HasSubstr("get-dimension-size")));  // computed on reading
   const std::string error = error_of(kDynamic);
   EXPECT_THAT(error, HasSubstr("test.mlir:1:37: error: argument %arg1 is tensor<?x3xf32>"));
   EXPECT_THAT(error, HasSubstr("--bound"));
@@ -145,7 +145,7 @@ TEST(StableHlo, CustomCallsKeepLayoutsAliasesAndConfiguration) {
 TEST(StableHlo, QuantisedArithmeticIsDoneOnRealNumbers) {
   const std::string hlo = hlo_of(kCustomCalls);
   EXPECT_THAT(hlo, HasSubstr("constant(-3)"));                        // zero point of the type
-  EXPECT_THAT(hlo, HasSubstr("constant(-128)"));                      // least number that i8 stores
+  EXPECT_THAT(hlo, HasSubstr("constant(-128)"));                      // minimum that i8 stores
   EXPECT_THAT(hlo, HasSubstr("f32[3]{0} constant({0.25, 0.5, 1})"));  // scales along dimension 1
   EXPECT_THAT(hlo, HasSubstr("f32[2,3]{1,0} negate(f32[2,3]{1,0}"));
   EXPECT_THAT(hlo, HasSubstr("s8[2,3]{1,0} convert("));
@@ -190,7 +190,7 @@ TEST(StableHlo, ConstantsAsHloTextHasThem) {
   EXPECT_THAT(constant("dense<(1.0,-2.5)>", "tensor<complex<f32>>"),
               HasSubstr("c64[] constant((1, -2.5))"));
   EXPECT_THAT(constant("dense<\"0x0000803F\">", "tensor<f32>"), HasSubstr("f32[] constant(1)"));
-  // One number in many elements is a broadcast; many numbers are left out.
+  // One repeated number is a broadcast; many numbers are omitted.
   EXPECT_THAT(constant("dense<2.0>", "tensor<16x16xf32>"), HasSubstr("broadcast(f32[] %constant"));
   EXPECT_THAT(constant("dense_resource<__elided__>", "tensor<16x16xf32>"),
               HasSubstr("f32[16,16]{1,0} constant({...})"));
@@ -233,13 +233,13 @@ TEST(StableHlo, ChecksKeepWhatTheyCheckAlive) {
 }
 
 TEST(StableHlo, ErrorsStandWhereTheOpDoes) {
-  // An op that StableHLO has not.
+  // An op that StableHLO does not have.
   EXPECT_THAT(error_of(function("tensor<4xf32>",
                                 "  %r = \"stablehlo.frobnicate\"(%arg0) : (tensor<4xf32>) -> "
                                 "tensor<4xf32>",
                                 "tensor<4xf32>")),
               HasSubstr("test.mlir:2:8: error: stablehlo.frobnicate has no HLO form"));
-  // A printed shape that is not the inferred one.
+  // A printed shape that differs from the inferred one.
   const std::string wrong =
       error_of(function("tensor<2x3xf32>",
                         "  %r = stablehlo.transpose %arg0, dims = [1, 0] : (tensor<2x3xf32>) -> "

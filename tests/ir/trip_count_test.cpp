@@ -46,7 +46,7 @@ std::optional<std::int64_t> count(const Loop& loop) {
   return trip_count(module, caller, caller.root_instruction());
 }
 
-// What the loop itself would do.
+// Runs the loop and counts its iterations.
 std::int64_t run(std::int64_t init, std::int64_t limit, std::int64_t step,
                  bool (*keep_going)(std::int64_t, std::int64_t)) {
   std::int64_t n = 0;
@@ -100,7 +100,7 @@ TEST(TripCount, OfAnyScalarCodeIsWhatItsStepsGive) {
     for (std::int64_t i = 1; i < 100; i = counted(i)) ++steps;
     EXPECT_EQ(count(loop), steps) << update;
   }
-  // Down by halves, then a limit that moves towards the counter.
+  // Division by the step, then a limit that moves towards the counter.
   loop.init = "1000";
   loop.limit = "0";
   loop.compare = "compare(i, n), direction=GT";
@@ -114,7 +114,7 @@ TEST(TripCount, OfAnyScalarCodeIsWhatItsStepsGive) {
 
 TEST(TripCount, IsNeverThatOfACounterThatWraps) {
   EXPECT_EQ(count(numbers(0, 2147483647, 1, "LE")), std::nullopt);
-  EXPECT_EQ(count(numbers(2147483600, -2147483600, 1, "NE")), 96);  // through the end of s32
+  EXPECT_EQ(count(numbers(2147483600, -2147483600, 1, "NE")), 96);  // overflows s32
   EXPECT_EQ(count(numbers(0, 2147483647, 2, "LT")), std::nullopt);  // 2^31 - 2, then negative
   EXPECT_EQ(count(numbers(0, 2147483646, 2, "LT")), 2147483646 / 2);
 }
@@ -136,7 +136,7 @@ TEST(TripCount, OfAConditionThatIsKnownInPartIsUnknown) {
   EXPECT_EQ(with("custom-call(), custom_call_target=\"goes_on\""), std::nullopt);
 }
 
-// A chain of operands as long as a program may be is no deeper recursion than a short one.
+// A chain of operands of maximum length needs no deeper recursion than a short one.
 TEST(TripCount, OfCodeThatIsTooLongIsUnknown) {
   const auto with_chain = [](int length) {
     std::string chain = "j0 = s32[] add(i, step)\n";
@@ -189,7 +189,7 @@ TEST(TripCount, OfEveryLoopOfThePublishedDumpsIsKnown) {
   std::string unknown;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     const std::string name = file.path().filename().string();
-    if (name.starts_with("xlaunit_")) continue;  // some are unknown on purpose
+    if (name.starts_with("xlaunit_")) continue;  // some are deliberately unknown
     const Module module = read_hlo_file(file.path().string());
     for (const Computation& computation : module.computations) {
       for (const Instruction& op : computation.instructions) {

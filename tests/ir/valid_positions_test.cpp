@@ -11,7 +11,7 @@
 namespace tilecast::ir {
 namespace {
 
-// The definition: every pair looked at.
+// The definition: tests every pair.
 std::int64_t count_by_looking(std::int64_t input, std::int64_t output, const WindowDim& w) {
   std::int64_t count = 0;
   for (std::int64_t k = 0; k < w.size; ++k) {
@@ -60,7 +60,7 @@ TEST(ValidPositions, OfHugeWindowsComeAtOnce) {
   w.size = kBig;
   w.stride = kBig - 1;
   w.base_dilation = kBig;
-  // u = o*(b-1) + k is a multiple of b only where k = o: one pair per output.
+  // u = o*(b-1) + k is a multiple of b only if k = o: one pair per output.
   EXPECT_EQ(valid_positions(kBig, kBig, w), kBig);
   w.stride = w.base_dilation = 1;
   w.pad_low = kBig / 2;

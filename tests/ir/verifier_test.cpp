@@ -1,4 +1,4 @@
-// What the verifier refuses, each with a module of a few lines.
+// Modules that the verifier rejects, each a few lines.
 #include "ir/verify/verifier.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// "" when accepted, the message otherwise.
+// "" if accepted, else the message.
 std::string verdict(const std::string& hlo) {
   const base::SourceText text("t.hlo", hlo);
   const Module module = parse_unverified(text);
@@ -157,7 +157,7 @@ TEST(Verifier, KeepsTheElementsOfReshapes) {
               HasSubstr("from=6 (f32[6]) to=8 (f32[2,4])"));
 }
 
-// What XLA refuses and no time depends on.
+// Modules that XLA rejects for reasons that do not affect time.
 TEST(Verifier, AcceptsWhatChangesNoTime) {
   EXPECT_EQ(verdict(entry("p = f32[4,6]{1,0} parameter(0)\n q = bf16[4,6]{0,1:S(5)} bitcast(p)\n"
                           "ROOT r = f32[4,6]{0,1} add(p, q), sharding={maximal device=-1}")),

@@ -86,7 +86,7 @@ TEST(WorkCounts, ConvolutionsCountRealInputOnly) {
       root_counts(entry("  x = f32[2,6,9] parameter(0)\n  w = f32[3,6,4] parameter(1)\n"
                         "  ROOT r = f32[2,4,9] convolution(x, w), window={size=3 pad=1_1}, "
                         "dim_labels=bf0_0io->bf0\n"));
-  const float pairs = 3 * 9 - 2;  // the first and the last output each miss one input
+  const float pairs = 3 * 9 - 2;  // the first and last output each miss one input
   EXPECT_EQ(c.flops, 2 * 6 * 4 * 2 * pairs);
 }
 
@@ -187,7 +187,7 @@ TEST(WorkCounts, FftsAndSolversFollowTheirOperationCounts) {
   EXPECT_EQ(fft.flops, 2 * 4 * 5 * (3 * 32));
   const WorkCounts cholesky = root_counts(
       entry("  x = f32[2,5,5] parameter(0)\n  ROOT r = f32[2,5,5] cholesky(x), lower=true\n"));
-  EXPECT_EQ(cholesky.flops, 5 * (2 * 5 * 5) / 3);  // whole operations
+  EXPECT_EQ(cholesky.flops, 5 * (2 * 5 * 5) / 3);  // rounded to whole operations
   EXPECT_EQ(cholesky.bytes_accessed, 2 * 5 * 5 * kF32);
   const WorkCounts solve =
       root_counts(entry("  a = f32[5,5] parameter(0)\n  b = f32[5,3] parameter(1)\n"
@@ -287,9 +287,9 @@ TEST(WorkCounts, OptimalTimeIsTheSlowestResource) {
   EXPECT_FLOAT_EQ(root_counts(text, options).optimal_s, 5);
 }
 
-// XLA:TPU counts padded buffers, 512-byte pointer tables, and (2025) a tuple result as its table.
-// A prefetched operand is counted when copied and when read. Decoded
-// from published cost_analysis() outputs of a relu(matmul) of these sizes.
+// XLA:TPU counts padded buffers, 512-byte pointer tables, and (2025) a tuple result as its table. A
+// prefetched operand is counted when copied and when read. Decoded from published cost_analysis()
+// outputs of a relu(matmul) with these sizes.
 TEST(WorkCounts, WithPaddedSizesAreThoseOfXlaTpu) {
   const Module module = parse(
       "HloModule relu_matmul, is_scheduled=true\n"

@@ -1,4 +1,4 @@
-// XLA's own cost-analysis expectations, when the case files are beside the checkout.
+// XLA's own cost analysis expectations, if the case files are beside the checkout.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ std::vector<Row> read_index(const std::filesystem::path& path) {
   return rows;
 }
 
-// Sum over what the root reaches, as XLA's tests walk it.
+// Sum over everything reachable from the root, as in XLA's tests.
 WorkCounts total_from_root(const Module& module, WorkCounter& counter) {
   const Computation& entry = module.entry_computation();
   std::vector<GraphEdge> edges;

@@ -1,5 +1,5 @@
-// Does the reader and printer agree with XLA's own parser tests? The cases are third-party data
-// beside the repository; without them the test is skipped.
+// Compares reader and printer with XLA's own parser tests. The cases are third-party data beside
+// the repository; without them the test is skipped.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -37,7 +37,7 @@ std::string read(const fs::path& path) {
   return text.str();
 }
 
-// One CSV record: commas and doubled quotes may stand inside quotes.
+// One CSV record: quotes may contain commas and doubled quotes.
 std::vector<std::string> fields(const std::string& line) {
   std::vector<std::string> result(1);
   bool quoted = false;
@@ -90,7 +90,7 @@ std::string reprint_module(const Case& test, const std::string& text) {
   return print_instruction(module, entry, entry.root_instruction(), print);
 }
 
-// Every token is an integer; commas stand between them.
+// Every token is an integer; commas separate them.
 std::string relex(const Case& test, const std::string& text) {
   const base::SourceText source(test.file, text);
   Lexer lexer(source);
@@ -100,12 +100,12 @@ std::string relex(const Case& test, const std::string& text) {
   return text;
 }
 
-// Brackets and strings must match; what stands between them is not read.
+// Brackets and strings must match; their contents are not parsed.
 bool kept_as_text(const Case& test) {
   return test.api == "json_dict" || test.api == "sharding" || test.api == "frontendattributes";
 }
 
-// What the entry point named by `api` makes of the text.
+// The output of the entry point named by `api` for the text.
 std::string reprint(const Case& test, const std::string& text) {
   const std::string bare = trimmed(text);
   if (test.api == "module") return reprint_module(test, text);
@@ -121,7 +121,7 @@ std::string reprint(const Case& test, const std::string& text) {
   throw Error("no such entry point, or it refused the text: " + test.api);
 }
 
-// Empty when the case comes out as XLA has it, else what went wrong.
+// Empty if the result equals XLA's, else the difference.
 std::string failure(const Case& test, const fs::path& folder) {
   const std::string text = read(folder / test.file);
   std::string printed;

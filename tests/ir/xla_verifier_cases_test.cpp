@@ -54,7 +54,7 @@ std::vector<Row> read_index(const std::filesystem::path& path) {
   return rows;
 }
 
-// "" when the module is accepted, the message otherwise.
+// "" if the module is accepted, else the message.
 std::string verdict(const std::filesystem::path& file, Module* module = nullptr) {
   try {
     const base::SourceText text = base::SourceText::read_file(file.string());
@@ -77,9 +77,9 @@ bool holds_any(const std::string& message, const std::string& alternatives) {
   return false;
 }
 
-// What XLA accepts is accepted. What it refuses is refused for the reason it gives, or accepted:
-// where no time depends on the fault (layouts, threads, shardings, buffers, deadlocks ...), and
-// where XLA's test plants it in the parsed module, so that the text alone shows none.
+// Modules accepted by XLA are accepted. Modules rejected by XLA are rejected for the same reason,
+// or accepted: if no time depends on the fault (layouts, threads, shardings, buffers, deadlocks
+// ...), or if XLA's test introduces it after parsing, so that the text does not contain it.
 TEST(XlaVerifierCases, AcceptsWhatXlaAcceptsAndRefusesForItsReasons) {
   const auto dir = cases_dir() / "verifier";
   if (!std::filesystem::exists(dir)) GTEST_SKIP() << dir << " is absent";

@@ -1,4 +1,4 @@
-// Which rows become examples, with which time; what a training stops early on.
+// The rows that become examples, with their times, and the validation rows of early stopping.
 #include "learned/training/examples.h"
 
 #include <gmock/gmock.h>
@@ -98,7 +98,7 @@ TEST_F(ExamplesOfRows, WeighTheSquareOfTheShareThatPhysicsGivesTheKernel) {
   ASSERT_TRUE(examples.priors[0] && examples.priors[1] && examples.priors[3]);
   const auto prior = [&](std::size_t row) { return examples.priors[row]->time.value; };
   ASSERT_LT(prior(3), kLeastShare * 100e-6) << "a kernel that its row says nothing about";
-  for (const std::size_t row : {0, 1}) {  // whatever was measured
+  for (const std::size_t row : {0, 1}) {  // independent of the measurement
     EXPECT_DOUBLE_EQ(examples.rows[row].weight, std::pow(prior(row) / (prior(row) + 100e-6), 2));
   }
   EXPECT_DOUBLE_EQ(examples.rows[2].weight, 1) << "its dispatch was measured";

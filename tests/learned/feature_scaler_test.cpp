@@ -1,4 +1,4 @@
-// Are features brought into [0, 1] by the training set, and does the scaler survive its file?
+// Features are scaled to [0, 1] on the training set, and the scaler survives saving.
 #include "learned/feature_scaler.h"
 
 #include <gmock/gmock.h>
@@ -85,7 +85,7 @@ TEST(FeatureScaler, ItsFileHoldsEveryNumberExactly) {
   std::mt19937_64 random(5);
   for (const bool logarithmic : {false, true}) {
     std::vector<float> rows(40 * 50);
-    for (float& value : rows) {  // any finite bits
+    for (float& value : rows) {  // random finite bits
       do {
         const auto bits = static_cast<std::uint32_t>(random());
         value = std::bit_cast<float>(bits);
@@ -100,7 +100,7 @@ TEST(FeatureScaler, ItsFileHoldsEveryNumberExactly) {
   }
 }
 
-// What from_csv says of a text for a schema of two columns.
+// The message of from_csv for a text and a schema of two columns.
 std::string message(const std::string& text) {
   try {
     static_cast<void>(FeatureScaler::from_csv(text, "scaler.csv", schema_of(2)));

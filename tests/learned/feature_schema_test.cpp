@@ -1,4 +1,4 @@
-// Does a schema's hash tell apart what a model must not mix up?
+// A schema's hash distinguishes everything that a model must not mix up.
 #include "learned/feature_schema.h"
 
 #include <gtest/gtest.h>

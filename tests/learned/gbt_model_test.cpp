@@ -1,4 +1,4 @@
-// Do trees answer exactly as XGBoost does, and are bytes that are no such trees refused?
+// Trees predict exactly as XGBoost does, and invalid bytes are rejected.
 #include "learned/gbt_model.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ void check(int result) {
   ASSERT_EQ(result, 0) << XGBGetLastError();
 }
 
-// XGBoost with the model that `bytes` are.
+// XGBoost with the model in `bytes`.
 class Reference {
  public:
   explicit Reference(const std::string& bytes) {
@@ -85,7 +85,7 @@ std::string replaced(std::string bytes, const std::string& from, const std::stri
   return bytes.replace(at, from.size(), to);
 }
 
-// The element `index` of the first array of 4-byte numbers called `key`, set to `bits`.
+// Sets element `index` of the first array of 4-byte numbers called `key` to `bits`.
 std::string with_element(std::string bytes, const std::string& key, std::size_t index,
                          std::uint32_t bits) {
   const std::size_t at = bytes.find(key + "[$");
@@ -202,7 +202,7 @@ TEST(GbtModel, RefusesHugeSizesWithoutAskingForTheMemory) {
     EXPECT_THAT(refusal("[#L" + big_endian(size, 8)), AnyOf(kParseError, HasSubstr("excessive")));
     EXPECT_THAT(refusal("SL" + big_endian(size, 8)), StartsWith("trees: "));
     EXPECT_THAT(refusal("{L" + big_endian(size, 8)), StartsWith("trees: "));
-    // Elements that take no bytes.
+    // Elements without bytes.
     EXPECT_THAT(refusal("[$T#L" + big_endian(size, 8)), StartsWith("trees: "));
     EXPECT_THAT(refusal("[$Z#L" + big_endian(size, 8)), StartsWith("trees: "));
     EXPECT_THAT(refusal("[$N#L" + big_endian(size, 8)), StartsWith("trees: "));
@@ -212,7 +212,7 @@ TEST(GbtModel, RefusesHugeSizesWithoutAskingForTheMemory) {
   EXPECT_THAT(refusal(nested), HasSubstr("nested deeper"));
 }
 
-// One random change: a bit, a byte, a run lost, doubled or of zeros, an end cut.
+// One random change: a bit, a byte, a run removed, repeated or zeroed, or a truncation.
 std::string mutated(std::string bytes, std::mt19937_64& random) {
   const std::size_t at = random() % bytes.size();
   const std::size_t length = std::min<std::size_t>(random() % 16 + 1, bytes.size() - at);

@@ -1,4 +1,4 @@
-// Do boosted trees learn what a table says, the same on any number of threads?
+// Boosted trees learn the content of a table, with equal results for any number of threads.
 #include "learned/training/gbt_trainer.h"
 
 #include <gmock/gmock.h>
@@ -52,7 +52,7 @@ std::vector<GbtRound> rounds_of(const GbtTable& train, const GbtTable& validatio
   return rounds;
 }
 
-// Share of pairs of one group that are the other way round, or tie (half): by counting them all.
+// Share of pairs of one group in the wrong order, with ties as half, by counting all pairs.
 double share_wrong(const std::vector<float>& margins, const GbtTable& table) {
   double sum = 0, weight = 0;
   for (std::size_t first = 0; first < table.rows();) {
@@ -75,7 +75,7 @@ double share_wrong(const std::vector<float>& margins, const GbtTable& table) {
   return sum / weight;
 }
 
-// Of a model with the usual settings.
+// The score of a model with the usual settings.
 double score_of(GbtObjective objective, const GbtModel& model, const GbtTable& table) {
   const std::vector<float> margins = predictions(model, table);
   return objective == GbtObjective::kLogTime ? rmse(margins, table.targets)
@@ -107,7 +107,7 @@ TEST(GbtTrainer, CanLearnItsRowsByHeart) {
 TEST(GbtTrainer, RanksWithinGroups) {
   GbtTable train = formula_table(1, {.rows = 2000});
   GbtTable test = formula_table(2, {.rows = 500});
-  // What is common to a group says nothing about the order in it.
+  // Values common to a group are irrelevant for its order.
   for (GbtTable* table : {&train, &test}) {
     for (std::size_t i = 0; i < table->rows(); ++i) {
       table->targets[i] += static_cast<float>(table->groups[i] * 7919 % 100);
@@ -137,7 +137,7 @@ TEST(GbtTrainer, AllPairsLearnHowFarRowsOfAGroupAreApart) {
   }
   const GbtSpec spec{.objective = GbtObjective::kAllPairs, .trees = 300, .learning_rate = 0.1};
   std::vector<float> margins = predictions(train_gbt(train, {}, spec), test);
-  // Up to a number common to all: what groups differ by cannot be told from one of their rows.
+  // Up to a common constant: differences between groups cannot be learned from order within them.
   double off = 0;
   for (std::size_t i = 0; i < margins.size(); ++i) off += plain.targets[i] - margins[i];
   for (float& margin : margins)
@@ -191,7 +191,7 @@ TEST(GbtTrainer, GivesTheSameBytesOnAnyNumberOfThreads) {
     for (const int threads : {2, 3}) {
       EXPECT_EQ(train_gbt(train, validation, spec, {.threads = threads}).save(), one) << threads;
     }
-    // Beside another training, too.
+    // Also next to another training.
     std::string beside[2];
     std::thread other([&] { beside[0] = train_gbt(train, validation, spec).save(); });
     beside[1] = train_gbt(train, validation, spec).save();
@@ -244,7 +244,7 @@ TEST(GbtTrainer, WithoutPatienceGrowsAllTreesAndKeepsTheBest) {
 TEST(GbtTrainer, NeverFitsValidationRows) {
   const GbtTable train = formula_table(1);
   const GbtTable validation = formula_table(2);
-  GbtTable negated = validation;  // the opposite: any fit to the training rows is worse
+  GbtTable negated = validation;  // reversed: any fit to the training rows is worse
   for (float& target : negated.targets) target = -target;
   for (const GbtObjective objective : kObjectives) {
     const GbtSpec spec{.objective = objective, .trees = 20, .early_stopping = 0};
@@ -301,7 +301,7 @@ TEST(GbtTrainer, GroupsWeighTheMeanOfTheirRows) {
   const GbtSpec spec{.objective = GbtObjective::kPairwise, .trees = 5};
   const std::string plain = train_gbt(train, {}, spec).save();
   std::size_t of_group = 0;
-  for (std::size_t row = 0; row < train.rows(); ++row) {  // 1/2 and 3/2 in turn; the last as it is
+  for (std::size_t row = 0; row < train.rows(); ++row) {  // 1/2 and 3/2 in turn; the last unchanged
     of_group = row > 0 && train.groups[row] == train.groups[row - 1] ? of_group + 1 : 0;
     const bool odd_last = of_group % 2 == 0 &&
                           (row + 1 == train.rows() || train.groups[row + 1] != train.groups[row]);
@@ -358,7 +358,7 @@ TEST(GbtTrainer, RefusesTablesThatTeachNothing) {
   EXPECT_THAT(refusal(good, bad, ranking), HasSubstr("validation rows: nothing to rank"));
 }
 
-// Rows start from their margin: what trees learn is the rest.
+// Rows start from their margin, so trees learn the remainder.
 TEST(GbtTrainer, TreesOnMarginsLearnTheRestOfTheTarget) {
   const GbtTable plain = formula_table(1);
   GbtTable on_margins = plain;
@@ -432,7 +432,7 @@ TEST(GbtTrainer, RefittedLeavesOfAllTreesTogetherFitTheNewTarget) {
   EXPECT_EQ(refitted.trees(), 60);
   EXPECT_LT(rmse(predictions(refitted, table), negative.targets), 0.2);
   EXPECT_EQ(refit_leaves(model, negative, spec).save(), refitted.save()) << "threads";
-  // More trees go on from them.
+  // More trees continue from them.
   const GbtModel more = train_gbt(negative, {}, spec, {}, &refitted);
   EXPECT_EQ(more.trees(), 120);
   EXPECT_LT(rmse(predictions(more, table), negative.targets),

@@ -1,4 +1,4 @@
-// Are sets of graphs read as they were written, and refused where they are none?
+// Sets of graphs are read as written, and anything else is rejected.
 #include "learned/training/graph_set.h"
 
 #include <gmock/gmock.h>

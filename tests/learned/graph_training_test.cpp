@@ -1,4 +1,4 @@
-// Do networks learn to order the runs of graphs, and answer the same after they were saved?
+// Networks learn to order the runs of graphs, and predict the same after saving.
 #include "learned/training/graph_training.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Graphs of random kernels: whatever the kernel, a network can read them.
+// Graphs of random kernels: networks can read the graph of any kernel.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -64,8 +64,8 @@ TEST(KernelGraphProperty, ProducersStandBeforeConsumers) {
   }
 }
 
-// The kernel with its ops numbered otherwise: the last possible op first. `place[i]`: where op i
-// went.
+// The kernel with its ops renumbered: the last possible op first. `place[i]`: the new number of op
+// i.
 ir::Kernel renumbered(const ir::Kernel& kernel, std::vector<std::size_t>& place) {
   const std::size_t count = kernel.ops().size();
   ir::KernelBuilder builder(kernel.name(), kernel.opcode());

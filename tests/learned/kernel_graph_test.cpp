@@ -153,7 +153,7 @@ TEST(KernelGraph, ARepeatedOperandIsOneEdge) {
   }
 }
 
-// exp(a) - (b * c), its ops added in the order given.
+// exp(a) - (b * c), with its ops added in the given order.
 ir::Kernel numbered(const std::vector<std::string>& order) {
   const ir::Shape shape = ir::Shape::array(ir::DType::kF32, {8, 128});
   const std::map<std::string, std::pair<ir::Opcode, std::vector<std::string>>> ops = {
@@ -177,7 +177,7 @@ ir::Kernel numbered(const std::vector<std::string>& order) {
   return builder.build({ids.at("sub")});
 }
 
-// Names of the ops in the order sequence models read them.
+// Names of the ops in the order in which sequence models read them.
 std::vector<std::string> sequence(const ir::Kernel& kernel) {
   std::vector<std::string> names;
   for (const std::int32_t node : make_graph(kernel, GraphEncoding::kTilecast).topological) {

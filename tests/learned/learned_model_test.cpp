@@ -1,4 +1,4 @@
-// Does a trained model answer as a cost model: inside its domain, never faster than light?
+// A trained model as a cost model: predictions inside its domain, never faster than light.
 #include "learned/learned_model.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ using ::testing::Not;
 
 const analytical::AnalyticalModel kPhysics;
 
-// Says the same log time of everything.
+// Predicts the same log time for all queries.
 class Constant final : public Predictor {
  public:
   explicit Constant(double log_seconds, bool ranks = false)

@@ -1,4 +1,4 @@
-// Are learners read strictly, and do they learn, the same every time?
+// Learners are read strictly, and training is reproducible and effective.
 #include "learned/training/learner.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ std::string message(const std::string& yaml) {
   }
 }
 
-// The settings as the YAML that they are the values of.
+// The settings as YAML.
 std::string yaml_of(const LearnerSpec& spec) {
   std::string yaml;
   for (const auto& [key, value] : settings_of(spec)) yaml += key + ": " + value + "\n";

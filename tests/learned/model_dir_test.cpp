@@ -1,4 +1,4 @@
-// Is a saved model the one that was trained; is a folder that is not one refused, with the reason?
+// A saved model equals the trained one; a folder that is not a model is rejected with the reason.
 #include "learned/model_dir.h"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ void replace(std::string& text, const std::string& from, const std::string& to) 
   text.replace(at, from.size(), to);
 }
 
-// With the check line that belongs to it.
+// The card with its correct check line.
 std::string checked(std::string card) {
   card.erase(card.rfind("check: "));
   return card + "check: " + measured::content_hash(card) + "\n";
@@ -69,7 +69,7 @@ class ModelDir : public testing::Test {
     trained_->save(about(), path_, /*force=*/false);
   }
 
-  // What loading says, without the folder; "loaded" when it throws nothing.
+  // The message of loading, without the folder; "loaded" if nothing is thrown.
   [[nodiscard]] std::string message() const {
     try {
       static_cast<void>(load_model(path_));
@@ -265,7 +265,7 @@ TEST_F(ModelDir, AChangedCardIsRefused) {
   EXPECT_EQ(message(), "loaded");
 }
 
-// Whatever the byte: but for the end of the last line, which says nothing.
+// Any byte except the end of the last line, which has no meaning.
 TEST_F(ModelDir, NoFlippedBitOfTheCardLoads) {
   const std::string card = read(file("model.yaml"));
   std::mt19937_64 engine(3);
@@ -281,7 +281,7 @@ TEST_F(ModelDir, NoFlippedBitOfTheCardLoads) {
   }
 }
 
-// With a check line that fits, so that the reader behind it sees them: an Error, or a model that
+// With a correct check line, so that the reader behind it gets the text: an Error, or a model that
 // predicts finite numbers.
 TEST_F(ModelDir, MutatedCardsAreRefusedOrLoad) {
   const std::string card = read(file("model.yaml"));
@@ -324,7 +324,7 @@ TEST_F(ModelDir, MutatedWeightsAreRefused) {
     write(file("trees.ubj"), changed);
     write(file("model.yaml"), card);
     ASSERT_THAT(message(), StartsWith("trees.ubj: is not the file that was saved"));
-    std::string fitting = card;  // the bytes now reach the reader of trees
+    std::string fitting = card;  // now passed on to the reader of trees
     replace(fitting, measured::content_hash(trees), measured::content_hash(changed));
     write(file("model.yaml"), checked(fitting));
     const std::string said = message();
@@ -345,7 +345,7 @@ TEST_F(ModelDir, CannotBeSavedWithWhatCannotBeReadBack) {
   EXPECT_FALSE(fs::exists(to));
 }
 
-// A hybrid of physics alone, and one with trees, with the files beside them.
+// A hybrid without trees, and one with trees, with their files.
 class HybridFolder : public testing::Test {
  protected:
   HybridFolder() { card_.hybrid = true; }

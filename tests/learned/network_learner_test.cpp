@@ -1,4 +1,4 @@
-// Do networks go through a learner's whole way: trained, saved, loaded, the same?
+// Networks through all steps of a learner: trained, saved and loaded, with equal predictions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST(NetworkLearner, PredictsTheSameAfterItWasSavedAndLoaded) {
   EXPECT_EQ(loaded.predictor->network()->spec.hidden, 8);
 }
 
-// Every network of text, as docs/learning.md lists them.
+// Every text network, as listed in docs/learning.md.
 TEST(TextLearner, PredictsTheSameAfterItWasSavedAndLoaded) {
   const SyntheticSet set(12, 3);
   const Examples examples = set.examples();
@@ -121,7 +121,7 @@ TEST(NetworkLearner, LearnsLabelsOfPhysicsInHalfOfItsEpochs) {
   const std::string weights = once.predictor->network()->network->save();
   EXPECT_NE(weights, plain);
   EXPECT_EQ(train(spec, examples, {.threads = 2}).predictor->network()->network->save(), weights);
-  // Epochs 4 ... 7 are of the measured rows.
+  // Epochs 4 ... 7 are on measured rows.
   EXPECT_THAT(once.training_csv, HasSubstr("\n1,1,4,"));
   EXPECT_THAT(once.training_csv, HasSubstr("\n1,1,7,"));
   EXPECT_THAT(once.training_csv, testing::Not(HasSubstr("\n1,1,3,")));
@@ -153,7 +153,7 @@ TEST(NetworkLearner, CorrectsWithWhatItLearnedOfPhysics) {
   EXPECT_THAT(trained.training_csv, HasSubstr("\n1,1,13,"));
 }
 
-// The mean of few rows is all that a frozen encoder with an untrained head says.
+// A frozen encoder with an untrained head can only give the mean of few rows.
 TEST(NetworkLearner, StartsFromAConstantCorrection) {
   const SyntheticSet set(12, 3);
   const Examples examples = set.examples(/*with_priors=*/true);
@@ -187,7 +187,7 @@ TEST(NetworkLearner, RanksOnTopOfPhysics) {
   alone.target.residual = false;
   const std::vector<double> network =
       predictions(*train(alone, examples).predictor, examples, set.device());
-  for (std::size_t i = 0; i < scores.size(); ++i) {  // hardly trained: the score is physics'
+  for (std::size_t i = 0; i < scores.size(); ++i) {  // hardly trained: the score is analytical
     EXPECT_NEAR(scores[i] - network[i], std::log(examples.priors[i]->time.value), 1e-3);
   }
 }

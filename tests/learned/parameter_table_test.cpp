@@ -1,4 +1,4 @@
-// Are settings read as declared: ranges, choices, and names that are nearly right?
+// Settings are read as declared: ranges, choices, and names that are nearly right.
 #include "learned/parameter_table.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Does a predictor say what its model says, whatever the batch, with the prior it needs?
+// A predictor gives its model's output for any batch, with the prior that it needs.
 #include "learned/predictor.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace tilecast::learned {
 namespace {
 
-// A network that adds up what it is shown: the opcodes do not matter, all the features do.
+// A network that sums its inputs: opcodes are ignored, all features count.
 class Sum final : public GraphNetwork {
  public:
   void predict(std::span<const GraphInput> inputs, std::span<float> out) const override {
@@ -50,7 +50,7 @@ TEST(TreePredictor, IsItsTreesOnTheScaleOfLogTimes) {
   EXPECT_EQ(trained.predictor->network(), nullptr);
 }
 
-// Answers as physics does, twice as long.
+// Predicts twice the analytical time.
 class TwiceAsLong final : public analytical::CostModel {
  public:
   [[nodiscard]] std::vector<std::optional<analytical::Estimate>> estimate(

@@ -1,4 +1,4 @@
-// Which unmeasured tiles physics labels, and what learning them first is worth.
+// The unmeasured tiles that get analytical labels, and the benefit of pretraining on them.
 #include "learned/training/pretraining.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ using analytical::KernelAnalysis;
 using analytical::TileConfig;
 using ::testing::HasSubstr;
 
-constexpr double kOff = 1.3;  // measured / analytical, but for the wave
+constexpr double kOff = 1.3;  // measured / analytical, except for the wave
 
 // Three matmuls with all their tiles, measured = 1.3 x analytical x a factor that is smooth in the
 // size of the tile.
@@ -61,7 +61,7 @@ class Tiles : public testing::Test {
                          .family = static_cast<std::uint32_t>(number)});
     all_.queries.push_back({kernel(number), tile});
   }
-  // The first are `count` at random, the others all the rest.
+  // First: `count` random rows; second: all others.
   [[nodiscard]] std::pair<Examples, Examples> split_at_random(std::size_t count,
                                                               std::uint64_t seed) const {
     std::vector<std::size_t> order(all_.rows.size());
@@ -142,7 +142,7 @@ TEST_F(Tiles, OfOneKernelMakeUpForWhatAnotherDoesNotHave) {
   measured.kernels = all_.kernels;
   measured.families = all_.families;
   measured.parameter_names = all_.parameter_names;
-  // The first without a tile, the second with one.
+  // The first kernel without a tile, the second with one.
   const auto second = static_cast<std::size_t>(std::ranges::find(all_.rows, 1U, &Example::kernel) -
                                                all_.rows.begin());
   measured.rows = {all_.rows.front(), all_.rows[second]};
@@ -178,7 +178,7 @@ TEST_F(Tiles, JoinTheMeasuredOnes) {
   ASSERT_EQ(joined.rows.size(), 21U);
   EXPECT_EQ(joined.rows[11].target, measured.rows[11].target);
   EXPECT_EQ(joined.queries[12].tile, unmeasured.examples().queries[0].tile);
-  EXPECT_TRUE(joined.priors.empty());  // as the measured ones'
+  EXPECT_TRUE(joined.priors.empty());  // like the measured ones
 }
 
 TEST_F(Tiles, LabelledByPhysicsMakeTenMeasuredOnesWorthMore) {
@@ -206,7 +206,7 @@ TEST_F(Tiles, LabelledByPhysicsDoNotReplaceMeasurements) {
   for (std::size_t i = 0; i < predicted.size(); ++i) {
     bias += (predicted[i] - others.rows[i].target) / static_cast<double>(predicted.size());
   }
-  EXPECT_LT(std::abs(bias), std::log(kOff) / 2);  // the labels alone: -log(1.3)
+  EXPECT_LT(std::abs(bias), std::log(kOff) / 2);  // labels alone would give -log(1.3)
 }
 
 TEST_F(Tiles, LabelledByPhysicsGiveOneModelThatFollowsTheSeedAlone) {
@@ -221,7 +221,7 @@ TEST_F(Tiles, LabelledByPhysicsGiveOneModelThatFollowsTheSeedAlone) {
   EXPECT_NE(bytes(train(spec, measured)), bytes(once));
 }
 
-// Rows of one kernel say nothing of others: what was learned of physics is no correction of them.
+// Rows of one kernel say nothing about others: errors of pretraining must not become corrections.
 TEST_F(Tiles, LabelledByPhysicsCorrectNothingThatIsUnmeasured) {
   auto [measured, others] = split_at_random(60, 1);
   measured.priors = physics_.estimate(measured.queries, device_);
@@ -242,13 +242,13 @@ TEST_F(Tiles, LabelledByPhysicsCorrectNothingThatIsUnmeasured) {
   EXPECT_LT(worst, std::log(kOff) + 0.3) << "no correction beyond what was measured";
 }
 
-// Without new trees a correction is constant where trees of physics alone are.
+// Without new trees a correction is constant in each leaf of the pretrained trees.
 TEST_F(Tiles, LabelledByPhysicsSplitTheCorrection) {
   auto [measured, others] = split_at_random(60, 1);
   measured.priors = physics_.estimate(measured.queries, device_);
   LearnerSpec spec = trees(300);
   spec.target.residual = true;
-  spec.gbt.trees = 2;  // one of physics, one new
+  spec.gbt.trees = 2;  // one on labels, one new
   spec.gbt.depth = 1;
   const Trained trained = train(spec, measured);
   std::set<double> corrections;
@@ -286,7 +286,7 @@ TEST_F(Tiles, AreRankedOnTopOfPhysics) {
   EXPECT_GT(on_physics, alone);
 }
 
-// What a network is asked of a label, as formulas.
+// The tasks of a network, as formulas of a label.
 TEST_F(Tiles, LabelledByPhysicsAreTasksOfANetwork) {
   const auto [measured, others] = split_at_random(12, 1);
   const Unmeasured unmeasured(measured, {.rows = 9}, 1, 1);
@@ -355,7 +355,7 @@ TEST_F(Tiles, OfOtherProgramsJoinThoseOfTheMeasuredKernels) {
     EXPECT_EQ(given.rows[i].device, &device_);
     EXPECT_NE(given.queries[i].tile, nullptr);
   }
-  // Its kernels on two machines, and no more kernels than rows.
+  // The corpus's kernels on two machines, and no more kernels than rows.
   spec.devices = {"tpu_v3", "tpu_v5e"};
   const Corpus corpus(spec, {&device_}, 1, 2);
   std::map<std::string, std::size_t> kernels;
@@ -380,7 +380,7 @@ TEST_F(Tiles, OfOtherProgramsAreOfRandomCuts) {
   EXPECT_THROW(count(1), Error);
 }
 
-// Half of the rows say twice the time; with hardly any weight it is as if they were not there.
+// Half of the rows have twice the time; with nearly zero weight they have no effect.
 TEST_F(Tiles, ThatWeighLittleTeachLittle) {
   const auto [clean, others] = split_at_random(120, 1);
   Examples measured = clean;

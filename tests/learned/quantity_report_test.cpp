@@ -1,4 +1,4 @@
-// Do models and constants meet on the same rows?
+// Models and constants are scored on the same rows.
 #include "learned/training/quantity_report.h"
 
 #include <gmock/gmock.h>

@@ -23,7 +23,7 @@ ir::Kernel only_kernel(const std::string& text) {
   return ir::make_program(module).kernels().front().kernel;
 }
 
-// Of a fusion of `parameters` arrays and `body`, whose last line is the root.
+// A fusion of `parameters` arrays and `body`, whose last line is the root.
 ir::Kernel fusion_of(int parameters, const std::string& body) {
   std::string inside, outside, names;
   for (int i = 0; i < parameters; ++i) {
@@ -41,7 +41,7 @@ RegisterNeed need_of(const ir::Kernel& kernel) {
   return register_need(kernel, kernel.outputs().front());
 }
 
-// `lines` with $ for the shape.
+// `lines` with $ replaced by the shape.
 std::string ops(std::string lines) {
   for (std::size_t at = 0; (at = lines.find('$', at)) != std::string::npos;) {
     lines.replace(at, 1, kShape);
@@ -58,7 +58,7 @@ TEST(RegisterNeed, AChainKeepsOneRegisterSinceTheOtherOperandIsInMemory) {
 }
 
 TEST(RegisterNeed, AProductOfMemoryAddedToMemoryTakesTwo) {
-  // One of the three operands of a fused multiply-add is read where it is used.
+  // One of the three operands of a fused multiply-add is read from memory.
   const RegisterNeed need = need_of(fusion_of(3, ops("  s = $ multiply(p0, p1)\n"
                                                      "  ROOT r = $ add(s, p2)\n")));
   EXPECT_EQ(need.pressure, 2);
@@ -83,7 +83,7 @@ TEST(RegisterNeed, ATranspositionIsReadAcross) {
   EXPECT_EQ(need.streams, 0);
 }
 
-// max(max(a, b), max(c, d)) and so on: 2^d arrays take d registers.
+// max(max(a, b), max(c, d)) etc.: 2^d arrays need d registers.
 TEST(RegisterNeed, APerfectTreeOfDepthDTakesDRegisters) {
   for (int depth = 1; depth <= 6; ++depth) {
     std::string body;
@@ -103,7 +103,7 @@ TEST(RegisterNeed, APerfectTreeOfDepthDTakesDRegisters) {
   }
 }
 
-// A random tree of maxima, and the registers of the better of both orders at every op.
+// A random tree of maxima, and its registers with the better of both orders at every op.
 struct Tree {
   std::string body, name;
   int leaves = 0, ops = 0;
@@ -125,7 +125,7 @@ Tree random_tree(std::mt19937_64& random, int depth, int& parameters, int& names
   tree.body += fmt::format("  {} = $ maximum({}, {})\n", tree.name, a.name, b.name);
   tree.leaves = a.leaves + b.leaves;
   tree.ops = a.ops + b.ops + 1;
-  // First x into a register (loaded where it is in memory), then y beside it.
+  // First x in a register (loaded if in memory), then y.
   const auto ordered = [](const Tree& x, const Tree& y) {
     return std::max(std::max(x.need, 1), y.need == 0 ? 1 : y.need + 1);
   };
@@ -162,7 +162,7 @@ TEST(RegisterNeed, OfAReductionIsThatOfWhatItReduces) {
   EXPECT_EQ(need.functions, 1);
   EXPECT_EQ(need.selections, 1);
 
-  // As columns: the output's, which is a reduction, and the reduction's; no tile, no run.
+  // As columns: those of the output, which is a reduction, and of the reduction; no tile, no run.
   const TableFeatures features({.groups = {FeatureGroup::kCode}, .parameters = {}});
   std::vector<float> row(features.width());
   const analytical::KernelQuery query{.kernel = kernel};

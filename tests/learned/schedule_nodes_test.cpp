@@ -1,4 +1,4 @@
-// Schedules as models read them: the graph of a tile, and the curves over its loops.
+// Schedules as inputs of models: the graph of a tile, and the curves over its loops.
 #include "learned/schedule_nodes.h"
 
 #include <gmock/gmock.h>
@@ -79,7 +79,7 @@ TEST(ScheduleGraph, OfAKernelWithoutLoopsIsRefused) {
   }
 }
 
-// Two loops: i touches 8 elements of x in 32 iterations, k inside it 4 in 4.
+// Two loops: i touches 8 elements of x in 32 iterations; the inner loop k touches 4 in 4.
 TEST(Curves, AreTheLargestBelowEachThreshold) {
   const schedule::LoopProgram loops =
       schedule::parse_loops(base::SourceText("curve.loops", R"(program p
@@ -111,7 +111,7 @@ TEST(Curves, AreTheLargestBelowEachThreshold) {
   EXPECT_EQ(of.at("curve.read_1.touched_by_top_down.0"), 0);
   EXPECT_EQ(of.at("curve.read_1.touched_by_top_down.1"), log2_1(i_touched));
   EXPECT_EQ(of.at("curve.read_1.touched_by_top_down.2"), log2_1(i_touched));
-  // of y: k touches 1, reuse 2 x 4; i touches 8, reuse 8.
+  // For y: k touches 1, reuse 2 x 4; i touches 8, reuse 8.
   EXPECT_EQ(of.at("curve.written.reuse_by_touched.0"), log2_1(8));
   EXPECT_EQ(of.at("curve.read_2.reuse_by_touched.5"), 0);  // no such buffer
   EXPECT_EQ(of.at("curve.unrolled"), 3);

@@ -1,4 +1,4 @@
-// Is a search drawn from its ranges, halved as said, and the same every time?
+// A search draws from its ranges, halves as specified, and is reproducible.
 #include "learned/training/search.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ TEST(Search, HalvesTheStepsOfNetworksThatTrainByThem) {
 }
 
 // Kaufman et al., MLSys 2021: Table 5, then the rows of Tables 6 (tiles) and 7 (fusion). A network
-// without a graph has module layers in place of hops.
+// without a graph has module layers instead of hops.
 constexpr const char* kTable5 =
     "name: n\nmodel: network\nopcode_width: 256\nneighbours: 20\naggregate: mean\n"
     "final_layers: 3\npool_mean: yes\npool_max: yes\nbiases: no\nsteps: 1000000\n";
@@ -137,7 +137,7 @@ TEST(Search, DrawsWhatTheSeedSays) {
     for (const LearnerSpec& trial : draw_trials(small_trees(yaml + "seed: " + seed + "\n"))) {
       drawn.push_back(trial.gbt.learning_rate);
     }
-    drawn.erase(drawn.begin());  // as it is written
+    drawn.erase(drawn.begin());  // the unchanged spec
     return drawn;
   };
   EXPECT_EQ(rates("1"), rates("1"));
@@ -171,7 +171,7 @@ TEST(Search, HalvesTrialsAndDoublesWhatTheyGet) {
   EXPECT_EQ(halving(1, 4, 2).back().trials, 1);
 }
 
-// A fitter whose validation is a formula: the distance of depth from 7, less the more trees.
+// A fitter whose validation is a formula: |depth - 7|, plus a term that decreases with more trees.
 class Formula final : public Fitter {
  public:
   FitResult fit(const LearnerSpec& spec, const FitHooks& hooks) const override {

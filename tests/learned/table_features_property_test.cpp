@@ -1,4 +1,4 @@
-// On random kernels: numbers are never infinite, and depend on the query alone.
+// On random kernels: numbers are never infinite, and only depend on the query.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ using analytical::KernelQuery;
 using analytical::TileConfig;
 
 constexpr std::size_t kKernels = 60;
-constexpr std::size_t kTiles = 4;  // of each kernel; one of them is no tile
+constexpr std::size_t kTiles = 4;  // per kernel; one of them is the empty tile
 
 struct Queries {
   std::deque<ir::Kernel> kernels;
@@ -77,7 +77,7 @@ TEST(TableFeaturesProperty, ValuesAreFiniteOrMissingOnEveryMachine) {
   }
 }
 
-// No column says nothing about any kernel, except those of ops that random kernels do not have.
+// Every column varies between kernels, except those of ops that random kernels do not have.
 TEST(TableFeaturesProperty, ColumnsThatDescribeKernelsDiffer) {
   const hwdesc::Device device = hwdesc::load_device("cpu_generic");
   const TableFeatures features({.groups = {FeatureGroup::kStatic, FeatureGroup::kTile}});
@@ -85,7 +85,7 @@ TEST(TableFeaturesProperty, ColumnsThatDescribeKernelsDiffer) {
   const std::vector<float> rows = extracted(features, queries, device);
   for (std::size_t column = 0; column < features.width(); ++column) {
     const std::string& name = features.schema().columns[column].name;
-    if (name.starts_with("tile.input")) continue;  // tiles of kernels cut no input
+    if (name.starts_with("tile.input")) continue;  // tiles of kernels do not cut inputs
     std::set<float> values;
     for (std::size_t row = 0; row < queries.all.size(); ++row) {
       const float value = rows[row * features.width() + column];

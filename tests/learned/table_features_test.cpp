@@ -1,4 +1,4 @@
-// Do the columns of a table hold what their explanations say?
+// The columns of a table have the values that their explanations state.
 #include "learned/table_features.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ ir::Kernel kernel_of(const std::string& text) {
   return ir::make_program(module).kernels().front().kernel;
 }
 
-// relu(x * k + bias), in the layouts of a TPU.
+// relu(x * k + bias), in TPU layouts.
 ir::Kernel conv_relu() {
   return kernel_of(R"(HloModule conv_relu, is_scheduled=true
 
@@ -89,7 +89,7 @@ ENTRY main {
 
 class TableFeaturesTest : public testing::Test {
  protected:
-  // The row of one query by name of column.
+  // The features of one query by column name.
   std::map<std::string, float> row(const ir::Kernel& kernel, const TileConfig* tile = nullptr,
                                    const std::optional<Estimate>& prior = std::nullopt) {
     const TableFeatures features({.groups = kOfKernels, .parameters = {}});

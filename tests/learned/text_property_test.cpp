@@ -1,4 +1,4 @@
-// Text of random kernels: tokens are those of the printed text, and variants say the same.
+// Text of random kernels: tokens equal those of the printed text, and variants are equivalent.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,9 +29,9 @@ Words tokens_of(const analytical::KernelQuery& query, const TextSpec& spec) {
   return words;
 }
 
-// --- tokens by reading the printed text, line by line
+// --- tokens from the printed text, line by line
 
-// Every tensor<...> in the text, with what nests in it.
+// Every tensor<...> in the text, including nested types.
 Words tensors_in(std::string_view text) {
   Words found;
   for (std::size_t at = text.find("tensor<"); at != std::string_view::npos;

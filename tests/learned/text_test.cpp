@@ -1,4 +1,4 @@
-// Text as input of learners: tokens, vocabularies, and models of both from training to disk.
+// Text as input of learners: tokens, vocabularies, and models with both, from training to disk.
 #include "schedule/text.h"
 
 #include <gmock/gmock.h>

@@ -6,7 +6,7 @@ namespace tilecast::learned {
 namespace {
 
 struct NodeIds {
-  std::vector<std::size_t> first;  // node of a computation's first instruction, by computation
+  std::vector<std::size_t> first;  // node of the first instruction, by computation
   std::size_t count = 0;
 
   explicit NodeIds(const ir::Module& module) {

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::size_t kWidth = 140;
 
-// A column of the published encoding, by its place there.
+// A column of the published encoding, by its published position.
 float at(const KernelGraph& graph, std::size_t node, std::size_t column) {
   return graph.features[node * kWidth + column];
 }
@@ -151,7 +151,7 @@ TEST(TpuGraphs, PublishedKernelsAreEncodedAsPublished) {
   }
 }
 
-// A kernel without called computations, tuples and fusions loses nothing on its way.
+// A kernel without called computations, tuples and fusions is encoded without loss.
 TEST(TpuGraphs, AKernelOfOneOpIsEncodedAsItsModule) {
   const std::string text = R"(HloModule copy.1
 ENTRY %copy.1 (p: bf16[32,5,5,256]) -> bf16[32,5,5,256] {

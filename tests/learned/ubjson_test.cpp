@@ -1,4 +1,4 @@
-// Is Universal Binary JSON read as the library reads it that others use for it?
+// Universal Binary JSON is read as by the usual library.
 #include "learned/ubjson.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
-// With arrays of one type written out, as the library has them.
+// With arrays of one type expanded, as in the library.
 Json unpacked(const Json& value) {
   if (value.is_binary()) return numbers_of(value);
   Json result = value;
@@ -32,7 +32,7 @@ Json random_document(std::mt19937_64& random, int depth) {
     const auto any = static_cast<std::int64_t>(random());
     switch (random() % 3) {
       case 0:
-        return any >> (random() % 63);  // of every width
+        return any >> (random() % 63);  // of any width
       case 1:
         return static_cast<double>(static_cast<float>(any) / 7);
       default:
@@ -80,7 +80,7 @@ TEST(Ubjson, ReadsWhatTheLibraryWrites) {
   }
 }
 
-// The types that the library writes only where a value needs them, at their ends.
+// The types that the library only writes for values that need them, at their limits.
 TEST(Ubjson, ReadsNumbersOfEveryType) {
   using namespace std::string_literals;
   const auto numbers = [](const std::string& bytes) { return numbers_of(parse_ubjson(bytes)); };

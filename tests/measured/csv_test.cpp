@@ -72,7 +72,7 @@ TEST(Csv, RefusesTextsThatAreNoTables) {
   EXPECT_THAT(error_of("a\n\"x\"y\n"), HasSubstr("after a closing quote"));
 }
 
-// Bytes come in pieces of any size: the same rows, wherever a piece ends.
+// Bytes come in pieces of any size: the rows are the same for any piece boundaries.
 TEST(CsvReader, ReadsTheSameRowsFromPiecesOfAnySize) {
   const std::string text =
       "\xEF\xBB\xBF"

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// One set of hand-made samples; predictions in microseconds, 0 for "not answered".
+// One set of hand-made samples; predictions in microseconds, 0 for "no prediction".
 class Made {
  public:
   explicit Made(std::string name = "made") {
@@ -43,7 +43,7 @@ class Made {
     }
   }
 
-  // That of the last row, in one column.
+  // The interval of the last row, in one column.
   void interval(std::size_t column, double low_us, double high_us) {
     predictions_[column].back().interval = Interval{.low = low_us * 1e-6, .high = high_us * 1e-6};
   }
@@ -142,7 +142,7 @@ TEST(Evaluation, PutsAllTilesOfAKernelIntoTheSizeOfItsFastest) {
 TEST(Evaluation, RanksTilesWithinKernelsOfAtLeastTwo) {
   Made made;
   const std::size_t one = made.work("one", "f"), two = made.work("two", "f");
-  // Chosen by the model: 30 where 20 is best, 10 where 10 is best.
+  // Chosen by the model: 30 while 20 is best, 10 while 10 is best.
   made.row(one, 30, {1}, 1);
   made.row(one, 20, {2}, 2);
   made.row(two, 10, {1}, 1);
@@ -345,7 +345,8 @@ TEST(Evaluation, ScoresTheRowsThatTheModelIsSurestOf) {
   EXPECT_TRUE(all.columns[0][Metric::kMapeSurest50].interval);
 }
 
-// Measured 10 each: off by 3 x and 1/3 within intervals that reach that far and that do not.
+// Measured 10 each: off by factors of 3 and 1/3, with intervals that include the measurement or
+// not.
 TEST(Evaluation, LargeErrorsAreAnnouncedByIntervalsThatReachThem) {
   Made made;
   const double predicted[] = {30, 30, 3, 3, 3, 12};

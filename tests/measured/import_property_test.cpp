@@ -1,5 +1,5 @@
-// Damaged files, over many seeds: an import makes a whole set or throws Error and leaves nothing;
-// it never crashes. And files of a million rows: time and memory.
+// Damaged files, with many seeds: an import creates a complete set or throws Error and leaves
+// nothing; it never crashes. Also files of a million rows: time and memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -42,7 +42,7 @@ std::string gzip(const SetOnDisk& folder, const std::string& text) {
   return read(path);
 }
 
-// A few bytes changed, cut away or doubled.
+// Changes, removes or repeats a few bytes.
 std::string damage(std::string bytes, std::mt19937& random) {
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   for (std::size_t i = 0, n = 1 + below(4); i < n && !bytes.empty(); ++i) {
@@ -67,7 +67,7 @@ std::string damage(std::string bytes, std::mt19937& random) {
   return bytes;
 }
 
-// Imports many damaged copies of `bytes`, written to `file`; how many came through.
+// Imports many damaged copies of `bytes`, written to `file`; returns the number of successes.
 int survivors(const SetOnDisk& folder, const std::string& file, const std::string& bytes,
               const std::function<void(const ImportOptions&)>& import) {
   int imported = 0;
@@ -163,7 +163,7 @@ TEST(DamagedFiles, TileRunsGiveASetOrAnError) {
             0);
 }
 
-// AddressSanitizer keeps freed memory, so that the peak says nothing there.
+// AddressSanitizer keeps freed memory, so its peak is meaningless.
 #ifdef __SANITIZE_ADDRESS__
 constexpr long kMostKib = std::numeric_limits<long>::max();
 #else

@@ -1,5 +1,5 @@
-// The shipped mappings on the public files they are for. The files are not ours: they are read
-// where they are ($TILECAST_SHARED/data, or ../shared/data beside the sources), and without them
+// The shipped mappings on the public files for which they are made. The files are third-party: they
+// are read in place ($TILECAST_SHARED/data, or ../shared/data beside the sources); without them
 // these tests are skipped.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ class PublicData : public testing::Test {
 
 TEST_F(PublicData, EveryMappingGivesASetThatReads) {
   EXPECT_EQ(operators("llmcompass_tpu_v3", "llmcompass").rows.size(), 52u);
-  // Both sweeps of softmax and layer norm hold 4096 x 4096: the second one is a duplicate.
+  // Both sweeps of softmax and layer norm contain 4096 x 4096: the second one is a duplicate.
   const MeasurementSet a100 = operators("llmcompass_a100", "llmcompass");
   EXPECT_EQ(a100.rows.size(), 82u);
   EXPECT_EQ(a100.faults.size(), 2u);
@@ -63,7 +63,7 @@ TEST_F(PublicData, EveryMappingGivesASetThatReads) {
 }
 
 TEST_F(PublicData, EveryConfigurationThatRanArrivesWithItsParameters) {
-  // Of 4362 configurations, 161 do not run on this card.
+  // Of 4362 configurations, 161 do not run on this GPU.
   const MeasurementSet convolution =
       operators("kernel_tuner_convolution_all", "kernel_tuner/convolution_milo_A100.csv.gz");
   EXPECT_EQ(convolution.rows.size(), 4362u - 161);
@@ -82,7 +82,7 @@ TEST_F(PublicData, NeuSightImportsWholeOnFiveDevices) {
   EXPECT_THAT(report.left_out, testing::IsEmpty());
 }
 
-// Two of the files, cell by cell through the other CSV reader.
+// Two of the files, cell by cell with the other CSV reader.
 TEST_F(PublicData, TimesAreThoseOfTheFiles) {
   const MeasurementSet set = operators("llmcompass_tpu_v3", "llmcompass");
   const fs::path file = data_folder() / "llmcompass" / "tpu_v3_matmul.csv";
@@ -128,8 +128,8 @@ std::pair<double, double> tile_in(std::string_view kernel) {
   return {rows, columns};
 }
 
-// What the mapping says about NeuSight's columns: a grid covers K x M with tiles, never N x M
-// alone.
+// The mapping's statement about NeuSight's columns: a grid covers K x M with tiles, never only N x
+// M.
 TEST_F(PublicData, NeuSightsKIsTheWidthOfTheResult) {
   for (const char* name : {"train_bmm_Tesla_T4.csv.gz", "train_linear_Tesla_T4.csv.gz"}) {
     ByteSource source((data_folder() / "neusight" / name).string());

@@ -1,5 +1,5 @@
-// Profiles to measurement sets: what counts as device time, how occurrences are averaged, what is
-// said about time that does not match. Times are worked by hand.
+// Profiles to measurement sets: device time, averaging of occurrences, and notes about unmatched
+// time. Times are computed by hand.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ std::string event(int pid, int tid, const char* name, const char* dur, const cha
       name, pid, tid, dur, args);
 }
 
-// A folder with a module and a trace of it; `out` is the set.
+// A folder with a module and its trace; `out` is the set.
 class Trace : public testing::Test {
  protected:
   [[nodiscard]] std::string at(const std::string& file) const {
@@ -77,7 +77,7 @@ class Trace : public testing::Test {
 TEST_F(Trace, OnlyTheOpsLanesOfDevicesCount) {
   static_cast<void>(import_events(
       {named("process_name", 1, 0, "/host:CPU"), named("thread_name", 1, 1, "XLA Ops"),
-       event(1, 1, "add.1", "1000"),  // the host's
+       event(1, 1, "add.1", "1000"),  // on the host
        event(7, 3, "add.1", "2"), event(7, 4, "add.1", "500"), event(7, 5, "jit_step(12)", "9"),
        named("process_name", 7, 0, "/device:TPU:0"), named("thread_name", 7, 3, "XLA Ops"),
        named("thread_name", 7, 4, "Steps"), named("thread_name", 7, 5, "XLA Modules")}));

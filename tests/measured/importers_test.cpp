@@ -1,4 +1,4 @@
-// Tables, tile runs and Kernel Tuner caches to measurement sets. Expectations are worked by hand.
+// Tables, tile runs and Kernel Tuner caches to measurement sets. Expectations are computed by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -35,7 +35,7 @@ void write_gz(const std::string& path, const std::string& text) {
   gzclose(file);
 }
 
-// A folder with inputs; `out` is where sets go.
+// A folder with inputs; `out` is the folder for sets.
 class Import : public testing::Test {
  protected:
   [[nodiscard]] std::string at(const std::string& file) const {
@@ -53,7 +53,7 @@ class Import : public testing::Test {
     write("in.csv", csv);
     return import_operators({at("in.csv")}, at("map.yaml"), options);
   }
-  // What the import says, without the folder; nothing may be left of it.
+  // The import's message, without the folder; nothing may be left behind.
   std::string message(const std::string& mapping, const std::string& csv) const {
     try {
       static_cast<void>(operators(mapping, csv, options()));
@@ -362,7 +362,7 @@ TEST_F(Import, OnlyAMeasurementSetIsReplacedAndOnlyWithForce) {
   ImportOptions force = options();
   force.force = true;
   EXPECT_THROW(static_cast<void>(operators(kMatmul, "m,t_us\nbad,1\n", force)), Error);
-  EXPECT_THAT(rows(), HasSubstr("matmul,4,"));  // the old one stays when the new one fails
+  EXPECT_THAT(rows(), HasSubstr("matmul,4,"));  // the old set stays if the new import fails
   EXPECT_EQ(operators(kMatmul, "m,t_us\n9,1\n", force).rows, 1);
   EXPECT_THAT(rows(), HasSubstr("matmul,9,"));
   EXPECT_THAT(leftovers(), ElementsAre("out"));

@@ -1,4 +1,4 @@
-// Is a set on disk read as written, and is everything that is wrong with one said clearly?
+// A set on disk is read as written, and everything wrong with one is reported clearly.
 #include "measured/measurement_set.h"
 
 #include <gmock/gmock.h>
@@ -438,7 +438,7 @@ TEST(ContentHash, IsSha1) {  // FIPS 180-1, appendix A
   EXPECT_EQ(content_hash(""), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
 }
 
-// Texts cut and changed anywhere are read or refused, never anything else.
+// Texts truncated and changed at random are read or rejected.
 TEST(MeasurementSet, SurvivesDamagedTables) {
   const SetOnDisk disk;
   disk.write_manifest();

@@ -26,7 +26,7 @@ double tau_by_all_pairs(const std::vector<Pair>& pairs, bool& defined) {
   return defined ? difference / std::sqrt(untied_predicted * untied_measured) : 0;
 }
 
-// Small whole numbers, so that many of them are equal.
+// Small integers, so that many of them are equal.
 std::vector<Pair> random_pairs(std::mt19937& random, std::size_t n, int values) {
   std::uniform_int_distribution<int> time(1, values);
   std::vector<Pair> pairs(n);
@@ -48,8 +48,8 @@ TEST(Mape, IsTheMeanOfTheRelativeErrors) {
 }
 
 TEST(ApeQuantiles, InterpolateBetweenOrderStatistics) {
-  // Errors 0.4, 0.1, 0.3, 0.2: sorted, the median lies half way from the 2nd to the 3rd, and the
-  // 90th percentile at place 0.9 * 3 = 2.7, 0.7 of the way from the 3rd to the 4th.
+  // Errors 0.4, 0.1, 0.3, 0.2: sorted, the median is half way from the 2nd to the 3rd, and the 90th
+  // percentile at position 0.9 * 3 = 2.7, 0.7 of the way from the 3rd to the 4th.
   const std::vector<Pair> pairs{{140, 100}, {90, 100}, {70, 100}, {120, 100}};
   EXPECT_NEAR(*median_ape(pairs), (0.2 + 0.3) / 2, 1e-12);
   EXPECT_NEAR(*p90_ape(pairs), 0.3 + 0.7 * (0.4 - 0.3), 1e-12);
@@ -86,7 +86,7 @@ TEST(KendallTau, TakesTiesOutOfTheDenominatorOfTheirSide) {
   // Pairs of (1,1) (1,2) (2,2) (3,3): one tied in the prediction, one in the measurement, the other
   // four concordant: 4 / sqrt((6 - 1) (6 - 1)).
   EXPECT_NEAR(*kendall_tau_b(std::vector<Pair>{{1, 1}, {1, 2}, {2, 2}, {3, 3}}), 4.0 / 5, 1e-12);
-  // A pair equal on both sides is out of both.
+  // A pair equal on both sides counts for neither.
   EXPECT_NEAR(*kendall_tau_b(std::vector<Pair>{{1, 1}, {1, 1}, {2, 2}}), 1, 1e-12);
 }
 
@@ -123,7 +123,7 @@ TEST(MeanTau, LeavesOutKernelsThatHaveNone) {
 }
 
 TEST(TileSizeApe, WeighsKernelsByTheirBestTime) {
-  // Chosen 12 where 10 is best, and 100 where 100 is best: (2 + 0) / (10 + 100).
+  // Chosen: 12 while 10 is best, and 100 while 100 is best: (2 + 0) / (10 + 100).
   const std::vector<Ranking> kernels{{{1, 12}, {2, 10}}, {{1, 100}, {2, 150}}};
   EXPECT_NEAR(*tile_size_ape(kernels), 2.0 / 110, 1e-12);
 }
@@ -147,14 +147,14 @@ TEST(TopK, QuantilesAreOverKernels) {
 }
 
 TEST(TopK, AmongEqualPredictionsIsTheMeanOverRandomChoices) {
-  // One place among three: 10, 20 or 40 with probability 1/3 each.
+  // One place for three candidates: 10, 20 or 40 with probability 1/3 each.
   const std::vector<Ranking> tied{{{7, 20}, {7, 40}, {7, 10}}};
   EXPECT_NEAR(*top_k_slowdown(tied, 1), (10 + 20 + 40) / 3.0 / 10 - 1, 1e-12);
   EXPECT_NEAR(*tile_size_ape(tied), (0 + 10 + 30) / 3.0 / 10, 1e-12);
   EXPECT_NEAR(*best_in_top_k(tied, 1), (1 + 10.0 / 20 + 10.0 / 40) / 3, 1e-12);
-  // Two places: {10,20} {10,40} {20,40}, of which two hold the best.
+  // Two places: {10,20} {10,40} {20,40}, two of which contain the best.
   EXPECT_NEAR(*top_k_slowdown(tied, 2), (10 + 10 + 20) / 3.0 / 10 - 1, 1e-12);
-  // The first place is sure (25), the second one of {10, 40}: min(25,10) or min(25,40).
+  // The first place is certain (25), the second one of {10, 40}: min(25,10) or min(25,40).
   const std::vector<Ranking> half{{{1, 25}, {2, 10}, {2, 40}}};
   EXPECT_NEAR(*top_k_slowdown(half, 2), (10 + 25) / 2.0 / 10 - 1, 1e-12);
 }
@@ -167,7 +167,7 @@ TEST(TopShare, IsTopKOfThatShareOfEachKernel) {
         << n;
     EXPECT_EQ(*best_in_top_share(kernel, 1), 1);
   }
-  // Of 10 tiles one is measured, of 20 two: 4 / 5 and 2 / 2.
+  // One of 10 tiles is measured, and two of 20: 4 / 5 and 2 / 2.
   Ranking ten, twenty;
   for (double i = 0; i < 10; ++i) ten.push_back({1 + i, i == 0 ? 5.0 : i == 9 ? 4.0 : 8.0});
   for (double i = 0; i < 20; ++i) twenty.push_back({1 + i, i == 1 ? 2.0 : 3.0});
@@ -177,7 +177,7 @@ TEST(TopShare, IsTopKOfThatShareOfEachKernel) {
 
 TEST(Top1Within, IsTheShareOfKernelsWhoseChoiceIsAsGoodAsTheBest) {
   const Ranking near{{1, 10.1}, {2, 10}}, far{{1, 11}, {2, 10}};
-  const Ranking tied{{1, 10}, {1, 20}, {2, 9.9}};  // 10 or 20, of which one is near 9.9
+  const Ranking tied{{1, 10}, {1, 20}, {2, 9.9}};  // 10 or 20, one of which is near 9.9
   EXPECT_NEAR(*top_1_within(std::vector{near, far, tied}, 0.02), (1 + 0 + 0.5) / 3, 1e-12);
   EXPECT_EQ(*top_1_within(std::vector{near, far}, 0.1), 1);
   EXPECT_FALSE(top_1_within(std::vector<Ranking>{}, 0.02));
@@ -194,7 +194,7 @@ TEST(SelectiveMape, IsOfTheRowsWithTheNarrowestIntervals) {
 }
 
 TEST(SelectiveMape, AmongEquallyWideIntervalsIsTheMeanOverRandomChoices) {
-  // The narrow one is sure, two of the other three (0.1, 0.2 and 0.6) follow at random.
+  // The narrow one is certain, two of the other three (0.1, 0.2 and 0.6) follow at random.
   const std::vector<Pair> pairs{{110, 100}, {120, 100}, {100, 100}, {160, 100}};
   const std::vector<Interval> intervals{{1, 4}, {2, 8}, {1, 2}, {3, 12}};
   EXPECT_NEAR(*selective_mape(pairs, intervals, 0.75), (0 + 2 * (0.1 + 0.2 + 0.6) / 3) / 3, 1e-12);

@@ -91,7 +91,7 @@ TEST(OperatorKernel, GradientsHaveTheShapesOfTheArraysTheyAreGradientsOf) {
       const ir::Kernel weight = kernel_of(kConvColumns, "conv2d_grad_weight" + rest);
       EXPECT_EQ(input.op(input.outputs()[0]).shape.dims, (ir::Dims{2, 13, 11, 16})) << rest;
       EXPECT_EQ(weight.op(weight.outputs()[0]).shape.dims, (ir::Dims{5, 3, 16, 32})) << rest;
-      // All three do the same multiplications, padding and dilation not counted.
+      // All three do the same multiplications, not counting padding and dilation.
       const double forward = kernel_of(kConvColumns, "conv2d" + rest).work().flops;
       expect_flops(input, forward);
       expect_flops(weight, forward);
@@ -207,10 +207,10 @@ TEST(OperatorLaunches, OfRepeatedProgramsKeepTheLargestOperandThatFits) {
   EXPECT_EQ(spaces("tpu_v5e", "matmul,bf16,4096,128,4096", true), (std::vector<int>{1, 0}));
   EXPECT_EQ(spaces("tpu_v5e", fits, false), (std::vector<int>{0, 0}));
   EXPECT_EQ(spaces("tpu_v5e", too_large, true), (std::vector<int>{0, 0}));
-  EXPECT_EQ(spaces("tpu_v3", fits, true), (std::vector<int>{0, 0}));  // 16 MiB are all for tiles
+  EXPECT_EQ(spaces("tpu_v3", fits, true), (std::vector<int>{0, 0}));  // tiles use all 16 MiB
 }
 
-// What `simulate` gives the same convolution in HLO: tests/ir/layout_assignment_test.cpp.
+// Equal to `simulate` for the same convolution in HLO: tests/ir/layout_assignment_test.cpp.
 TEST(OperatorKernel, ConvolutionsPutFeaturesAndBatchInTheTwoMinorDimensions) {
   const auto layout = [](const ir::Kernel& kernel, ir::OpId id) {
     return ir::to_string(kernel.op(id).shape);

@@ -79,7 +79,7 @@ TEST(FcTraining, DoesSixFlopsPerWeightAndExampleButForTheInputsGradient) {
 
 TEST(FcTraining, LaunchesEveryKernelOncePerLayerItBelongsTo) {
   const auto count = launches(kNet);
-  const double dense = 5 + 1;  // hidden layers and the one that makes the logits
+  const double dense = 5 + 1;  // hidden layers, and one for the logits
   EXPECT_EQ(count.at("forward"), 5);
   EXPECT_EQ(count.at("logits"), 1);
   EXPECT_EQ(count.at("softmax_cross_entropy"), 1);
@@ -216,10 +216,10 @@ TEST(FcTrainingFeed, DecidesTheClassAgainstTheSpeedOfLight) {
   EXPECT_EQ(decide(1.001 * light), "fc_training_infeed");
 }
 
-// As configs/imports/paradnn_fc_tpu_v2.yaml.
+// As in configs/imports/paradnn_fc_tpu_v2.yaml.
 constexpr HostFeed kPublishedFeed{.per_step = Seconds{2.1e-3}, .rate = BytesPerSecond{2.95e9}};
 
-// The public ParaDnn programs on TPU v2, as samples of the class that is the devices'.
+// The public ParaDnn programs on TPU v2, as samples of the class of devices.
 struct Measured {
   SampleSet set;
   hwdesc::Device device = hwdesc::load_device("tpu_v2");
@@ -259,7 +259,7 @@ std::vector<Pair> pick(const std::vector<Pair>& pairs, std::span<const std::size
   return picked;
 }
 
-// Ten programs choose one constant, the share of the memory bandwidth; the rest are scored.
+// Ten programs determine one constant, the share of the memory bandwidth; the rest are scored.
 TEST(FcTrainingMeasured, ProgramsAreTimedAndOrderedAfterTenOfThem) {
   const std::string file = support::shared_dir().string() + "/data/paradnn_tpu_v2/fc_training.csv";
   if (!std::filesystem::exists(file)) GTEST_SKIP() << "no third-party data: " << file;

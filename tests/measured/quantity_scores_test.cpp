@@ -1,4 +1,4 @@
-// Are errors of quantities what their formulas say?
+// Errors of quantities equal their formulas.
 #include "measured/quantity_scores.h"
 
 #include <gtest/gtest.h>

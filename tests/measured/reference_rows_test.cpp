@@ -69,8 +69,8 @@ TEST(ReferenceRows, OfTheProjectAllHaveASourceAPlaceAndASplit) {
   }
 }
 
-// The published medians are medians of the published rows, to the digit printed: a check of what
-// was typed in.
+// The published medians are the medians of the published rows, to the printed digit: checks for
+// typing errors.
 TEST(ReferenceRows, MediansOfATableAreThoseOfItsRows) {
   const auto rows = read_references(support::source_dir().string() + "/configs/references");
   int checked = 0;
@@ -85,7 +85,7 @@ TEST(ReferenceRows, MediansOfATableAreThoseOfItsRows) {
     std::ranges::sort(values);
     ASSERT_GE(values.size(), 4U);
     const double middle = (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-    // Their median comes from numbers with more digits than the rows show.
+    // Their median was computed from numbers with more digits than the rows have.
     EXPECT_NEAR(median.value, middle, median.unit == "%" ? 0.11 : 0.011)
         << median.where << " " << median.metric << " " << median.column;
     ++checked;

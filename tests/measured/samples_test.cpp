@@ -1,4 +1,4 @@
-// Do rows become the right work, once; does physics find what cannot be; do predictions add up?
+// Rows become the right work, once; impossible times are found; predictions are summed.
 #include "measured/samples.h"
 
 #include <fmt/format.h>
@@ -256,7 +256,7 @@ TEST_F(Samples, OfConvolutionsMayUseWinograd) {
       << "not on machines that XLA compiles for";
 }
 
-// Rows of matmuls and softmaxes that take `factor` x what the analytical model says, +- 10 %.
+// Rows of matmuls and softmaxes with `factor` x the analytical time, +- 10 %.
 class Corrupted : public Samples, public testing::WithParamInterface<int> {
  protected:
   struct Row {
@@ -354,7 +354,7 @@ TEST_F(Samples, OfTheExampleThatIsShippedHaveNoFaults) {
   }
 }
 
-// Counts what it is asked.
+// Counts its queries.
 class Counting final : public analytical::CostModel {
  public:
   std::vector<std::optional<analytical::Estimate>> estimate(
@@ -385,7 +385,7 @@ TEST_F(Samples, AskAboutEachKernelAndTileOnce) {
             std::get<analytical::Estimate>(analysis.estimate(made.samples[1].tile)).time);
 }
 
-// Answers with the first parameter in seconds.
+// Predicts the first parameter in seconds.
 class FirstParameter final : public analytical::CostModel {
  public:
   [[nodiscard]] std::vector<std::optional<analytical::Estimate>> estimate(
@@ -490,7 +490,7 @@ ENTRY %e (a: f32[64,32], b: f32[{0},32]) -> (f32[64,32], f32[32]) {{
   EXPECT_EQ(op_class(fusion(reducing("15"))), "loop_fusion");
 }
 
-// PyTorch runs f32 products in full precision on machines whose descriptions say TF32.
+// PyTorch computes f32 products in full precision on machines described with TF32.
 TEST_F(Samples, F32ProductsOnAMachineThatRoundsThemAreNamed) {
   disk_.write_manifest();
   const auto note = [&](const std::string& device, const std::string& rows) {

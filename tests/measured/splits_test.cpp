@@ -1,4 +1,4 @@
-// Are splits partitions that never put one group on both sides, the same everywhere?
+// Splits are partitions that never have one group on both sides, and are equal on all platforms.
 #include "measured/splits.h"
 
 #include <gmock/gmock.h>
@@ -98,7 +98,7 @@ TEST(Splits, TheLargestOfEachStratumAreHeldOut) {
   // a: ceil(0.6 x 5) = 3 fitted, 4 and 5 scored. b: ceil(0.6 x 4) = 3 fitted, 700 scored. c:
   // fitted.
   EXPECT_THAT(largest_held_out(size, stratum, 0.4).score, ElementsAre(0, 4, 6));
-  // b: 2 would be fitted, the other 300 stays with its equal.
+  // b: 2 would be fitted, but the other 300 stays with its equal.
   EXPECT_THAT(largest_held_out(size, stratum, 0.5).score, ElementsAre(0, 4, 6));
 }
 
@@ -119,7 +119,7 @@ TEST(Splits, EveryRowIsDrawnAboutEquallyOften) {
   for (std::uint64_t seed = 0; seed < kDraws; ++seed) {
     for (const std::size_t i : sampled_rows(rows, 3, seed).fit) ++drawn[i];
   }
-  for (const int count : drawn) EXPECT_NEAR(count, 0.3 * kDraws, 5 * 32);  // 5 sigma of 0.3 x 5000
+  for (const int count : drawn) EXPECT_NEAR(count, 0.3 * kDraws, 5 * 32);  // 5 sigma for 0.3 x 5000
 }
 
 TEST(Splits, RefuseWhatCannotBeSplit) {

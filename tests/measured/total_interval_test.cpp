@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kTolerance = 1e-12;
 
-// Bounds that are `down` and `up` of log time away.
+// An interval whose bounds are `down` and `up` away in log time.
 IntervalPart part(double time, double down, double up, double launches = 1) {
   return {.time = time,
           .low = time * std::exp(-down),
@@ -59,7 +59,7 @@ TEST(TotalInterval, OfIndependentEqualPartsShrinksWithTheRootOfTheirNumber) {
 TEST(TotalInterval, BlendsTheVariancesByTheCorrelation) {
   const std::vector<IntervalPart> parts{part(1, 0.1, 0.3), part(1, 0.1, 0.3)};
   const double rho = 0.3;
-  const double apart = 2 * 0.15 * 0.15, together = 0.3 * 0.3;  // of the upper side: a_i d_i = 0.15
+  const double apart = 2 * 0.15 * 0.15, together = 0.3 * 0.3;  // upper side: a_i d_i = 0.15
   const auto total = total_interval(parts, rho);
   EXPECT_NEAR(total->high, 2 * std::exp(std::sqrt((1 - rho) * apart + rho * together)), kTolerance);
 }
@@ -127,7 +127,7 @@ TEST(TotalInterval, OfKernelsThatTakeNoTimeAddsNothing) {
 }
 
 TEST(TotalInterval, OfABiasedEstimateReachesItsTime) {
-  const analytical::Estimate kernel = corrected(1, -0.1, 0.2, 0.5);  // low above the time
+  const analytical::Estimate kernel = corrected(1, -0.1, 0.2, 0.5);  // low is above the time
   const auto total = total_interval(std::vector<LaunchedEstimate>{{&kernel, 2}});
   ASSERT_TRUE(total);
   EXPECT_NEAR(total->low, 2, kTolerance);

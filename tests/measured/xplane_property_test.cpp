@@ -1,4 +1,4 @@
-// Damaged profiles: a result or an error, never a crash, and never a time that is no number.
+// Damaged profiles: a result or an error, never a crash, and never a time that is not a number.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -48,7 +48,7 @@ TEST(XplaneProperty, DamagedProfilesGiveTimesOrAnError) {
   ProfileOnDisk disk;
   support::expect_answer_or_error(
       {tpu_profile(), gpu_profile()}, 20000, 7, [&](const std::string& bytes) {
-        // Not cut to nothing and written again: file systems make sure of that on the disk.
+        // Removed instead of truncated, because file systems sync rewritten files to disk.
         std::filesystem::remove(disk.at("damaged.xplane.pb"));
         disk.folder().write("damaged.xplane.pb", bytes);
         const XplaneProfile profile = read_xplane({disk.at("damaged.xplane.pb")}, {});

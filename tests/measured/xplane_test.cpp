@@ -1,5 +1,5 @@
-// Profiles (XPlane): what the lines of device planes mean, how occurrences add up, and what is said
-// about the rest. Times are worked by hand, in picoseconds.
+// Profiles (XPlane): the lines of device planes, summation of occurrences, and notes about the
+// rest. Times are computed by hand, in picoseconds.
 #include "measured/importers/xplane.h"
 
 #include <gmock/gmock.h>
@@ -156,7 +156,7 @@ TEST(Xplane, OpsThatNameNoProgramAreOfTheModuleThatRuns) {
   expect_ps(times(profile, "tanh.2", 1).total, 40);
 }
 
-// One instruction, two kernels; the program runs twice in a row, then another one does.
+// One instruction with two kernels; the program runs twice in a row, then another one runs.
 TEST(Xplane, KernelsOfOneInstructionAreOneOccurrence) {
   ProfileOnDisk disk;
   Plane device = disk.plane("/device:GPU:0");
@@ -239,7 +239,7 @@ TEST(SelfTimes, ASequenceThatStartsOverBeyondTheWindowIsANewOne) {
   EXPECT_EQ(negative, 0);
 }
 
-// 60,000 events are twice the chunk that is in memory.
+// 60,000 events are twice the size of the chunk in memory.
 TEST(Xplane, LargerThanTheBufferPlainGzippedAndTwiceInOneFile) {
   ProfileOnDisk disk;
   Plane device = disk.plane("/device:TPU:0");
@@ -294,7 +294,7 @@ TEST(Xplane, ALogFolderIsItsNewestRunWithAllHosts) {
               HasSubstr("a profile of the host only"));
 }
 
-// A core with one program known by its proto and one that is not.
+// A core with one program known by its proto and one unknown program.
 std::string two_programs(ProfileOnDisk& disk) {
   Plane device = disk.plane("/device:TPU:0");
   device.fact("device_type_string", std::string("TPU v9"));
@@ -380,7 +380,7 @@ TEST(Xplane, BecomesAMeasurementSet) {
                                          Pair("kernels/jit_f.5.hlo#copy-start.2", "250")));
 }
 
-// Profiles JAX wrote: nearly all time on the device is found in the modules they hold.
+// Profiles written by JAX: nearly all device time is found in their modules.
 TEST(XplaneRealProfiles, DeviceTimeIsJoined) {
   const auto folder = support::shared_dir() / "profiles";
   if (!std::filesystem::is_directory(folder)) GTEST_SKIP() << folder << " is absent";

@@ -1,5 +1,5 @@
-// The two importers of one profile: as XPlane, and as the trace JSON that profilers export of it.
-// Each instruction must have the same occurrences and the same time by both.
+// The two importers of one profile: as XPlane, and as the trace JSON that profilers export from it.
+// Each instruction must have equal occurrences and times with both.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-// One plane, as Chrome's trace format: the plane is a process, a line a thread, stats are args.
+// One plane in Chrome's trace format: the plane is a process, a line is a thread, stats are args.
 class TraceWriter {
  public:
   TraceWriter(const xplane::XPlane& plane, int process) : process_(process) {
@@ -63,7 +63,7 @@ class TraceWriter {
           key != "device_duration_ps") {
         continue;
       }
-      if (name.starts_with('%') && key == "hlo_op") continue;  // of a transfer: its end
+      if (name.starts_with('%') && key == "hlo_op") continue;  // the end of a transfer
       args += fmt::format("{}{}:{}", args.empty() ? "" : ",", quoted(key), value_of(stat));
     }
     if (name.starts_with('%')) {
@@ -97,7 +97,7 @@ struct Sum {
 };
 using Sums = std::map<std::string, Sum>;  // by instruction
 
-// Instructions of all modules of the name; of all modules where it is empty.
+// Instructions of all modules with this name; of all modules if it is empty.
 Sums sums_of(const XplaneProfile& profile, const std::string& name) {
   Sums sums;
   for (const XplaneModule& module : profile.modules) {
@@ -137,7 +137,7 @@ TEST_P(SameTimes, ByXplaneAndByTrace) {
   folder.write("trace.json", trace_of(space));
   const std::string trace = folder.path() + "/trace.json";
   const XplaneProfile profile = read_xplane({file.string()}, {});
-  if (!profile.device.type.empty()) return expect_same(trace, profile, "");  // names no modules
+  if (!profile.device.type.empty()) return expect_same(trace, profile, "");  // without module names
   std::set<std::string> names;
   for (const XplaneModule& module : profile.modules) names.insert(module.name);
   for (const std::string& name : names) expect_same(trace, profile, name);
@@ -147,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(RealProfiles, SameTimes,
                          testing::Values("mi300x_jax_attention", "mi300x_jax_conv3d",
                                          "mi300x_jax_gemm", "tpu_v6e_host_offload"));
 
-// The same instruction of two programs of one name is two kernels, not one of two launches.
+// The same instruction of two programs with one name is two kernels, not one with two launches.
 TEST(Trace, AndXplaneTellProgramsOfOneNameApart) {
   ProfileOnDisk disk;
   Plane plane = disk.plane("/device:GPU:0");

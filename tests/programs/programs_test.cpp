@@ -1,4 +1,4 @@
-// The example programs parse, verify, and hold the work their models are known for.
+// The example programs parse, verify, and have the work for which their models are known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ std::int64_t count(const Module& module, Opcode opcode) {
   return found;
 }
 
-// (kernel tap, output position) pairs of a padded convolution that fall on the image.
+// (kernel tap, output position) pairs of a padded convolution inside the image.
 double taps_on_image(int size, int kernel, int stride, int padding) {
   double taps = 0;
   for (int out = 0; out * stride + kernel <= size + 2 * padding; ++out) {
@@ -49,8 +49,8 @@ double taps_on_image(int size, int kernel, int stride, int padding) {
 }
 
 struct ResNetWork {
-  double taps_on_image = 0;  // multiply-adds per image, padding left out (XLA's count)
-  double all_taps = 0;       // padding counted (what papers give)
+  double taps_on_image = 0;  // multiply-adds per image, without padding (XLA's count)
+  double all_taps = 0;       // with padding (as in papers)
   int convolutions = 0;
 
   void add(int size, int kernel, int stride, int in, int out) {
@@ -93,7 +93,7 @@ TEST(Programs, ResNet50HasItsConvolutionsAndTheirWork) {
   EXPECT_NEAR(matrix_flops(module, Opcode::kConvolution) / (batch * 2 * work.taps_on_image), 1,
               1e-6);
   EXPECT_FLOAT_EQ(matrix_flops(module, Opcode::kDot), batch * 2 * 2048 * 1000);
-  // The figure quoted for the network: 4.1 G multiply-adds per image.
+  // The published figure for the network: 4.1 G multiply-adds per image.
   EXPECT_NEAR((work.all_taps + 2048 * 1000) / 4.1e9, 1, 0.03);
 }
 
@@ -122,7 +122,7 @@ TEST(Programs, SmallTrainingStepsHaveThreeTimesTheMatrixWorkOfTheirForwardPass) 
   EXPECT_NEAR(work("small_lstm_train.hlo") / (3 * 4 * cell), 1, 1e-6);
 
   const double pixels = 4 * 20 * 20, layer = 2 * pixels * 64 * 128, dense = 2.0 * 4 * 64 * 100;
-  // Four layers; the first needs no gradient of its input.
+  // Four layers; the first needs no gradient for its input.
   EXPECT_NEAR(work("small_pointwise_train.hlo") / (3 * (4 * layer + dense) - layer), 1, 1e-6);
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Are the variants of the example programs all different, the same every time, and without effect on
-the programs themselves? Called with the folder of the programs."""
+"""Variants of the example programs are distinct and reproducible, and do not change the programs.
+Argument: the folder of the programs."""
 import pathlib
 import sys
 import tempfile

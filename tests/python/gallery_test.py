@@ -1,4 +1,4 @@
-"""Every script of configs/examples/python runs and draws a figure, where matplotlib is there."""
+"""Every script of configs/examples/python runs and draws a figure, if matplotlib is installed."""
 import importlib.util
 import pathlib
 import subprocess

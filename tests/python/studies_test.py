@@ -1,4 +1,4 @@
-"""evaluate, calibrate, train, sweep and tile_table answer what the command answers, to the bit."""
+"""evaluate, calibrate, train, sweep and tile_table give the same results as the command."""
 import csv
 import io
 import json
@@ -20,7 +20,7 @@ STUDY = ROOT / "configs/examples/next_tpu.yaml"
 
 
 def numbers(cells):
-    """Cells of the command's CSV as Table gives them; a list of texts where one is no number."""
+    """Cells of the command's CSV as in Table; a list of texts if one is not a number."""
     try:
         return [float(cell) if cell else math.nan for cell in cells]
     except ValueError:

@@ -1,4 +1,4 @@
-"""import tilecast: the numbers of the command to the last bit, errors with places, batches."""
+"""import tilecast: numbers bit-identical to the command, errors with places, batches."""
 import inspect
 import json
 import os

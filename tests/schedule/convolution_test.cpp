@@ -1,4 +1,4 @@
-// Convolutions by their template: the space of the paper, and loops that compute them.
+// Convolutions by their template: the paper's space, and loops that compute them.
 #include "schedule/convolution.h"
 
 #include <gmock/gmock.h>
@@ -53,8 +53,8 @@ ir::Kernel convolution(const Layer& layer) {
       {sketch.convolution(x, w, attrs, {1, result, result, layer.out}, ir::DType::kF32)});
 }
 
-// Layers of ResNet-18 (He et al., CVPR 2016, Table 1). The published table prints 28 pixels for C9
-// to C12; only the network's own 14 and 7 give the numbers of configurations beside them.
+// Layers of ResNet-18 (He et al., CVPR 2016, Table 1). The published table has 28 pixels for C9 to
+// C12; only the network's own 14 and 7 give the numbers of configurations next to them.
 TEST(ConvolutionTiles, AreAsManyAsPublishedForResNet18) {
   constexpr Layer kLayers[] = {
       {224, 3, 64, 7, 2, 252},   {56, 64, 64, 3, 1, 784},   {56, 64, 64, 1, 1, 784},
@@ -158,7 +158,7 @@ TEST(Pack, RefusesWhatIsNoLayout) {
   EXPECT_THAT(refusal({{0}, {1}, {2}}), HasSubstr("no dimension 2"));
 }
 
-// The value of an index does not change, whatever its parts and ranges.
+// Simplification does not change the value of an index, for any parts and ranges.
 TEST(Index, SimplifiedHasTheSameValues) {
   std::mt19937_64 random(1);
   const auto pick = [&](std::uint64_t most) {

@@ -1,5 +1,5 @@
-// Random schedules of random kernels, run: pipelining changes nothing, and what is wrong with a
-// pipeline shows.
+// Runs random schedules of random kernels: pipelining does not change results, and faults in a
+// pipeline are detected.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ TEST(PipelineProperty, TextIsReadAsItWasWritten) {
   }
 }
 
-// --- planted faults
+// --- injected faults
 
 void for_each_body(Body& body, const std::function<void(Body&)>& visit) {
   visit(body);
@@ -64,7 +64,7 @@ void for_each_body(Body& body, const std::function<void(Body&)>& visit) {
   }
 }
 
-// The copies of one stage too few.
+// One stage less for copies.
 bool one_stage_too_few(LoopProgram& program) {
   bool found = false;
   for (Buffer& buffer : program.buffers) {
@@ -78,7 +78,7 @@ bool one_stage_too_few(LoopProgram& program) {
   return found;
 }
 
-// In the loops only, where every pipeline waits and releases.
+// Only in the loops, where every pipeline waits and releases.
 bool remove_sync(LoopProgram& program, Sync::Kind kind) {
   bool removed = false;
   for_each_body(program.body, [&](Body& body) {
@@ -92,7 +92,7 @@ bool remove_sync(LoopProgram& program, Sync::Kind kind) {
   return removed;
 }
 
-// Reads the slot after the right one.
+// Reads the next slot.
 bool wrong_slot(LoopProgram& program) {
   bool found = false;
   for_each_access(program.body, [&](Access& access, Use use) {
@@ -103,12 +103,12 @@ bool wrong_slot(LoopProgram& program) {
   return found;
 }
 
-// Copies what belongs to the iteration after the right one.
+// Copies the data of the next iteration.
 bool shifted_by_one(LoopProgram& program, const LoopProgram& before) {
   bool found = false;
   for (const Pipeline& pipeline : analyse_pipelines(before)) {
     const LoopPlace place = find_loop(program, pipeline.loop);
-    if (place.loop().extent < pipeline.stages) continue;  // the first loads bring everything
+    if (place.loop().extent < pipeline.stages) continue;  // the first loads contain everything
     for_each_body(place.loop().body, [&](Body& body) {
       for (Statement& statement : body) {
         auto* copy = statement.get<Copy>();

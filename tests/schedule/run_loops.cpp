@@ -21,7 +21,7 @@ enum class State : std::uint8_t { kEmpty, kValid, kInFlight, kReleased };
 
 struct Storage {
   const Buffer* buffer = nullptr;
-  std::int64_t elements = 1;  // of one stage
+  std::int64_t elements = 1;  // per stage
   Elements values;
   std::vector<State> states;
 };
@@ -103,7 +103,7 @@ class Machine {
   // --- elements
   struct Place {
     Storage* storage = nullptr;
-    std::int64_t element = -1;  // -1: outside of the buffer
+    std::int64_t element = -1;  // -1: out of bounds
   };
   Place locate(const Access& access, const ir::Dims& offset) {
     Storage& storage = memory_.at(access.buffer);
@@ -286,7 +286,7 @@ class Machine {
   const LoopProgram& program_;
   std::unordered_map<std::string, Storage> memory_;
   std::map<std::string, std::deque<Batch>> pipelines_;
-  std::string open_;  // the pipeline whose batch is being filled
+  std::string open_;  // the pipeline with an open batch
   Environment variables_;
   bool pipelined_ = false;
 };

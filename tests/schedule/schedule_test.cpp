@@ -1,4 +1,4 @@
-// Schedules of small kernels: ALCOP's examples, what each rule and step refuses, and the text.
+// Schedules of small kernels: ALCOP's examples, errors of each rule and step, and the text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Tiles of blocks of threads as loops: what they compute, how they look, and the steps they need.
+// Tiles of thread blocks as loops: their results, their structure, and the steps they need.
 #include "schedule/tile_schedule.h"
 
 #include <fmt/format.h>
@@ -78,7 +78,7 @@ TEST(BlockTiles, HaveTwoFusedLevelsAndOneStore) {
   EXPECT_THAT(text, HasSubstr("parameter.0.register bf16[64,16] stages 2"));
   EXPECT_THAT(text, HasSubstr("size 64x64x16"));
   EXPECT_THAT(text, HasSubstr("negate.bf16(convert.bf16("));
-  EXPECT_EQ(made.program.find("dot.2.sum"), nullptr);  // rounded where it is stored
+  EXPECT_EQ(made.program.find("dot.2.sum"), nullptr);  // rounded when stored
   const std::vector<Pipeline> pipelines = analyse_pipelines(made.program);
   ASSERT_EQ(pipelines.size(), 2U);
   EXPECT_EQ(pipelines[1].outer, pipelines[0].name);
@@ -137,7 +137,7 @@ TEST(BlockSteps, MultiplyKeepsBoundsThatAreNoEdges) {
   EXPECT_THAT(message([&] { schedule.multiply("i"); }), HasSubstr("a bound guards the sum"));
 }
 
-// --- who has which results
+// --- assignment of results
 
 TEST(ThreadLayout, WarpsHaveEqualSharesInWholeFragments) {
   for (int warps = 1; warps <= 16; ++warps) {

@@ -1,4 +1,4 @@
-// Elements that loops touch, counted as touched.h does and one by one.
+// Elements touched by loops, counted by touched.h and one by one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,13 +14,13 @@
 namespace tilecast::schedule {
 namespace {
 
-// Positions in a buffer, each once: the slot, and one number a dimension.
+// A set of positions in a buffer: the slot, and one number per dimension.
 class Positions {
  public:
   explicit Positions(const Buffer& buffer) : buffer_(buffer) {}
 
   void add(const std::vector<std::int64_t>& position) {
-    constexpr unsigned kBits = 18;  // of a number; seven fit
+    constexpr unsigned kBits = 18;  // bits per number; seven numbers fit
     if (position.size() * kBits > 128) throw Error("a buffer of too many dimensions for this test");
     unsigned __int128 packed = 0;
     for (std::size_t i = 0; i < position.size(); ++i) {
@@ -44,7 +44,7 @@ class Positions {
   bool inside_ = true;
 };
 
-// The box from `at` on, in the dimensions from `next` on.
+// Adds the box starting at `at`, in the dimensions from `next` on.
 void add_box(std::vector<std::int64_t>& at, const ir::Dims& box, std::size_t next, Positions& to) {
   if (next == box.size()) return to.add(at);
   std::int64_t& along = at[at.size() - box.size() + next];
@@ -74,7 +74,7 @@ struct Checked {
   int loops = 0, ragged = 0, inexact = 0;
 };
 
-// Every loop, every buffer touched in it.
+// Every loop, and every buffer touched in it.
 void check(const LoopProgram& program, Checked& checked) {
   std::map<std::pair<const Loop*, std::string>, std::vector<LoopAccess>> by_loop;
   std::map<const Loop*, std::size_t> depth_of;
@@ -122,7 +122,7 @@ TEST(TouchedProperty, ElementsOfRandomSchedulesAreThoseEnumerated) {
 }
 
 // A nest of up to four loops and up to three accesses with random indices: sums, quotients,
-// remainders, loops shared by dimensions.
+// remainders, loops used in several dimensions.
 LoopProgram random_program(std::mt19937_64& random) {
   const auto draw = [&](std::int64_t low, std::int64_t high) {
     return low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));

@@ -1,4 +1,4 @@
-// Trees of loop programs: what stands where, and what loops do to memory, as formulas.
+// Trees of loop programs: their structure, and the memory behaviour of loops as formulas.
 #include "schedule/tree.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ LoopProgram program_of(const std::string& text) {
   return parse_loops(base::SourceText("tree.loops", text));
 }
 
-// c[i, j] += a[i, k] * b[k, j], cut into 8 x 16 x 4.
+// c[i, j] += a[i, k] * b[k, j], in tiles of 8 x 16 x 4.
 constexpr const char* kProduct = R"(program product
   input main a f32[32,20]
   input main b f32[20,64]
@@ -105,7 +105,7 @@ TEST(Tree, TouchedMemoryReuseAndStridesAreThoseOfATiledProduct) {
   EXPECT_EQ(touch_of(ko, "c").stride, 0);
   EXPECT_TRUE(ko.context.touches.at(0).writes);
   EXPECT_EQ(ko.context.touches.at(1).buffer->name, "b");          // larger than a's part
-  for (const TreeNode* load : nodes_of(tree, NodeKind::kLoad)) {  // by the innermost loop, ji
+  for (const TreeNode* load : nodes_of(tree, NodeKind::kLoad)) {  // for the innermost loop, ji
     EXPECT_EQ(load->context.touches.at(0).stride,
               load->context.touches.at(0).buffer->name == "a" ? 0 : 1);
   }
@@ -148,7 +148,7 @@ std::size_t values_in(const Value& value) {
   return count;
 }
 
-// Nodes that a program should have, counted apart from the tree.
+// The expected nodes of a program, counted independently of the tree.
 std::size_t expected_nodes(const LoopProgram& program) {
   std::size_t nodes = 1 + program.buffers.size();
   for_each_statement(program.body, [&](const Statement& statement) {

@@ -7,7 +7,7 @@
 namespace tilecast::search {
 namespace {
 
-// What a command gets in the place of {value}, wherever that stands.
+// The text of {value} in a command, in any place.
 TEST(CommandHardware, ValuesStayOneTextForTheShell) {
   constexpr double kRight = 3;
   const std::string test = "sh -c 'test \"$1\" = \"$EXPECTED\" && echo 3' sh ";

@@ -1,4 +1,4 @@
-// Against functions whose least value under constraints is known in closed form.
+// Functions whose constrained minimum is known in closed form.
 #include "search/constrained_minimum.h"
 
 #include <gtest/gtest.h>
@@ -26,8 +26,8 @@ double least(const Minimum& found) {
   return found.trials.at(found.best.value()).value;
 }
 
-// Runtime of a machine with bandwidth b and clock c, b + c = 1 the area: a / b + 1 / c is least at
-// b = sqrt(a) / (1 + sqrt(a)), where it is (1 + sqrt(a))^2.
+// Runtime of a machine with bandwidth b and clock c, with area b + c = 1: a / b + 1 / c is minimal
+// at b = sqrt(a) / (1 + sqrt(a)), with the value (1 + sqrt(a))^2.
 TEST(ConstrainedMinimum, MeetsTheClosedFormOfABalancedMachine) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> weights(0.1, 10);
@@ -69,7 +69,7 @@ TEST(ConstrainedMinimum, LeavesLocalMinima) {
   EXPECT_LT(least(found), 1e-6);
 }
 
-// Whole numbers n and a share x under n x <= limit, against all n with the best x of each.
+// An integer n and a share x with n x <= limit, compared with all n and their best x.
 TEST(ConstrainedMinimum, RoundsDimensionsWithLevelsAsWellAsTryingAll) {
   std::mt19937 random(11);
   std::uniform_real_distribution<double> unit(0, 1);

@@ -22,7 +22,7 @@ std::string path(const std::string& name) {
   return support::source_dir().string() + "/configs/programs/" + name;
 }
 
-// A program, a device and physics.
+// A program, a device and the analytical model.
 struct Problem {
   Problem(const std::string& name, const std::string& device_name)
       : device(hwdesc::load_device(device_name)),
@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(FusionSearch, EveryFusionStrategy,
                          ::testing::Values(FusionStrategy::kAnneal, FusionStrategy::kRandom,
                                            FusionStrategy::kGreedy, FusionStrategy::kBeam));
 
-// Small enough to try everything: annealing and the beam find the best there is.
+// Small enough for an exhaustive search: annealing and the beam find the optimum.
 TEST(FusionSearch, FindsTheBestOfAll) {
   Problem problem("small_adam.hlo", "tpu_v3");
   const std::size_t count = problem.space.decisions().size();

@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Takes what a fixed rule says of a program: what it costs per kernel, or that it fails.
+// Times follow a fixed rule: the cost of a program per kernel, or its failure.
 class FakeHardware final : public Hardware {
  public:
   std::vector<HardwareTime> time(std::span<const HardwareJob> jobs) override {
@@ -95,14 +95,14 @@ TEST(VerifyFusions, StopsWhenTheBudgetIsSpent) {
   Tuning tuning;
   TuningJournal journal("", "p");
   const TunedFusion tuned = tuning.verify(journal, 5);
-  EXPECT_LE(tuned.tried.size(), 6u);  // one, then pairs while less than 5 s are spent
+  EXPECT_LE(tuned.tried.size(), 6u);  // one, then pairs while less than 5 s are used
   EXPECT_GE(tuned.tried.size(), 5u);
 }
 
 TEST(VerifyFusions, KeepsTheRulesWhereTheClosingPairShowsNoGain) {
   Tuning tuning;
   TuningJournal journal("", "p");
-  tuning.hardware.slow_again = true;  // later is slower: the first one timed wins
+  tuning.hardware.slow_again = true;  // later runs are slower: the first one timed wins
   const TunedFusion tuned = tuning.verify(journal);
   EXPECT_EQ(tuned.chosen, tuning.space.by_rules());
   EXPECT_EQ(tuned.chosen_rank, 0u);
@@ -130,7 +130,7 @@ TEST(VerifyFusions, EndsAsIfItHadNotBeenBrokenOff) {
     TuningJournal journal(file, "p");
     EXPECT_TRUE(first.verify(journal, 1000, 5).stopped);
   }
-  {  // torn in the middle of a row
+  {  // truncated in the middle of a row
     std::ofstream(file, std::ios::app) << "p,0123";
   }
   TuningJournal journal(file, "p");

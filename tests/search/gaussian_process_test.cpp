@@ -1,4 +1,4 @@
-// Is a Gaussian process what its equations say, and are its hyper-parameters the likely ones?
+// A Gaussian process satisfies its equations, and its hyper-parameters are the likeliest.
 #include "search/gaussian_process.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ GpPoints points_at(const std::vector<double>& places, std::vector<double> target
   return points;
 }
 
-// In [0, 1), the same everywhere.
+// In [0, 1), equal on all platforms.
 double uniform(std::mt19937_64& engine) {
   return static_cast<double>(engine() >> 11) * 0x1p-53;
 }
@@ -48,7 +48,7 @@ std::vector<double> places(std::size_t count, std::uint64_t seed) {
   std::ranges::generate(result, [&] { return 4 * uniform(engine) - 2; });
   return result;
 }
-// A smooth function, give or take noise of a deviation.
+// A smooth function plus noise.
 std::vector<double> wave(const std::vector<double>& places, double deviation = 0) {
   std::mt19937_64 engine(16);
   std::vector<double> result;

@@ -1,6 +1,6 @@
-// The fastest tiles of a few products by the analytical model on shipped devices, as a file: what a
-// change of the model or of a preset does to choices shows in the difference. Update, after reading
-// that difference:
+// The fastest tiles of a few products by the analytical model on shipped devices, as a file: the
+// effect of a change of the model or of a preset on choices shows in the difference. Update after
+// reading that difference:
 //
 //   UPDATE_GOLDEN=1 build/release/tests/search/search_unit --gtest_filter='GoldenTiles.*'
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ namespace {
 
 using analytical::TileSet;
 
-constexpr std::size_t kShown = 4;  // tiles of each product
+constexpr std::size_t kShown = 4;  // tiles per product
 
 struct Product {
   std::int64_t rows, columns, depth;

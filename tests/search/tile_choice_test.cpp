@@ -34,7 +34,7 @@ struct MixerOnTpu {
   }
 };
 
-// The reverse of physics: what it calls slowest is first.
+// The reverse order of the analytical model: its slowest tile is first.
 class Contrary final : public analytical::TileRanker {
  public:
   std::vector<std::optional<double>> scores(const ir::Kernel& kernel,

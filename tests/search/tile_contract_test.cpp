@@ -1,5 +1,5 @@
-// The contract of choosing (search/tile_choice.h) on random lists of tiles, sound and absurd ones,
-// and rankers that are right, wrong or silent.
+// The contract of choosing (search/tile_choice.h) on random lists of tiles, valid and absurd ones,
+// and rankers that are right, wrong or without scores.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ TEST_P(EveryDevice, TheAnswerIsOfferedAndRunsOrIsTheDefault) {
   const ir::Kernel kernel = product(512, 384, 768);
   const analytical::KernelAnalysis analysis(kernel, device);
   const std::vector<TileConfig> listed = analysis.tiles();
-  const TileConfig by_default{.output = {7, 7, 7}, .kernel = {}, .input = {}};  // whatever it is
+  const TileConfig by_default{.output = {7, 7, 7}, .kernel = {}, .input = {}};  // for any default
   std::mt19937_64 random(1);
   std::size_t chosen = 0, kept = 0;
   constexpr std::uint64_t kCases = 300;
@@ -65,7 +65,7 @@ TEST_P(EveryDevice, PhysicsChoosesTheFastestThatRuns) {
   }
 }
 
-// What `tiles`, `tune` and ChosenTiles do with more than one answer.
+// Rankings of several tiles, as used by `tiles`, `tune` and ChosenTiles.
 TEST_P(EveryDevice, ARankingIsOfOfferedTilesThatRunAndFewerOfItAreItsFirst) {
   const hwdesc::Device device = hwdesc::load_device(GetParam());
   const ir::Kernel kernel = product(512, 384, 768);
@@ -96,7 +96,7 @@ TEST_P(EveryDevice, ARankingIsOfOfferedTilesThatRunAndFewerOfItAreItsFirst) {
   }
 }
 
-// Times, reasons and estimates agree on what can run, whatever is asked.
+// Times, reasons and estimates agree on which tiles can run.
 TEST_P(EveryDevice, ATimeIsFiniteWhereThereIsNoReasonAgainstTheTile) {
   const hwdesc::Device device = hwdesc::load_device(GetParam());
   const ir::Kernel kernel = product(512, 384, 768);

@@ -21,7 +21,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// A tile takes what its text says, always the same; a program what its tiles take together.
+// A tile's time is a function of its text; a program takes the sum of its tiles.
 class TileHardware final : public Hardware {
  public:
   std::vector<HardwareTime> time(std::span<const HardwareJob> jobs) override {
@@ -68,7 +68,7 @@ struct TileTuning {
     options.budget_s = std::max(options.budget_s, 1.0);
     return verify_tiles(loaded.module, "p", kernels, hardware, options, journal);
   }
-  // What the tiles of these ranks take together.
+  // The sum of the times of these tiles.
   [[nodiscard]] double sum_s(const TileChoices& tiles) const {
     double sum = 0;
     for (const auto& [hash, tile] : tiles) sum += hardware.took_s(hash, tile);

@@ -1,4 +1,4 @@
-// Searches on made-up spaces whose fastest candidate is known.
+// Searches on invented spaces whose fastest candidate is known.
 #include "search/tuner.h"
 
 #include <gmock/gmock.h>
@@ -21,8 +21,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A grid of kSide x kSide sizes 1, 2, 4 ...; times are a bowl in the logarithms with its bottom off
-// the middle, and physics has its bottom beside it.
+// A grid of kSide x kSide sizes 1, 2, 4 ...; times are a bowl in the logarithms with an off-centre
+// minimum, and the analytical model's minimum is next to it.
 constexpr std::size_t kSide = 16;
 
 double bowl(std::size_t candidate, double x, double y) {
@@ -157,7 +157,7 @@ TEST(Tuner, HybridBeginsWithPhysicsBestAndSpreadsTheRestOfItsFirstBatch) {
       tune(space, measured, {.strategy = Strategy::kHybrid, .trials = 5, .batch = 5});
   EXPECT_EQ(result.trials.front().candidate, 6 * kSide + 9);
   const Surrogate scaled(space, true);
-  // The best by physics are its bottom and neighbours; those are not what it takes.
+  // The analytical model's best are its minimum and neighbours, which the search does not choose.
   for (std::size_t i = 0; i < result.trials.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       const std::size_t a = result.trials[i].candidate, b = result.trials[j].candidate;
@@ -321,7 +321,7 @@ TEST(Surrogate, LearnsTimesThoughPhysicsIsNoise) {
   std::vector<double> means(all.size()), deviations(all.size());
   surrogate.predict(all, means, deviations);
   const double mean = std::accumulate(logs.begin(), logs.end(), 0.0) / double(logs.size());
-  double error = 0, scatter = 0;  // without having learned anything, they are equal
+  double error = 0, scatter = 0;  // equal if nothing is learned
   for (const std::size_t i : all) {
     error += std::abs(means[i] - std::log(time_of(i)));
     scatter += std::abs(mean - std::log(time_of(i)));
@@ -405,7 +405,7 @@ TEST(OrderedBy, DealsTheTimesOutInTheOrderOfTheScores) {
   space.analytical = {3.0, 1.0, std::nullopt, 2.0, 4.0};
   const std::vector<std::optional<double>> scores = {0.1, 0.9, 0.0, std::nullopt, -5.0};
   const TuneSpace ordered = ordered_by(space, scores);
-  // By score: the last, the first, the second, then the one without.
+  // By score: the last, the first, the second, then the one without a score.
   EXPECT_EQ(ordered.analytical,
             (std::vector<std::optional<double>>{2.0, 3.0, std::nullopt, 4.0, 1.0}));
 }

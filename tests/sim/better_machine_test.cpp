@@ -1,5 +1,4 @@
-// No kernel of a program that comes with Tilecast is slower on a better machine, by the model that
-// `default` means.
+// No kernel of a shipped program is slower on a better machine with the `default` model.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -19,11 +18,11 @@ using hwdesc::Device;
 
 constexpr double kRounding = 1e-9;  // relative
 
-// As descriptions are overridden (--set): what a hybrid knows of a device goes by its numbers.
+// Overrides of the description (--set); hybrids recognise a device by its numbers.
 struct Better {
   const char* what;
   double by;
-  bool (*raises)(std::string_view path);  // of hwdesc/device_numbers.h
+  bool (*raises)(std::string_view path);  // paths of hwdesc/device_numbers.h
 };
 
 constexpr Better kBetter[] = {
@@ -94,8 +93,8 @@ TEST_P(BetterMachine, WithoutWhatHoldsKernelsUpIsNeverSlower) {
   std::vector<std::pair<std::string, Device>> machines;
   for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
     const auto bound = static_cast<analytical::Bound>(i);
-    // Known inaccurate: products of a GPU whose lanes multiply faster than its matrix unit run on
-    // lanes, in the blocks that libraries have for those, which may take longer.
+    // Known inaccurate: on a GPU whose lanes multiply faster than its matrix unit, products use
+    // lanes, with the libraries' blocks for lanes, which may take longer.
     if (bound == analytical::Bound::kVector && device_.execution == hwdesc::Execution::kSimt) {
       continue;
     }

@@ -1,5 +1,5 @@
-// What simulate() says of communication: how long, how much of it beside compute kernels, and that
-// a slice changes it by where the groups sit.
+// Communication in simulate(): its time, the part hidden by compute kernels, and the effect of the
+// placement of groups on a slice.
 #include "sim/communication.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Collectives take 5 us, everything else 2.
+// Collectives take 5 us, all other kernels 2 us.
 class TwoTimes final : public analytical::CostModel {
  public:
   std::vector<std::optional<analytical::Estimate>> estimate(
@@ -54,7 +54,7 @@ TEST(CommunicationTime, IsHiddenWhereComputeRunsBetweenStartAndDone) {
                {.name = "toy"}, TwoTimes());
   ASSERT_TRUE(run.communication);
   EXPECT_NEAR(run.communication->time.value, 5e-6, 1e-15);
-  EXPECT_NEAR(run.communication->hidden.value, 2e-6, 1e-15);  // the multiply
+  EXPECT_NEAR(run.communication->hidden.value, 2e-6, 1e-15);  // by the multiply
   EXPECT_NEAR(run.timeline.value, 5e-6 + 2e-6, 1e-15);
   EXPECT_THAT(views::table(run), HasSubstr("5.000 us communication, of which 2.000 us hidden"));
 }
@@ -72,8 +72,8 @@ TEST(CommunicationTime, IsNoneInAProgramOfOneDevice) {
       simulate(spmd(" ROOT z = f32[512] add(x, x)"), {.name = "toy"}, TwoTimes()).communication);
 }
 
-// Of random programs: hidden <= communication, hidden <= compute, and what is exposed is no more
-// than what the timeline has beside compute.
+// For random programs: hidden <= communication, hidden <= compute, and the exposed part is at most
+// the timeline's time without compute.
 TEST(CommunicationProperty, HiddenAndExposedFitTheTimeline) {
   std::mt19937 random(41);
   for (int round = 0; round < 1000; ++round) {

@@ -1,4 +1,4 @@
-// What a profile worked out by hand says beside a model by which every kernel takes 1 us.
+// A hand-made profile compared with a model that predicts 1 us for every kernel.
 #include "sim/compare_profile.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ using Json = nlohmann::json;
 
 constexpr double kUs = 1e-6;
 
-// add.1: 1024 x 1024 additions of f32, 12 MiB; the copy runs beside tanh.2.
+// add.1: 1024 x 1024 additions of f32, 12 MiB; the copy overlaps tanh.2.
 constexpr const char* kModule = R"(HloModule jit_f, is_scheduled=true
 
 ENTRY main {
@@ -150,7 +150,7 @@ TEST_F(CompareProfile, CoverageIsTheShareOfDeviceTimeThatIsAnInstructionOfAModul
   EXPECT_NEAR(c.profile->left_over[0].time.value + c.profile->left_over[1].time.value, 4 * kUs,
               1e-12);
   ASSERT_EQ(c.profile->programs.size(), 1U);
-  // The copy hides tanh.2, or is hidden by it: two of the three kernels follow each other.
+  // The copy and tanh.2 overlap: only two of the three kernels are sequential.
   EXPECT_NEAR(c.profile->programs[0].predicted[0]->value, 2 * kUs, 1e-12);
 }
 

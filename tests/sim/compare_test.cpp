@@ -1,4 +1,4 @@
-// What compare() makes of rows worked out by hand, and what its views show.
+// compare() on hand-made rows, and its views.
 #include "sim/compare.h"
 
 #include <gmock/gmock.h>
@@ -170,7 +170,7 @@ TEST(Compare, AddsUpTheLossByTheBoundThatASideBlames) {
   EXPECT_EQ(c.blamed[0][1].bound, Bound::kMatrix);  // exact, long
   EXPECT_EQ(c.blamed[0][1].rows, 2U);
   EXPECT_NEAR(c.blamed[0][1].lost.value, 10 * kUs, 1e-12);
-  EXPECT_TRUE(c.blamed[2].empty());  // compilers do not say
+  EXPECT_TRUE(c.blamed[2].empty());  // compilers state no bounds
   EXPECT_TRUE(c.blamed[3].empty());
 }
 
@@ -262,7 +262,7 @@ TEST(CompareText, FoldsTheRowsThatLoseLeastIntoOneLine) {
 TEST(CompareCsv, HasALinePerRowAndSideInSecondsAndFractions) {
   const measured::CsvTable table =
       measured::read_csv({"compare.csv", views::compare_csv(compare(example()))});
-  EXPECT_EQ(table.rows.size(), 14U);  // the cells of the example that are there
+  EXPECT_EQ(table.rows.size(), 14U);  // the example's existing cells
   const measured::CsvRow& first = table.rows.front();
   EXPECT_EQ(table.cell(first, "name"), "often");
   EXPECT_EQ(table.cell(first, "side"), "fast");

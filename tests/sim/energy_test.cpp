@@ -1,4 +1,4 @@
-// Energy of programs: what adds up to it, and that every key of the description counts.
+// Energy of programs: its parts sum up, and every key of the description has an effect.
 #include "sim/energy.h"
 
 #include <fmt/format.h>
@@ -88,7 +88,7 @@ TEST(ProgramEnergy, SaysWhatAPowerLimitDoes) {
   EXPECT_THAT(views::csv({&run, 1}), HasSubstr(",energy_J,"));
 }
 
-// A key that changes neither energy nor time would be one that nothing reads.
+// A key that changes neither energy nor time would be unused.
 TEST(EnergyKeys, EachChangeWhatIsPredicted) {
   const hwdesc::Device device = hwdesc::load_device("l4");
   const Simulation before = run_on(device);
@@ -98,7 +98,7 @@ TEST(EnergyKeys, EachChangeWhatIsPredicted) {
     if (!path.starts_with("energy.") || is_text) continue;
     ++keys;
     const std::size_t space = value.find(' ');
-    // A window that is longer than every launch limits none.
+    // A window longer than every launch limits none.
     const double other = path == "energy.power_window" ? 1 : 1.5 * std::stod(value);
     const std::string unit = space == std::string::npos ? "" : value.substr(space);
     const Simulation after =

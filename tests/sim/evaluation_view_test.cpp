@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
 
-// Two kernels of three tiles each, a program; "flat" says 10 us for everything.
+// Two kernels with three tiles each, and a program; "flat" always predicts 10 us.
 EvaluationReport example() {
   EvaluationReport report;
   report.devices.resize(2);
@@ -79,7 +79,7 @@ TEST(EvaluationText, ShowsIntervalsWhereAModelGivesThem) {
   report.evaluation = measured::evaluate(report.sheet);
   const std::string text = views::evaluation_text(report);
   EXPECT_THAT(text, HasSubstr("in 90 % interval %"));
-  // Measured at 10, 20 and 30 us, twice, and at 10: 5 of 7 are within 20; (20 / 5 - 1) wide.
+  // Measured 10, 20 and 30 us, twice, and 10: 5 of 7 are within 20; width (20 / 5 - 1).
   EXPECT_THAT(text, HasSubstr("71.4 ["));
   EXPECT_THAT(text, HasSubstr("300.0 [300.0, 300.0]"));
   EXPECT_THAT(views::evaluation_rows_csv(report),

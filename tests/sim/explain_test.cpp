@@ -1,4 +1,4 @@
-// What explain() asks of a model that is not the analytical one.
+// explain() with a model other than the analytical one.
 #include "sim/explain.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ namespace {
 using analytical::Estimate;
 using analytical::TileConfig;
 
-// The time is the size of the first dimension of the tile, in microseconds; without a tile, 7.
+// The time is the first dimension of the tile in microseconds; without a tile, 7 us.
 class FirstDimensionModel final : public analytical::CostModel {
  public:
   std::vector<std::optional<Estimate>> estimate(std::span<const analytical::KernelQuery> queries,

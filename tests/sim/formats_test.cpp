@@ -1,6 +1,6 @@
-// Files of releases are read by this one: tests/fixtures/formats/<version>/ holds what that release
-// wrote. A release that cannot read an older form says so with an Error that names the form, and
-// this file expects that.
+// This version reads files of earlier releases: tests/fixtures/formats/<version>/ contains files
+// written by that release. A release that cannot read an older format must throw an Error that
+// names the format, and this file expects it.
 #include <gtest/gtest.h>
 
 #include <filesystem>

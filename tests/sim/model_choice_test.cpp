@@ -1,4 +1,4 @@
-// Which model a name means where none, or one, is shipped.
+// The model meant by a name if no model, or one, is shipped.
 #include "sim/model_choice.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ const hwdesc::Device& tpu() {
   return device;
 }
 
-// Sums of arrays that take 1.5 times what physics says.
+// Sums of arrays that take 1.5 times the analytical time.
 const measured::SampleSet& rows() {
   static const measured::SampleSet set = [] {
     measured::SampleSet slower = hybrid::synthetic_set(tpu(), 12, 4, 0.01);
@@ -59,7 +59,7 @@ class ModelChoice : public testing::Test {
     fs::remove_all(models_);
   }
 
-  // A hybrid of tpu_v3 that corrects what it knows by 50 %.
+  // A hybrid of tpu_v3 that corrects known kernels by 50 %.
   [[nodiscard]] std::string ship(const std::string& name) const {
     static const hybrid::FittedHybrid fitted =
         hybrid::fit_hybrid(analytical_prior(), {.name = "hybrid"}, {&rows(), 1}, {&tpu(), 1}, {});

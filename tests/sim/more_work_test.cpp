@@ -1,4 +1,4 @@
-// An operator of twice the size is never faster, by physics and by the model that `default` means.
+// An operator of twice the size is never faster, with the analytical and the `default` model.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ struct Size {
   std::int64_t value;
 };
 
-// Log-uniform, as a table of operators is: powers of two, and numbers between them.
+// Log-uniform, like a table of operators: powers of two, and numbers in between.
 constexpr std::int64_t kSizes[] = {1,   2,   3,   5,   7,   8,   14,  16,   28,   32,   56,  64,
                                    100, 128, 192, 256, 333, 512, 768, 1000, 1024, 2048, 4096};
 constexpr std::int64_t kImages[] = {7, 14, 28, 56}, kChannels[] = {1, 2, 3, 16, 32, 64, 128, 256},
@@ -100,7 +100,7 @@ measured::CsvTable pairs() {
 
 struct Broken {
   int pairs = 0;
-  double worst = 0;  // share of its time that an operator lost by being twice as large
+  double worst = 0;  // largest relative decrease of time when doubling a size
 };
 
 Broken broken_by(const std::string& preset, const std::string& model_name) {
@@ -123,9 +123,9 @@ Broken broken_by(const std::string& preset, const std::string& model_name) {
 
 class MoreWork : public testing::TestWithParam<std::string> {};
 
-// Known inaccurate: on TPUs a small array's rows and columns change places where that pads less,
-// and its reduction is then up to a tenth of a microsecond faster; where cores have caches a layer
-// normalisation of two rows hides what one does not.
+// Known inaccurate: on TPUs the rows and columns of a small array are swapped if that reduces
+// padding, and its reduction is then up to a tenth of a microsecond faster; on cores with caches a
+// layer normalisation of two rows hides latency that one row does not.
 TEST_P(MoreWork, IsNeverFasterByPhysics_KnownInaccurateForOneInAHundred) {
   const Broken broken = broken_by(GetParam(), "analytical");
   const bool is_simt = hwdesc::load_device(GetParam()).execution == hwdesc::Execution::kSimt;
@@ -136,8 +136,8 @@ TEST_P(MoreWork, IsNeverFasterByPhysics_KnownInaccurateForOneInAHundred) {
 INSTANTIATE_TEST_SUITE_P(Presets, MoreWork, testing::ValuesIn(hwdesc::preset_names()),
                          [](const auto& test) { return test.param; });
 
-// Known inaccurate: the trees have steps, which show where physics hardly rises: in products that
-// are mostly launch.
+// Known inaccurate: the steps of the trees are visible where the analytical time hardly increases,
+// in products dominated by the launch.
 TEST(MoreWork, IsSeldomFasterByTheShippedModels_KnownInaccurateForLaunches) {
   for (const char* preset : {"h100_sxm", "h200_sxm", "b200", "a100_sxm_80gb", "v100_pcie", "t4"}) {
     const Broken broken = broken_by(preset, "default");

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Counts what it is asked; a kernel takes a second.
+// Counts its queries; a kernel takes a second.
 class CountingModel final : public analytical::CostModel {
  public:
   std::vector<std::optional<analytical::Estimate>> estimate(

@@ -13,7 +13,7 @@
 namespace tilecast::sim {
 namespace {
 
-// Every kernel takes as many microseconds as it has ops, and half to twice that.
+// Every kernel takes as many microseconds as it has ops, with an interval from half to twice that.
 class OpsTakeTime final : public analytical::CostModel {
  public:
   explicit OpsTakeTime(bool sure) : sure_(sure) {}

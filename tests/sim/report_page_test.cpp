@@ -1,4 +1,4 @@
-// Results are read strictly, and the page holds them.
+// Results are read strictly, and the page contains them.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -168,7 +168,7 @@ TEST(ReportResult, RowsOfEvaluateAreADocument) {
               HasSubstr("run.json:1: column 'a': expected times of a model"));
 }
 
-// tests/cli/report_views_test.js holds the other half: the page undoes this.
+// tests/cli/report_views_test.js tests the other half: the page reverses this.
 TEST(ReportPage, HoldsEveryDocumentWithItsRecordsAsColumns) {
   Json rows = Json::array();
   for (int i = 0; i < 9; ++i) {

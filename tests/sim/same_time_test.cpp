@@ -1,5 +1,5 @@
-// One kernel with one tile has one time by one model, whoever chose the tile and whichever verb
-// says it; and what is called analytical is what physics says of that tile.
+// One kernel with one tile has one time per model, independent of who chose the tile and of the
+// verb; and the analytical time shown is the analytical estimate of that tile.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -33,7 +33,7 @@ void expect_equal(double time_s, double expected_s, const std::string& what) {
   EXPECT_NEAR(time_s, expected_s, kEqual * expected_s) << what;
 }
 
-// What every other question about the tile that a simulation used answers.
+// All other queries about the tile used by a simulation.
 class OneKernel {
  public:
   OneKernel(const PlacedProgram& placed, const ir::Kernel& kernel, const ChosenModel& model)
@@ -66,7 +66,7 @@ class OneKernel {
     }
   }
 
-  // Of the same tile; the factor is against it.
+  // For the same tile; the factor is relative to it.
   void expect_analytical(const Estimate& simulated) const {
     if (!simulated.correction) return;
     const bool stated = simulated.tile != TileConfig{};

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Every kernel takes a microsecond, except opcodes it knows nothing about.
+// Every kernel takes a microsecond, except those with unknown opcodes.
 class UnitModel final : public analytical::CostModel {
  public:
   explicit UnitModel(ir::Opcode unknown = ir::Opcode::kFusion) : unknown_(unknown) {}
@@ -128,7 +128,7 @@ TEST(Simulator, CountsSkippedKernelsInANote) {
   EXPECT_THAT(run.notes.back().what, HasSubstr("skipped"));
 }
 
-// Corrects every time by 20 %, with a weight of its own for every kernel.
+// Corrects every time by 20 %, with a different weight for every kernel.
 class CorrectedUnitModel final : public analytical::CostModel {
  public:
   explicit CorrectedUnitModel(std::map<std::string, double> weights)
@@ -160,7 +160,7 @@ TEST(Simulator, AddsUpIntervalsAndSaysHowMuchIsBelieved) {
       simulate(program(kCopies), toy(),
                CorrectedUnitModel({{"start", 0}, {"a", 1}, {"b", 0.5}, {"c", 0.51}}));
   ASSERT_TRUE(run.interval.has_value());
-  // Errors that are all the same double and halve the total, too.
+  // Equal errors also double and halve the total.
   EXPECT_NEAR(run.interval->low, run.time.value / 2, 1e-12);
   EXPECT_NEAR(run.interval->high, run.time.value * 2, 1e-12);
   const auto shares = belief_shares(run);

@@ -39,7 +39,7 @@ double best_of(const StudyOptimum& found, std::string_view column) {
   return base::parse_number(found.table.cell(best_row(found), column)).value();
 }
 
-// Area a c + b w at least k of their product c w: b w = a c = sqrt(a b k).
+// Area a c + b w for a product c w of at least k: b w = a c = sqrt(a b k).
 TEST(StudyOptimum, MeetsTheClosedFormOfAFormula) {
   const StudyOptimum found =
       optimum_of(optimum_study("axes:\n  clock: {range: [0.5 GHz, 4 GHz], points: 2}\n"
@@ -59,7 +59,7 @@ TEST(StudyOptimum, MeetsTheClosedFormOfAFormula) {
   EXPECT_EQ(found.table.cell(best_row(found), "best"), "1");
 }
 
-// The axes of docs/studies.md, wider and finer than a person would try.
+// The axes of docs/studies.md, wider and finer than usual.
 TEST(StudyOptimum, IsAtLeastAsGoodAsAFineGridOfARealProgram) {
   const auto text = [](const std::string& clock, const std::string& bandwidth) {
     return optimum_study(
@@ -95,7 +95,7 @@ TEST(StudyOptimum, TriesDevicesAndListsAsRoundedNumbers) {
       "objectives: [far]\n",
       "tpu_v5e, tpu_v3");
   const StudyOptimum found = optimum_of(text, 80);
-  EXPECT_EQ(found.table.cell(best_row(found), "device"), "tpu_v3");  // has less bandwidth
+  EXPECT_EQ(found.table.cell(best_row(found), "device"), "tpu_v3");  // it has less bandwidth
   EXPECT_EQ(best_of(found, "matrix.count"), 2);
   EXPECT_NEAR(best_of(found, "clock_Hz"), 1.25e9, 1e6);
 }

@@ -174,7 +174,7 @@ TEST_F(SensitivityTest, AgreesWithBruteForce) {
   EXPECT_GT(result.numbers.front().size(), 0.1);
 }
 
-// Two permutes that differ only in how far they go: on a ring of eight, one and four hops.
+// Two permutes that only differ in distance: on a ring of eight, one and four hops.
 TEST(Sensitivity, OnASliceEqualCollectivesOfOtherDevicesAreToldApart) {
   const std::string hlo =
       "HloModule m, num_partitions=8, is_scheduled=true\nENTRY main {\n"
@@ -204,8 +204,8 @@ TEST(Sensitivity, OnASliceEqualCollectivesOfOtherDevicesAreToldApart) {
   EXPECT_EQ(*latency->up, std::log(ratio) / std::log(more / latency->number.value));
 }
 
-// On every preset: a kernel takes the same time to the last bit when all numbers that it does not
-// read, by may_read(), are doubled or halved at once.
+// On every preset: a kernel's time is bit-identical if all numbers that it does not read, according
+// to may_read(), are doubled or halved at once.
 TEST_F(SensitivityTest, KernelsDoNotReadWhatIsSaidToBeUnread) {
   std::size_t unread = 0;
   for (const std::string& preset : hwdesc::preset_names()) {

@@ -58,7 +58,7 @@ TEST(TileTable, EndsWithTheEnergyOfALaunchWhereTheDeviceDescribesIt) {
   EXPECT_EQ(plain.columns.back(), "reason");
 }
 
-// The commands' side of the contract of choosing (tests/search/tile_contract_test.cpp).
+// The commands' part of the contract of choosing (tests/search/tile_contract_test.cpp).
 TEST(TileTable, RanksOnlyRowsWhoseTileRuns) {
   const hwdesc::Device device = hwdesc::load_device("a100_sxm_40gb");
   const ir::Kernel kernel = support::product(512, 384, 768);
@@ -68,7 +68,7 @@ TEST(TileTable, RanksOnlyRowsWhoseTileRuns) {
   std::size_t ranked = 0;
   for (std::uint64_t i = 0; i < 100; ++i) {
     std::vector<TileConfig> tiles = support::offered_tiles(listed, random);
-    tiles.emplace_back();  // a row that the model answers with its own tile
+    tiles.emplace_back();  // for which the model chooses the tile
     const support::ArbitraryRanker ranker(i);
     const search::OfferRanking best = rank_rows(tiles, kernel, device, ranker);
     const measured::CsvTable answered =

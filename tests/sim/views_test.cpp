@@ -103,7 +103,7 @@ TEST(ComparisonView, ShowsEnergyWhereADeviceDescribesIt) {
   EXPECT_THAT(text, HasSubstr("4.000 mJ"));
 }
 
-// One list names them: what JSON, CSV and studies say of a run is the same number.
+// One list of names: JSON, CSV and studies show the same number for a run.
 TEST(ProgramNumbers, HaveTheSameNamesAndValuesEverywhere) {
   Simulation run = example();
   run.energy = ProgramEnergy{.idle = Joules{1e-3}, .timeline = run.timeline};
@@ -180,7 +180,7 @@ TEST(CsvView, HasOneRowPerKernelWithAsManyCellsAsColumns) {
   EXPECT_EQ(table.cell(table.rows[1], "flags"), "approximate");
 }
 
-// The kernel `big` corrected from 1.6 us, as a hybrid would.
+// The kernel `big` corrected from 1.6 us, as by a hybrid.
 Simulation corrected() {
   Simulation run = example();
   run.model = "hybrid toy (models/toy)";
@@ -198,7 +198,7 @@ TEST(TableView, OfAHybridShowsModelIntervalBeliefAndCorrections) {
   const std::string text = views::table(corrected());
   EXPECT_THAT(text, HasSubstr("model     hybrid toy (models/toy)\n"));
   EXPECT_THAT(text, HasSubstr("interval  4.000 to 7.000 us  (90 %, of the time above)\n"));
-  // 2 launches of 2 us of 5 us
+  // 2 launches of 2 us, of 5 us in total.
   EXPECT_THAT(text, HasSubstr("believed  k above 0.5: 80.0 % of the time, up to 0.5: 0.0 %, 0 "
                               "(physics alone): 0.0 %\n"));
   EXPECT_THAT(text, HasSubstr("x analytical [90 %] k"));

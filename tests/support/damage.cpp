@@ -14,7 +14,7 @@ std::size_t place(const std::string& bytes, std::mt19937_64& random) {
   return base::draw(random, bytes.size());
 }
 
-// A part of up to 64 bytes.
+// A random part of up to 64 bytes.
 std::string part_of(const std::string& bytes, std::mt19937_64& random) {
   return bytes.substr(place(bytes, random), 1 + base::draw(random, 64));
 }
@@ -49,7 +49,7 @@ void edit(std::string& bytes, std::mt19937_64& random, const std::string& other)
   if (bytes.empty()) bytes = "\n";
 }
 
-// Whether every byte belongs to a well-formed UTF-8 sequence (RFC 3629, lead bytes and counts).
+// Whether all bytes form valid UTF-8 sequences (RFC 3629, lead bytes and counts).
 bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);

@@ -1,4 +1,4 @@
-// Says where the modules of this build are, before a test's main.
+// Sets the folder of this build's modules before a test's main.
 #include <cstdlib>
 
 namespace {

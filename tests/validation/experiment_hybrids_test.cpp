@@ -44,8 +44,8 @@ std::string message_of(const std::string& text) {
   return "no error";
 }
 
-// Sums of arrays on TPU v3 and, where asked for, the same ones on others; measured `factor` times
-// as long as physics says.
+// Sums of arrays on TPU v3 and, if requested, the same on other devices; measured times are
+// `factor` times the analytical ones.
 LoadedSets loaded(int kernels, int tiles, double factor,
                   const std::vector<std::string>& devices = {"tpu_v3"}) {
   LoadedSets sets;
@@ -90,7 +90,7 @@ TEST(HybridColumns, CorrectWhatPhysicsIsWrongAboutInTheSameWay) {
   const double before = mape(sets, split.score, analytical(e, sets, split.score));
   EXPECT_LT(mape(sets, split.score, answer.predicted_s), 0.5 * before);
   const hybrid::TrialReport& report = answer.round.report;
-  EXPECT_LE(report.rows, split.fit.size());  // those that some members have not seen
+  EXPECT_LE(report.rows, split.fit.size());  // rows that some members have not seen
   EXPECT_GT(report.believed, split.fit.size() / 2);
   EXPECT_LT(report.after, report.before / 2);
   EXPECT_EQ(answer.round.rows, split.fit.size());
@@ -230,7 +230,7 @@ TEST(LeaveOneOut, KernelsAreScoredOnceEachByAllOthers) {
   }
 }
 
-// Two classes; by column (analytical, hybrid) their errors.
+// Two classes; errors by column (analytical, hybrid).
 std::vector<ResultStratum> two_classes() {
   std::vector<ResultStratum> strata(2);
   const double errors[2][2] = {{0.10, 0.108}, {0.20, 0.05}};
@@ -275,7 +275,7 @@ TEST(Bars, MayBeAboutTheMeanOverStrata) {
   EXPECT_DOUBLE_EQ(results[1].limit, (0.10 + 0.20) / 2);
   EXPECT_TRUE(results[1].met);
   EXPECT_FALSE(results[2].met);
-  EXPECT_FALSE(results[3].met);  // nobody has an interval
+  EXPECT_FALSE(results[3].met);  // no column has an interval
   EXPECT_FALSE(results[3].value.has_value());
 }
 

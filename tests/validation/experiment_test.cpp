@@ -47,7 +47,7 @@ Experiment with_split(const std::string& split, const std::string& more = "") {
   return parse_experiment(kHead + ("split: " + split + "\n") + kTail + more, "e.yaml");
 }
 
-// The described TPU v3, its arrays and its memory a little slower.
+// The described TPU v3, with slightly slower arrays and memory.
 hwdesc::Device slower() {
   hwdesc::Device device = hwdesc::load_device("tpu_v3");
   device.calibration.matrix *= 0.85;
@@ -55,7 +55,7 @@ hwdesc::Device slower() {
   return device;
 }
 
-// A folder with a measurement set `set` of matmuls and GELUs as `truth` times them.
+// A folder with a measurement set `set` of matmuls and GELUs, timed with `truth`.
 class ExperimentOnDisk : public testing::Test {
  protected:
   void SetUp() override {
@@ -157,7 +157,7 @@ TEST(ExperimentReader, TheBestOtherColumnOfAMeanIsRefused) {
               HasSubstr("the best other column of a mean is not defined"));
 }
 
-// Columns 10 %, 4 % and 8 % off, and one without a value, which is no other to compare with.
+// Columns with 10 %, 4 % and 8 % error, and one without a value, which is not compared.
 TEST(Bars, BetterThanTheOthersIsAgainstTheBestOfThemNotTheWeakest) {
   Experiment e = with_split("{kind: k_fold}");
   e.columns = {"roofline", "trees", "hybrid", "rank"};
@@ -186,11 +186,11 @@ TEST(Bars, BetterThanTheOthersIsAgainstTheBestOfThemNotTheWeakest) {
   EXPECT_DOUBLE_EQ(bars[2].limit, 0.96);
   e.columns = {"hybrid"};
   e.bars.resize(1);
-  EXPECT_FALSE(check_bars(e, std::vector{all}).at(0).met);  // nothing to be better than
+  EXPECT_FALSE(check_bars(e, std::vector{all}).at(0).met);  // no other column to compare with
 }
 
 TEST(ExperimentSplits, FittedAndScoredRowsMustBeDisjointByRowAndByKernel) {
-  // Two kernels of three tiles each: rows 0 to 2 and 3 to 5.
+  // Two kernels with three tiles each: rows 0 to 2 and 3 to 5.
   const std::vector<measured::SampleSet> sets{
       hybrid::synthetic_set(hwdesc::load_device("tpu_v3"), 2, 3)};
   EXPECT_NO_THROW(require_disjoint({{0, 1, 2}, {3, 4, 5}}, sets, Apart::kWorks, "e"));
@@ -285,7 +285,8 @@ TEST_F(ExperimentOnDisk, EveryRowIsScoredOnceOverFoldsAndAFitOfASlowerMachineHel
   EXPECT_DOUBLE_EQ(result.bars[0].limit, value(result, 0));
 }
 
-// Physics twice too fast for products and three times for GELUs: what default rows of each say.
+// The analytical model is twice too fast for products and three times for GELUs, according to their
+// default rows.
 TEST_F(ExperimentOnDisk, PhysicsIsScaledByClassWithDefaultRowsOfTheScoredPrograms) {
   const measured::SampleSet samples =
       measured::make_samples(measured::read_measurement_set((folder_ / "set").string()),
@@ -333,7 +334,7 @@ TEST(ExperimentReader, AScaledColumnAndItsDefaultRowsComeTogether) {
               HasSubstr("default: expected both"));
 }
 
-// The rows of TPU v2 are as described, those of TPU v3 of a slower machine.
+// The rows of TPU v2 match its description, those of TPU v3 are from a slower machine.
 TEST_F(ExperimentOnDisk, EachOfSeveralDevicesIsCalibratedOnItsOwnRows) {
   fs::copy(folder_ / "set", folder_ / "v2", fs::copy_options::recursive);
   std::ofstream(folder_ / "v2/manifest.yaml")
@@ -368,7 +369,7 @@ TEST_F(ExperimentOnDisk, SizesAreStrataWhoseTotalsCanHaveBars) {
   ASSERT_EQ(result.strata.size(), 2U);  // all, at least 5 us
   EXPECT_EQ(result.strata[1].rows, kRows);
   ASSERT_EQ(result.bars.size(), 2U);
-  EXPECT_FALSE(result.bars[0].met);  // the machine is slower than it is described
+  EXPECT_FALSE(result.bars[0].met);  // the machine is slower than its description
   EXPECT_TRUE(result.bars[1].met);
   EXPECT_THAT(message_of(std::string(kHead) + "split: {kind: k_fold}\n" + kTail +
                          "bars: [{metric: total_ratio, column: calibrated, not_above: analytical, "

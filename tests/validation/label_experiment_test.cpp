@@ -1,4 +1,4 @@
-// Are learners of labels trained on one side and scored on the other, by the formulas they state?
+// Learners of labels are trained on one side and scored on the other, with the stated formulas.
 #include "validation/label_experiment.h"
 
 #include <gmock/gmock.h>
@@ -96,7 +96,7 @@ TEST(LabelExperiment, ScoresEveryLearnerOnEveryTargetWithAndWithoutPhysics) {
   std::filesystem::remove(how.journal);
   std::size_t done = 0;
   how.stop = [&] { return done >= 4; };
-  static_cast<void>(run_label_experiment(  // stops somewhere
+  static_cast<void>(run_label_experiment(  // stops at some point
       experiment, how, nullptr, [&](std::size_t now, std::size_t) { done = now; }));
   EXPECT_GE(done, 4U);
   how.stop = {};

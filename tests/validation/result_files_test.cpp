@@ -1,5 +1,5 @@
-// The committed results are of the experiments as they are: a bar that is changed without a run, or
-// a claim without a result, fails here.
+// The committed results match the current experiments: fails if a bar was changed without a run, or
+// if a claim has no result.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -22,7 +22,7 @@ bool is_about(const Bar& bar, const std::string& stratum) {
   return stratum.starts_with(bar.stratum.substr(kEvery.size()) + " ");
 }
 
-// The bars of the result that this one of the experiment explains: one per stratum it is about.
+// The bars of the result that belong to this bar of the experiment: one per stratum.
 std::size_t explained(const Bar& bar, const Json& result, std::vector<bool>& taken) {
   std::set<std::string> strata;
   for (std::size_t i = 0; i < taken.size(); ++i) {

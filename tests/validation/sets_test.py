@@ -1,5 +1,5 @@
-"""Do the scripts of validation/sets make the sets that docs/measurements.md describes, and name what
-is wrong with a file? The public files themselves are read where they are there."""
+"""The scripts of validation/sets create the sets described in docs/measurements.md, and report
+errors in files. Public files are tested as well if available."""
 import json
 import os
 import pathlib
@@ -51,7 +51,7 @@ class Tokamax(Scripts):
         return file
 
     def entry(self, op, key, device="tpu_v5"):
-        """The shapes of what the entry of the key's program computes."""
+        """The shapes of the results of the program for the key."""
         done = self.make("tokamax", "--force", self.cache((device, op, key, 0.5)))
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = self.made(f"programs/{op}_1.hlo").split("ENTRY main {\n")[1].splitlines()
@@ -90,7 +90,7 @@ class Tokamax(Scripts):
         text = self.made("programs/normalization_1.hlo")
         self.assertIn("reduce(squares, zero), dimensions={2}", text)
         self.assertIn("tuple(out, mean, deviation)", text)
-        # What the text says, Tilecast reads.
+        # Tilecast can read the text.
         if binary := os.environ.get("TILECAST_BINARY"):
             subprocess.run([binary, "simulate", "-d", "tpu_v5p",
                             self.folder / "set/programs/normalization_1.hlo"],

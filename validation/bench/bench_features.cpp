@@ -1,5 +1,5 @@
-// Rows of features per second on one core: what boosted trees are asked with (bar: features and
-// trees together 200,000 kernels/s, batch 1,024).
+// Feature rows per second on one core, the input of boosted trees (bar: features and trees together
+// 200,000 kernels/s, batch 1,024).
 #include <benchmark/benchmark.h>
 
 #include <deque>
@@ -17,7 +17,7 @@ using learned::FeatureGroup;
 
 constexpr std::size_t kBatch = 1024;
 
-// The kernels of the programs of the repository, each with some of its tiles.
+// The kernels of the repository's programs, each with some of its tiles.
 struct Workload {
   explicit Workload(const hwdesc::Device& device, std::size_t tiles_each) {
     for (const BenchProgram& program : bench_programs()) {

@@ -1,7 +1,7 @@
-// Hybrid estimates per second on one core (bar: 100,000 kernels/s): physics, features, a bag of 12
-// x 40 trees of depth 6, the nearest known kernels, intervals. Kernels come with their tile, as a
-// compiler's dump gives them; without one, physics searches for it first and that alone is the
-// time.
+// Hybrid estimates per second on one core (bar: 100,000 kernels/s): analytical model, features, a
+// bag of 12 x 40 trees of depth 6, the nearest known kernels, intervals. Kernels have their tile,
+// as in a compiler's dump; without one, the analytical model would search for it first, which would
+// take all of the time.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -28,7 +28,7 @@ const analytical::AnalyticalModel& prior() {
   return model;
 }
 
-// Kernels of real programs with the tile that physics likes best, some of them more than once.
+// Kernels of real programs with the best tile by the analytical model; some kernels are repeated.
 class Batch {
  public:
   explicit Batch(const Device& device) {
@@ -55,7 +55,7 @@ class Batch {
   std::vector<KernelQuery> queries_;
 };
 
-// Each kernel measured at physics' time times a wave that trees can learn something of.
+// Each kernel's measured time is its analytical time times a wave, part of which trees can learn.
 measured::SampleSet set_of(const Batch& batch, const Device& device) {
   measured::SampleSet set;
   set.name = "bench";
@@ -96,7 +96,7 @@ void serve_hybrid(benchmark::State& state) {
 }
 BENCHMARK(serve_hybrid)->Name("hybrid/kernels")->Unit(benchmark::kMillisecond);
 
-// Spread over threads as a simulation spreads them (sim/simulator.cpp).
+// Distributed over threads as in a simulation (sim/simulator.cpp).
 void serve_on_jobs(benchmark::State& state) {
   static const Device device = hwdesc::load_device("tpu_v3");
   static const Batch batch(device);
@@ -118,7 +118,7 @@ BENCHMARK(serve_on_jobs)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-// What of it is physics.
+// The analytical part of the time.
 void serve_physics(benchmark::State& state) {
   static const Device device = hwdesc::load_device("tpu_v3");
   static const Batch batch(device);

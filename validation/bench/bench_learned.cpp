@@ -1,6 +1,6 @@
 // Boosted trees per second on one core (bar: 200,000 kernels/s in batches of 1,024, features
-// included). 500 trees of depth 6: a step down a tree has no branch, so what they were trained on
-// does not matter.
+// included). 500 trees of depth 6. Steps down a tree are branch-free, so the training data does not
+// matter.
 #include <benchmark/benchmark.h>
 
 #include <deque>
@@ -48,7 +48,7 @@ void predict_rows(benchmark::State& state) {
 }
 BENCHMARK(predict_rows)->Name("trees/rows")->Unit(benchmark::kMillisecond);
 
-// Every query is about another kernel than the one before.
+// Consecutive queries have different kernels.
 void predict_kernels(benchmark::State& state) {
   const auto device = hwdesc::load_device("tpu_v3");
   std::deque<ir::Program> programs;

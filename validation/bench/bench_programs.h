@@ -1,4 +1,4 @@
-// The programs the benchmarks run on: our own, and third-party ones where a checkout has them.
+// The programs used by the benchmarks: our own, and third-party ones if the checkout has them.
 #pragma once
 
 #include <string>
@@ -10,19 +10,20 @@
 namespace tilecast::bench {
 
 struct BenchProgram {
-  std::string name;  // as the benchmark is called
+  std::string name;  // part of the benchmark's name
   std::string path;
 };
 
-// configs/programs/*.hlo, sorted, then those of the shared folder that are there
-// ($TILECAST_SHARED, else ../shared beside the source tree).
+// configs/programs/*.hlo, sorted, then existing files of the shared folder ($TILECAST_SHARED, else
+// ../shared beside the source tree).
 [[nodiscard]] std::vector<BenchProgram> bench_programs();
-// Further HLO of a megabyte or more in the shared folder, by name.
+// More HLO files of a megabyte or more in the shared folder, by name.
 [[nodiscard]] std::vector<BenchProgram> large_texts();
-// `relative` in the shared folder; "" when it is not there.
+// The path of `relative` in the shared folder; "" if it does not exist.
 [[nodiscard]] std::string shared_file(const std::string& relative);
 
-// Reads, verifies, fuses dumps taken before optimisation, gives arrays their device layouts.
+// Reads and verifies the program, fuses it if it was dumped before optimisation, and assigns device
+// layouts.
 [[nodiscard]] ir::Module prepare(const std::string& path, const hwdesc::Device& device);
 [[nodiscard]] ir::Module prepare(ir::Module module, const hwdesc::Device& device);
 

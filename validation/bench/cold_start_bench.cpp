@@ -1,5 +1,5 @@
 // The command from fork to exit on a small program (bars: 20 ms, 30 MB). Linked first, so that it
-// runs while this process is still small: the kernel counts a parent's memory for its child too.
+// runs while this process is small: the system counts a parent's memory towards its child.
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -11,7 +11,7 @@
 namespace tilecast::bench {
 namespace {
 
-// Runs the command with its output thrown away; peak memory in MB, negative when it failed.
+// Runs the command and discards its output; returns peak memory in MB, negative on failure.
 double run_command(const std::string& program) {
   std::string command = TILECAST_COMMAND, verb = "simulate", flag = "--device", device = "tpu_v3",
               file = program;

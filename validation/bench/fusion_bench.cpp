@@ -1,5 +1,5 @@
-// Full-program costs per second of a search over fusions on one core (bar: 2,000/s on the training
-// step of a transformer block, by physics), kernels met for the first time included.
+// Full-program costs per second of a fusion search on one core (bar: 2,000/s on the training step
+// of a transformer block, analytical model), including kernels that occur for the first time.
 #include <benchmark/benchmark.h>
 
 #include "analytical/analytical_model.h"

@@ -1,5 +1,5 @@
-// HLO and StableHLO text to a verified module (bar: 120 MB/s on one core, all above 1 MB), and a
-// module to its kernels.
+// From HLO and StableHLO text to a verified module (bar: 120 MB/s on one core, for texts above 1
+// MB), and from a module to its kernels.
 #include <benchmark/benchmark.h>
 
 #include <optional>
@@ -20,7 +20,7 @@ void load_and_verify(benchmark::State& state, const std::string& path) {
   for (auto _ : state) {
     module = ir::parse_hlo(text);
     state.PauseTiming();
-    module.reset();  // is no reading
+    module.reset();  // not part of reading
     state.ResumeTiming();
   }
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.text().size()));

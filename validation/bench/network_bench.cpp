@@ -1,5 +1,5 @@
 // Networks: kernels per second on one core. Graphs of 41 nodes: the mean of the kernels of Kaufman
-// et al., MLSys 2021. Texts of 200 tokens; bar: one in 2 ms, 5,000 in a second in batches of 256.
+// et al., MLSys 2021. Texts of 200 tokens; bar: one in 2 ms, 5,000 per second in batches of 256.
 // Weights are random: the time does not depend on them.
 #include <benchmark/benchmark.h>
 
@@ -44,7 +44,7 @@ KernelGraph random_text(std::mt19937& engine) {
   return graph;
 }
 
-// Asks a network of this kind about the graphs, again and again.
+// Repeatedly runs a network of this kind on the graphs.
 void predict_graphs(benchmark::State& state, const NetworkSpec& spec, const NetworkWidths& widths,
                     const std::vector<KernelGraph>& graphs, std::span<const float> at_nodes) {
   std::vector<GraphExample> examples;

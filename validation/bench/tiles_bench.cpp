@@ -1,4 +1,4 @@
-// Tile estimates per second on one core: the hot path of ranking (bar: 300,000/s on fusion.191 of
+// Tile estimates per second on one core, the hot path of ranking (bar: 300,000/s on fusion.191 of
 // the TPU v3 tile data; goal 1,000,000/s), and the 4,608 blocks of one product on a GPU, with their
 // stages and warps (bar: 1 ms).
 #include <benchmark/benchmark.h>
@@ -17,7 +17,7 @@
 namespace tilecast::bench {
 namespace {
 
-// A 3x3 convolution with bias and ReLU in the layouts of a TPU.
+// A 3x3 convolution with bias and ReLU in TPU layouts.
 constexpr const char* kConvolutionFusion = R"(
 HloModule conv_relu
 
@@ -42,7 +42,7 @@ ENTRY main {
 }
 )";
 
-// All tiles of a kernel, or each by itself.
+// All tiles of a kernel in one call, or one call per tile.
 enum class Asked { kTogether, kSingly };
 
 void rank_tiles(benchmark::State& state, const ir::Module& module, Asked asked) {
@@ -90,7 +90,7 @@ std::vector<analytical::TileConfig> scheduled_blocks() {
   return blocks;
 }
 
-// With the analysis of the kernel, which a ranking does once.
+// Includes the analysis of the kernel, which a ranking does once.
 void rank_schedules(benchmark::State& state) {
   const auto device = hwdesc::load_device("a100_sxm_40gb");
   const auto program =
@@ -108,7 +108,7 @@ void rank_schedules(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(blocks.size()));
 }
 
-// The contract of choosing, checks included, of the same blocks.
+// Chooses among the same blocks, including the checks of the contract (search/tile_choice.h).
 void choose_schedule(benchmark::State& state) {
   const auto device = hwdesc::load_device("a100_sxm_40gb");
   const auto program =

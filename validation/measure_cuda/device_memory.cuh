@@ -1,4 +1,4 @@
-// What CUDA hands out, owned; and its errors as ours.
+// RAII for CUDA resources, and CUDA errors as our Error.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -42,7 +42,7 @@ class Event {
   Event& operator=(const Event&) = delete;
   ~Event() { cudaEventDestroy(event_); }
   void record() { check(cudaEventRecord(event_), "recording an event"); }
-  // Waits for `end`; what passed between the two.
+  // Waits for `end`; returns the time between the two.
   [[nodiscard]] static double seconds_between(const Event& begin, const Event& end) {
     float ms = 0;
     check(cudaEventSynchronize(end.event_), "a kernel");

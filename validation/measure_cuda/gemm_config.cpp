@@ -7,7 +7,7 @@
 namespace tilecast::measure_cuda {
 namespace {
 
-// Dimensions of the networks ALCOP (MLSys 2023, section V) measures: BERT and BERT-Large (hidden
+// Dimensions of the networks measured by ALCOP (MLSys 2023, section V): BERT and BERT-Large (hidden
 // 768 and 1024, feed-forward four times that, 64 per head, here 512 tokens), GPT-2 (768, 1024
 // tokens, one projection for query, key and value), the classifiers of ResNet-50 (2048 to 1000) and
 // VGG-16 (25088 to 4096), here for 64 images. 2048^3 is its Fig. 1.
@@ -50,7 +50,7 @@ std::span<const GemmSize> gemm_sizes() {
 
 std::vector<GemmConfig> shuffled(std::vector<GemmConfig> configs, std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  // std::shuffle may differ between standard libraries; this does not.
+  // Unlike std::shuffle, equal for all standard libraries.
   for (std::size_t i = configs.size(); i > 1; --i) std::swap(configs[i - 1], configs[random() % i]);
   return configs;
 }

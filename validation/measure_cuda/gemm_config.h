@@ -1,8 +1,8 @@
-// What is swept: sizes of a matrix product, and how one thread block computes it.
+// The swept parameters: sizes of a matrix product, and its configuration of thread blocks.
 //
 // C[m,n] = A[m,k] x B[k,n], all row-major, inputs and result f16 or bf16, sums in f32. A block
-// makes a tile of C; it steps through k, and `stages` buffers of A and B rotate between its loads
-// and its multiplications. Plain values, no CUDA: what runs where is decided here and tested
+// computes a tile of C; it steps through k, and `stages` buffers of A and B rotate between loads
+// and multiplications. Plain values without CUDA, so that the choice of configurations is tested
 // without a GPU.
 #pragma once
 
@@ -31,17 +31,17 @@ struct GemmConfig {
 
 // Elements of one 16-byte copy: rows of A and B start at multiples of it.
 inline constexpr int kAlign = 8;
-// A matrix instruction's tile of C, and its depth.
+// A matrix instruction's tile of C (side), and its depth.
 inline constexpr int kFragment = 16;
 inline constexpr int kThreadsPerWarp = 32;
 inline constexpr int kMaxStages = 5;
 // Elements added to rows in shared memory so that the rows of a fragment lie in different banks.
 inline constexpr int kPadding = 8;
-// f32 sums one thread may hold of the 255 registers it can have.
+// Maximum number of f32 sums per thread, of the 255 registers that it can have.
 inline constexpr int kMaxSumsPerThread = 128;
 
-// Warps side by side over the rows of a tile; the others lie over its columns. Twice as many over
-// the longer side where they cannot be equal.
+// Number of warps along the rows of a tile; the others are along its columns. If the numbers cannot
+// be equal, the longer side has twice as many.
 [[nodiscard]] constexpr int warp_rows(int block_m, int block_n, int warps) {
   return warps == 8 ? (block_m >= block_n ? 4 : 2) : 2;
 }
@@ -49,7 +49,7 @@ inline constexpr int kMaxSumsPerThread = 128;
   return block_m * block_n / (warps * kThreadsPerWarp);
 }
 
-// Shared memory of one block: the stages, or the corner where results change their type.
+// Shared memory of one block: the stages, or the area in which results are converted.
 [[nodiscard]] constexpr std::int64_t shared_bytes(const GemmConfig& c) {
   const std::int64_t a = static_cast<std::int64_t>(c.block_m) * (c.block_k + kPadding);
   const std::int64_t b = static_cast<std::int64_t>(c.block_k) * (c.block_n + kPadding);
@@ -58,7 +58,7 @@ inline constexpr int kMaxSumsPerThread = 128;
   return loads > results ? loads : results;
 }
 
-// The tiles, k steps and warps that are compiled: one list for the kernels and for the sweep.
+// The compiled tiles, k steps and warps: one list for the kernels and for the sweep.
 // TILECAST_GEMM_TILES(X) expands X(block_m, block_n, block_k, warps).
 #define TILECAST_GEMM_K_STEPS(X, M, N, W) X(M, N, 16, W) X(M, N, 32, W) X(M, N, 64, W)
 #define TILECAST_GEMM_TILES(X)          \
@@ -77,7 +77,7 @@ inline constexpr int kMaxSumsPerThread = 128;
 [[nodiscard]] std::vector<GemmConfig> gemm_configs();
 // The sizes measured by default.
 [[nodiscard]] std::span<const GemmSize> gemm_sizes();
-// `configs` in an order of `seed`: a sweep that is cut short has seen a sample of all of them.
+// `configs` in random order, so that an interrupted sweep has measured a sample of all of them.
 [[nodiscard]] std::vector<GemmConfig> shuffled(std::vector<GemmConfig> configs, std::uint64_t seed);
 
 }  // namespace tilecast::measure_cuda

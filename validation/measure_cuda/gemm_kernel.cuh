@@ -1,13 +1,14 @@
-// A matrix product on tensor cores with a pipeline of asynchronous copies: what a block does.
+// A matrix product on tensor cores with a pipeline of asynchronous copies: the code of one block.
 //
 // Per step of block_k, the block copies block_m x block_k of A and block_k x block_n of B into one
-// of `stages` buffers in shared memory (cp.async, 16 bytes a thread; zeros beyond the edges), while
-// the warps multiply an earlier one with wmma 16x16x16. Sums stay in registers until the end.
+// of `stages` buffers in shared memory (cp.async, 16 bytes per thread; zeros beyond the edges),
+// while the warps multiply an earlier buffer with wmma 16x16x16. Sums stay in registers until the
+// end.
 //
 // Buffers, for S >= 2 stages: step t reads buffer t mod S. Before it, t + S - 1 groups of copies
 // were committed and groups 0..t must have arrived, so at most S - 2 may be pending. The barrier
-// after that wait also says that all warps have read step t - 1, whose buffer takes step t + S - 1.
-// Needs compute capability 8.0. TMA and wgmma (9.0) are not used.
+// after that wait also ensures that all warps have read step t - 1, whose buffer receives step t +
+// S - 1. Requires compute capability 8.0. TMA and wgmma (9.0) are not used.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -37,7 +38,7 @@ __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float value) {
   return __float2bfloat16_rn(value);
 }
 
-// 16 bytes from global to shared memory; zeros when `inside` is false (nothing is read then).
+// Copies 16 bytes from global to shared memory; writes zeros without reading if not `inside`.
 __device__ inline void copy_async(void* shared, const void* global, bool inside) {
   const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
   const int bytes = inside ? 16 : 0;
@@ -47,7 +48,7 @@ __device__ inline void copy_async(void* shared, const void* global, bool inside)
 __device__ inline void commit_copies() {
   asm volatile("cp.async.commit_group;\n" ::: "memory");
 }
-// Waits until at most `pending` groups are on their way (the instruction wants a literal).
+// Waits until at most `pending` groups are in flight (the instruction requires a literal).
 __device__ inline void wait_for_copies(int pending) {
   switch (pending) {
     case 0:
@@ -95,7 +96,7 @@ struct GemmBlock {
   using Right = nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, kFragment, kFragment, kFragment, T,
                                        nvcuda::wmma::row_major>;
 
-  // kRows x kColumns elements at (row, column) of a matrix of rows x columns.
+  // Copies kRows x kColumns elements at (row, column) of a matrix of rows x columns.
   template <int kRows, int kColumns, int kSharedRow>
   __device__ static void load(T* shared, const T* matrix, int row, int column, int rows,
                               int columns) {
@@ -139,8 +140,9 @@ struct GemmBlock {
     }
   }
 
-  // Each warp passes its fragments through its own corner of shared memory: a fragment's layout in
-  // registers is not specified. A lane then has half a row: 8 results, one 16-byte store.
+  // Each warp passes its fragments through its own area of shared memory, because the layout of a
+  // fragment in registers is unspecified. Each lane then has half a row: 8 results, one 16-byte
+  // store.
   __device__ static void store(float* corner, const GemmArrays<T>& g, int warp_m, int warp_n,
                                Sum (&sums)[kFragmentsM][kFragmentsN]) {
     const int lane = threadIdx.x % kThreadsPerWarp;
@@ -184,7 +186,7 @@ __global__ void __launch_bounds__(kWarps* kThreadsPerWarp) gemm(GemmArrays<T> g,
   const int steps = (g.k + kBlockK - 1) / kBlockK;
   for (int step = 0; step < stages - 1; ++step) {
     if (step < steps) Block::load_step(buffers + step * Block::kBuffer, g, step);
-    commit_copies();  // an empty group counts too: the arithmetic of waiting stays the same
+    commit_copies();  // an empty group counts as well, so that waits need no special case
   }
   int reads = 0;           // buffer of this step
   int fills = stages - 1;  // buffer of step + stages - 1
@@ -195,7 +197,7 @@ __global__ void __launch_bounds__(kWarps* kThreadsPerWarp) gemm(GemmArrays<T> g,
       Block::load_step(buffers + fills * Block::kBuffer, g, step + stages - 1);
     }
     commit_copies();
-    if (stages == 1) {  // the only buffer was free after the barrier: fill it, and wait for it
+    if (stages == 1) {  // the only buffer is free after the barrier: fill it, and wait
       wait_for_copies(0);
       __syncthreads();
     }
@@ -204,7 +206,7 @@ __global__ void __launch_bounds__(kWarps* kThreadsPerWarp) gemm(GemmArrays<T> g,
     fills = fills + 1 == stages ? 0 : fills + 1;
   }
   wait_for_copies(0);
-  __syncthreads();  // the buffers become the corners
+  __syncthreads();  // the buffers become the warps' areas
   float* const corner = reinterpret_cast<float*>(shared) + warp * kFragment * kFragment;
   Block::store(corner, g, warp_m, warp_n, sums);
 }

@@ -43,7 +43,7 @@ __global__ void count_differences(const T* got, const T* expected, std::int64_t 
                                   unsigned long long* count) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= elements) return;
-  // Not (equal), so that the NaNs an unwritten result holds count.
+  // Negated equality, so that NaNs of unwritten results count as differences.
   if (!(to_float(got[i]) == to_float(expected[i]))) atomicAdd(count, 1ULL);
 }
 
@@ -83,7 +83,7 @@ class Runner final : public GemmRunner {
   }
 
   void prepare(const GemmSize& size) override {
-    // Freed first: two large sizes may not fit beside each other.
+    // Freed first, because two large sizes may not fit together.
     a_ = DeviceArray<T>();
     b_ = DeviceArray<T>();
     c_ = DeviceArray<T>();
@@ -171,7 +171,7 @@ class Runner final : public GemmRunner {
   template <class Launch>
   bool is_right(const Launch& launch, GemmOutcome& outcome) {
     const std::int64_t elements = static_cast<std::int64_t>(arrays_.m) * arrays_.n;
-    // All bits set is a NaN in both types: what is not written is not right.
+    // All bits set is a NaN in both types, so an unwritten result is detected as wrong.
     check(cudaMemset(c_.data(), 0xff, elements * sizeof(T)), "clearing the result");
     check(cudaMemset(differences_.data(), 0, sizeof(unsigned long long)), "clearing a counter");
     launch();
@@ -189,7 +189,7 @@ class Runner final : public GemmRunner {
     return false;
   }
 
-  // Calls back to back between two events: a group's time over its calls.
+  // Times consecutive calls between two events: a group's time divided by its calls.
   template <class Launch>
   void time_groups(const Launch& launch, const TimingOptions& options, GemmOutcome& outcome) {
     const auto time = [&](int calls) {

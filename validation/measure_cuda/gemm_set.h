@@ -1,7 +1,7 @@
-// Measured products as a measurement set (measured/measurement_set.h).
+// Writes measured products as a measurement set (measured/measurement_set.h).
 //
-// A row per size and block: its tile, stages and warps. not_timed.csv beside them holds what was
-// not timed, with why.
+// One row per size and block: its tile, stages and warps. not_timed.csv lists configurations that
+// were not timed, with the reason.
 #pragma once
 
 #include <string>
@@ -28,11 +28,11 @@ struct SetDescription {
   bool cut_short = false;
 };
 
-// The preset of the card's name in a table with the columns card, device. Throws Error where the
-// table does not have it, saying how to give one.
+// The preset for the card's name, from a table with the columns card, device. Throws Error if the
+// table has no such card, with a hint how to specify a device.
 [[nodiscard]] std::string device_of_card(const std::string& card, const std::string& table_path);
 
-// Writes the directory; an Error where `target` is taken, unless `force`.
+// Writes the folder; throws Error if `target` exists, unless `force`.
 void write_gemm_set(const std::string& target, bool force, const SetDescription& description,
                     const std::vector<GemmMeasurement>& measurements);
 

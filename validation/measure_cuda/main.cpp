@@ -1,4 +1,4 @@
-// Times matrix products on an NVIDIA card over tiles, warps and pipeline stages, and writes a
+// Times matrix products on an NVIDIA GPU over tiles, warps and pipeline stages, and writes a
 // measurement set. Exit codes: 0 ok, 1 failed, 2 wrong usage. See README.md.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace tilecast::measure_cuda {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kLeastMajor = 8;  // compute capability: cp.async
+constexpr int kLeastMajor = 8;  // compute capability, for cp.async
 
 struct Options {
   std::string out, device, cards = TILECAST_CUDA_CARDS, inputs = "both", name = "cuda_gemm";
@@ -48,7 +48,7 @@ void list_configurations() {
     fmt::print("size {} {} {} ({})\n", s.m, s.n, s.k, s.family);
 }
 
-// Every size gets an equal share of what is left of the budget, and within it a sample of the
+// Every size gets an equal share of the remaining budget, and within it a sample of the
 // configurations in the order of the seed.
 struct Sweep {
   const Options& options;

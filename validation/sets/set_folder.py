@@ -1,6 +1,6 @@
-"""What scripts that turn one public data set into a measurement set share (docs/measurements.md).
+"""Shared by scripts that convert a public data set to a measurement set (docs/measurements.md).
 
-A script reads the files of others and calls write_set(); a DataError is its one message.
+A script reads third-party files and calls write_set(); it reports a DataError as its only message.
 """
 import argparse
 import csv
@@ -11,7 +11,7 @@ import tempfile
 
 
 class DataError(Exception):
-    """What is wrong with a file, and where."""
+    """An error in a file, with its place."""
 
 
 def arguments(doc, inputs):
@@ -26,7 +26,7 @@ def arguments(doc, inputs):
 
 
 def require_free(target, force):
-    """Nothing but a measurement set is replaced, and that only by force."""
+    """Only a measurement set may be replaced, and only with `force`."""
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not (target / "manifest.yaml").is_file():
@@ -50,7 +50,7 @@ def manifest_text(manifest):
 
 
 def write_set(target, manifest, columns, rows, files):
-    """`files`: name -> text. The set is written beside its place and moved there when complete."""
+    """`files`: name -> text. The set is written to a temporary folder and moved when complete."""
     target = pathlib.Path(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as beside:
@@ -69,14 +69,14 @@ def write_set(target, manifest, columns, rows, files):
 
 
 def bad_row(error, keep_going):
-    """Says which row is left out, or stops."""
+    """Reports the row that is left out if `keep_going`; else raises the error."""
     if not keep_going:
         raise error
     print(f"left out: {error}", file=sys.stderr)
 
 
 def run(make):
-    """`make()` says what it wrote; the exit status."""
+    """Prints the text returned by `make()`, or its error; returns the exit status."""
     try:
         print(make())
     except (DataError, OSError) as error:

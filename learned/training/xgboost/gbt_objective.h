@@ -1,18 +1,18 @@
-// What boosted trees are fitted to: gradients of the loss at the margins so far, and a score to
-// watch. Private to module.cpp.
+// The objectives of boosted trees: gradients of the loss at the current margins, and a score for
+// monitoring. Private to module.cpp.
 //
-// kLogTime: (margin - target)^2 / 2 per row. kQuantile, with x = target - margin: x q above 0,
-// x (q - 1) below; its second derivative, 0, is taken for 1. Of pairs of one group with
-// target_i < target_j: kPairwise log(1 + exp(margin_i - margin_j)) (RankNet: Burges et al., ICML
-// 2005); kAllPairs max(0, x)^2 / 2 with x = (target_j - target_i) - (margin_j - margin_i). A group
-// of at most kPartners + 1 rows has all its pairs; in a larger one each row draws kPartners others
-// anew every round. A group's pairs together weigh as many rows as it has. The loss of pairs counts
-// GbtSpec::rank_weight, squared error the rest.
+// kLogTime: (margin - target)^2 / 2 per row. kQuantile, with x = target - margin: x q above 0, x (q
+// - 1) below; its second derivative, 0, is replaced by 1. Pairs of one group with target_i <
+// target_j: kPairwise log(1 + exp(margin_i - margin_j)) (RankNet: Burges et al., ICML 2005);
+// kAllPairs max(0, x)^2 / 2 with x = (target_j - target_i) - (margin_j - margin_i). A group of at
+// most kPartners + 1 rows uses all pairs; in larger groups each row draws kPartners other rows in
+// every round. The pairs of a group have the weight of its rows. GbtSpec::rank_weight is the weight
+// of the pairs' loss, squared error has the rest.
 //
-// XGBoost has both losses, but its ranking draws pairs, and its subsample draws rows, by thread:
-// the model would depend on the number of threads. Rows are drawn here instead (one that is not
-// gets no gradient), and gradients are rounded to multiples of a power of two so small that it
-// costs nothing and so large that every sum over rows is exact in a double, whatever its order.
+// XGBoost has both losses, but draws pairs for ranking, and rows for subsamples, per thread, so the
+// model would depend on the number of threads. Therefore rows are drawn here (others get no
+// gradient), and gradients are rounded to multiples of a power of two that loses no relevant
+// precision, so that sums over rows are exact in a double in any order.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,13 @@ struct Gradients {
   std::vector<float> first, second;  // by row
 };
 
-// Keeps references to the table. Throws Error when it cannot be learned from, naming `what`.
+// Keeps references to the table. Throws Error that names `what` if the table cannot be learned
+// from.
 class GbtLoss {
  public:
   GbtLoss(const GbtTable& table, const GbtSpec& spec, std::string_view what);
 
-  // Those of the next round: draws continue from call to call.
+  // The gradients of the next round; random draws continue between calls.
   const Gradients& gradients(std::span<const float> margins);
   // GbtRound::train; weighted.
   [[nodiscard]] double score(std::span<const float> margins) const;
@@ -56,7 +57,7 @@ class GbtLoss {
   double rank_weight_;  // 0: no pairs
   std::mt19937_64 random_;
   std::vector<double> weights_;  // by row, mean 1
-  std::vector<Group> groups_;    // those with two different targets; when ranking
+  std::vector<Group> groups_;    // groups with two different targets; when ranking
   std::vector<double> first_, second_;
   Gradients gradients_;
 };

@@ -1,4 +1,4 @@
-// The module that learned/training/gbt_trainer.cpp loads: its C symbols, and training by XGBoost.
+// The module loaded by learned/training/gbt_trainer.cpp: its C symbols, and training with XGBoost.
 #include <fmt/format.h>
 #include <xgboost/c_api.h>
 
@@ -35,7 +35,7 @@ class TrainingMatrix {
   TrainingMatrix& operator=(const TrainingMatrix&) = delete;
 
   [[nodiscard]] DMatrixHandle handle() const { return handle_; }
-  // What the trees so far predict for it, on top of what they started from.
+  // Sum of the starting values and the predictions of the trees so far.
   [[nodiscard]] std::span<const float> margins() const { return margins_; }
   void set_margins(std::span<const float> margins) {
     TC_CHECK(margins.size() == margins_.size(), "a margin per row");
@@ -69,7 +69,7 @@ class Booster {
                                         gradients.second.data(), gradients.first.size()));
   }
 
-  // Adds what the trees since the last call predict: XGBoost keeps the sums so far.
+  // Adds the predictions of the trees since the last call; XGBoost caches the sums.
   void update_margins(TrainingMatrix& matrix) const {
     constexpr const char* kMargins =
         R"({"type": 1, "training": false, "iteration_begin": 0, "iteration_end": 0,)"
@@ -102,7 +102,7 @@ void configure(Booster& booster, const GbtSpec& spec, int threads) {
   booster.set("verbosity", "0");
   booster.set("booster", "gbtree");
   booster.set("tree_method", "hist");
-  booster.set("objective", "reg:squarederror");  // margins; gradients are ours
+  booster.set("objective", "reg:squarederror");  // only for margins; gradients are computed here
   booster.set("base_score", "0");
   booster.set("nthread", std::to_string(threads));
   booster.set("seed", std::to_string(spec.seed % std::numeric_limits<std::int32_t>::max()));
@@ -113,7 +113,7 @@ void configure(Booster& booster, const GbtSpec& spec, int threads) {
   booster.set("reg_lambda", parameter_text(spec.lambda));
 }
 
-// Which round to keep, and when to give up.
+// Selects the round to keep, and decides when to stop.
 class BestRound {
  public:
   explicit BestRound(int patience) : patience_(patience) {}

@@ -1,4 +1,4 @@
-"""Tilecast: how long a tensor program runs on an accelerator that a YAML file describes, and why.
+"""Predicts and explains the time of a tensor program on an accelerator described in YAML.
 
     import tilecast
     device = tilecast.Device("tpu_v3", set={"hbm.bandwidth": "1.2TB/s"})
@@ -6,9 +6,9 @@
     run = tilecast.simulate(program, device)
     run.time_s, run.to_frame()
 
-Numbers are those of the command `tilecast`, to the last bit; times are in seconds. Every call may
-be made from any thread: what is computed is computed without the GIL. Failures are tilecast.Error,
-with `file`, `line` and `column` where there is a place. pandas is imported by to_frame() alone.
+Numbers are bit-identical to those of the command `tilecast`; times are in seconds. All functions
+are thread-safe and release the GIL during computations. They raise tilecast.Error, with `file`,
+`line` and `column` if the error has a place. Only to_frame() imports pandas.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import typing as _typing
 
 _HERE = _os.path.dirname(__file__)
 _DATA = _os.path.join(_HERE, "data")
-if _os.path.isdir(_DATA):  # an installed package brings its presets, models and modules
+if _os.path.isdir(_DATA):  # an installed package contains its presets, models and modules
     _os.environ.setdefault("TILECAST_DEVICES", _os.path.join(_DATA, "devices"))
     _os.environ.setdefault("TILECAST_MODELS", _os.path.join(_DATA, "models"))
     _os.environ.setdefault("TILECAST_MODULES", _DATA)
@@ -51,7 +51,7 @@ __all__ = ["Calibration", "Device", "Error", "Evaluation", "Explanation", "Model
 
 
 class Device:
-    """A machine: a preset's name or a YAML file, with changes as `--set` takes them.
+    """A machine: a preset's name or a YAML file, with overrides as for `--set`.
 
     set: {"hbm.bandwidth": "1.2TB/s"} or ["hbm.bandwidth=1.2TB/s"].
     """
@@ -66,7 +66,7 @@ class Device:
         return self._core.name
 
     def yaml(self) -> str:
-        """The description in full, every value in its unit."""
+        """The complete description, every value with its unit."""
         return self._core.yaml()
 
     def __repr__(self):
@@ -74,9 +74,9 @@ class Device:
 
 
 class Program:
-    """A program of any form that the command reads, fused where it is not optimised yet.
+    """A program in any format that the command reads; it is fused if not optimised yet.
 
-    fuse=False takes ops as they are; trip_count: iterations of loops whose count is not known.
+    fuse=False: do not fuse; trip_count: iterations of loops with an unknown count.
     """
 
     def __init__(self, path: _Path, fuse: bool = True, trip_count: float = 5.0):
@@ -85,7 +85,7 @@ class Program:
     @classmethod
     def from_text(cls, text: Union[str, bytes], name: str = "text", fuse: bool = True,
                   trip_count: float = 5.0) -> Program:
-        """Of a text or bytes; `name` stands for the file in messages."""
+        """Reads a program from text or bytes; `name` replaces the file name in messages."""
         program = cls.__new__(cls)
         program._core = _core._Program.from_text(text, name, fuse, trip_count)
         return program
@@ -95,7 +95,7 @@ class Program:
         return self._core.file
 
     def kernels(self, device: _ADevice) -> List[str]:
-        """Names of the kernels that the program is cut into on the device."""
+        """Names of the program's kernels on the device."""
         return self._core.kernels(_device(device)._core)
 
     def __repr__(self):
@@ -103,7 +103,7 @@ class Program:
 
 
 class Model:
-    """What `--model` names, for one device: "analytical", "default", "hybrid", a folder ..."""
+    """A model for one device, named as for `--model`: "analytical", "hybrid", a folder ..."""
 
     def __init__(self, name: _Path, device: _ADevice):
         self._core = _core._Model(_os.fspath(name), _device(device)._core)
@@ -125,14 +125,14 @@ def _program(program):
 
 
 def _asked(program, device, model):
-    """The three as the compiled module knows them; names and paths stand for what they name."""
+    """Converts the arguments to objects of the compiled module; accepts names and paths."""
     device = _device(device)
     model = model if isinstance(model, Model) else Model(model, device)
     return (None if program is None else _program(program)._core), device._core, model._core
 
 
 class _Answer:
-    """What a verb of the command answers: `str()` is its text, to_dict() its JSON."""
+    """The result of a verb of the command: `str()` is its text, to_dict() its JSON."""
 
     def __init__(self, core):
         self._core = core
@@ -152,7 +152,7 @@ class Simulation(_Answer):
     """A program's run: totals in seconds, and a row per kernel (`columns()`, NumPy arrays)."""
 
     def to_dict(self) -> Dict[str, Any]:
-        """What `tilecast simulate --format json` prints of this program."""
+        """The output of `tilecast simulate --format json` for this program."""
         return self._document["programs"][0]
 
     program: str = property(lambda self: self.to_dict()["program"])
@@ -168,14 +168,14 @@ class Simulation(_Answer):
 
     @property
     def interval_s(self) -> Optional[Tuple[float, float]]:
-        """90 % of time_s, or None."""
+        """90 % interval of time_s, or None."""
         run = self.to_dict()
         return (run["low_s"], run["high_s"]) if "low_s" in run else None
 
     @property
     def believed(self) -> Optional[Dict[str, float]]:
         """Shares of time_s by the weight k of a hybrid's corrections: 'above_half', 'up_to_half'
-        (of 1), 'physics_alone' (k = 0); None where no model corrects."""
+        (0 < k <= 0.5), 'physics_alone' (k = 0); None if the model does not correct."""
         parts, whole = self.to_dict().get("believed"), self.time_s
         return parts and {name: part["time_s"] / whole if whole > 0 else 0.0
                           for name, part in parts.items()}
@@ -186,7 +186,7 @@ class Simulation(_Answer):
 
     @property
     def numbers(self) -> Dict[str, float]:
-        """energy_J, average_power_W, peak_memory_bytes ...: what is known of them."""
+        """energy_J, average_power_W, peak_memory_bytes ...: those that are known."""
         run = self.to_dict()
         memory = run.get("memory", {})
         known = {"energy_J": run["energy_J"], "average_power_W": run["average_power_W"],
@@ -195,7 +195,7 @@ class Simulation(_Answer):
         return {name: value for name, value in known.items() if value is not None}
 
     def columns(self) -> Dict[str, Any]:
-        """Every field of the kernels; those of fields with a '.', the tile and flags as text."""
+        """Every field of the kernels; nested fields have a '.'; tile and flags are text."""
         rows = [_flat(kernel) for kernel in self.to_dict()["kernels"]]
         names = dict.fromkeys(name for row in rows for name in row)
         columns = {name: _column([row.get(name) for row in rows]) for name in names}
@@ -204,7 +204,7 @@ class Simulation(_Answer):
         return columns
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas.DataFrame, a row per kernel."""
+        """A pandas.DataFrame with one row per kernel."""
         import pandas
         return pandas.DataFrame(self.columns())
 
@@ -222,7 +222,7 @@ def _flat(kernel):
 
 
 def _tile_text(tile):
-    """As the command writes it: "out=64x4 kernel=256x1"."""
+    """A tile in the command's notation: "out=64x4 kernel=256x1"."""
     def numbers(value):
         return "x".join(map(str, value)) if isinstance(value, list) else str(int(value))
     return " ".join(f"{word}={numbers(tile[name])}" for name, word in _core._tile_parts
@@ -237,7 +237,7 @@ def _column(cells):
 
 
 class Explanation(_Answer):
-    """Why a kernel takes its time: `str()` is what `tilecast explain` prints, to_dict() its JSON."""
+    """Explains a kernel's time: `str()` is the output of `tilecast explain`, to_dict() its JSON."""
 
     kernel: str = property(lambda self: self._document["kernel"])
     time_s: float = property(lambda self: self._document.get("estimate", {}).get("time_s", 0.0))
@@ -246,7 +246,7 @@ class Explanation(_Answer):
 
 
 class Table:
-    """Rows with names: `table["estimate_ns"]` is a NumPy array where all of it is numbers."""
+    """A table: `table["estimate_ns"]` is a NumPy array if all its values are numbers."""
 
     def __init__(self, columns):
         self._columns = dict(columns)
@@ -273,16 +273,16 @@ class Table:
 
 
 class Evaluation(_Answer):
-    """How far models are off measurements: `str()` is what `tilecast evaluate` prints."""
+    """The errors of models on measurements: `str()` is the output of `tilecast evaluate`."""
 
     def scores(self) -> Table:
-        """A Table with a row per stratum, model and metric, as `evaluate --format csv`."""
+        """A Table with one row per stratum, model and metric, as `evaluate --format csv`."""
         rows = self.to_dict()["scores"]
         names = list(rows[0]) if rows else []
         return Table({name: [_text(row[name]) for row in rows] for name in names})
 
     def rows(self) -> Table:
-        """A Table with a row per measurement and every model's answer, as `evaluate --rows`."""
+        """A Table with one row per measurement and all predictions, as `evaluate --rows`."""
         return Table(self._core.rows())
 
     def to_frame(self) -> pandas.DataFrame:
@@ -291,7 +291,7 @@ class Evaluation(_Answer):
 
 
 class Calibration(_Answer):
-    """Constants fitted to measurements: `str()` is what `tilecast calibrate` prints."""
+    """Constants fitted to measurements: `str()` is the output of `tilecast calibrate`."""
 
     def __init__(self, core, file):
         super().__init__(core.answer)
@@ -300,48 +300,48 @@ class Calibration(_Answer):
         self.file = file
 
     def constants(self) -> pandas.DataFrame:
-        """A pandas.DataFrame, a row per constant."""
+        """A pandas.DataFrame with one row per constant."""
         import pandas
         return pandas.DataFrame(self.to_dict()["constants"])
 
 
 class Training(_Answer):
-    """A model that was trained: `str()` is what `tilecast train` prints."""
+    """A trained model: `str()` is the output of `tilecast train`."""
 
     def __init__(self, core, directory):
         super().__init__(core)
         self.directory = directory
 
     def metrics(self) -> pandas.DataFrame:
-        """A pandas.DataFrame, a row per model on the held-out rows."""
+        """A pandas.DataFrame with one row per model, for the held-out rows."""
         import pandas
         return pandas.DataFrame(self.to_dict()["metrics"])
 
 
 def simulate(program: _AProgram, device: _ADevice, model: _AModel = "default",
              skip_unknown: bool = False) -> Simulation:
-    """How long the program runs on the device. Answers a Simulation."""
+    """Predicts the program's time on the device. Returns a Simulation."""
     return Simulation(_core._simulate(*_asked(program, device, model), skip_unknown))
 
 
 def explain(program: _AProgram, device: _ADevice, kernel: str = "", tile: str = "", top: int = 10,
             model: _AModel = "default") -> Explanation:
-    """Why one kernel takes its time; `tile` as text ("out=64x4 kernel=256x1")."""
+    """Explains one kernel's time; `tile` is text ("out=64x4 kernel=256x1")."""
     return Explanation(_core._explain(*_asked(program, device, model), kernel, tile, top))
 
 
-# What tiles() and list_tiles() call the parts of tiles.
+# The names of tile parts in tiles() and list_tiles().
 _TILE_PARTS = {"kernel_tile" if name == "kernel" else name: name for name, _ in _core._tile_parts}
 
 
 def tiles(program: _AProgram, device: _ADevice, output: _Integers = None,
           kernel_tile: _Integers = None, stages: _Integers = None, warps: _Integers = None,
           kernel: str = "", model: _AModel = "default", **parts: _Integers) -> numpy.ndarray:
-    """Seconds of every tile of one kernel, in one call; NaN where a tile cannot run.
+    """Seconds of every tile of one kernel, in one call; NaN if a tile cannot run.
 
     output, kernel_tile, input, threads, vector, order: integer arrays (tiles, dimensions); stages,
     warps, direct, unroll: (tiles,). Sizes are physical, most major dimension first; the two minor
-    ones count native tiles. A row of zeros, and what is not given, says nothing.
+    ones count native tiles. Rows of zeros and missing parts leave the choice open.
     """
     parts.update(output=output, kernel_tile=kernel_tile, stages=stages, warps=warps)
     for name in parts.keys() - _TILE_PARTS.keys():
@@ -352,7 +352,7 @@ def tiles(program: _AProgram, device: _ADevice, output: _Integers = None,
 
 def list_tiles(program: _AProgram, device: _ADevice, kernel: str = "", listing: str = "ladder",
                limit: int = 4096) -> Dict[str, Optional[numpy.ndarray]]:
-    """Tiles of one kernel that can run, as the arrays that tiles() takes; None: no tile says it."""
+    """Tiles of one kernel that can run, as arrays for tiles(); None: no tile has that part."""
     found = _core._list_tiles(_program(program)._core, _device(device)._core, kernel, listing,
                               limit)
     return {name: found[part] for name, part in _TILE_PARTS.items()}
@@ -367,7 +367,7 @@ def _text(cell):
 
 
 def _table(table):
-    """Of a CSV file, a dict of columns or a pandas.DataFrame."""
+    """Columns from a CSV file, a dict of columns or a pandas.DataFrame."""
     if isinstance(table, (str, _os.PathLike)):
         return _core._Table(_os.fspath(table))
     return _core._Table([(str(name), [_text(cell) for cell in cells])
@@ -375,7 +375,7 @@ def _table(table):
 
 
 def _list(one_or_more):
-    """A list, of one where a name, a path or an object stands alone."""
+    """A list; a single name, path or object becomes a list of one."""
     alone = isinstance(one_or_more, (str, _os.PathLike, Device))
     return [one_or_more] if alone else list(one_or_more)
 
@@ -387,10 +387,10 @@ def _paths(one_or_more):
 def tile_table(program: _AProgram, device: _ADevice, table: Union[_Path, _Columns, None] = None,
                kernel: str = "", listing: str = "ladder", most: Optional[int] = None,
                model: _AModel = "default") -> Table:
-    """Tiles of one kernel with times, bound and reason, as `tilecast tiles` prints them: a Table.
+    """Tiles of one kernel with times, bound and reason, as printed by `tilecast tiles`: a Table.
 
-    table: a CSV file, a dict of columns or a pandas.DataFrame of tiles; without it the fastest
-    `most` (10) of those listed. Of a table `most` keeps the fastest, None every row as it is.
+    table: a CSV file, a dict of columns or a pandas.DataFrame of tiles; without it, the fastest
+    `most` (10) of the listed tiles. With a table, `most` keeps the fastest; None keeps all rows.
     """
     given = None if table is None else _table(table)
     return Table(_core._tile_table(*_asked(program, device, model), kernel, given, listing, most))
@@ -399,12 +399,12 @@ def tile_table(program: _AProgram, device: _ADevice, table: Union[_Path, _Column
 def evaluate(sets: _Paths, devices: Union[_ADevice, Iterable[_ADevice]], models: _Paths = (),
              by: _Names = ("class",), doubted: bool = False, draws: int = 1000, seed: int = 1,
              jobs: int = 1) -> Evaluation:
-    """How far models are off measurements, as `tilecast evaluate`. Answers an Evaluation.
+    """The errors of models on measurements, as `tilecast evaluate`. Returns an Evaluation.
 
-    sets: folders of measurements; devices: one or more; models: names as of `--model` or folders,
-    without any roofline, analytical and default; by: tables besides the whole (class, size, split, family,
-    kernel); doubted=True scores rows that only physics doubts, too; draws, seed: of the resamples
-    behind the intervals.
+    sets: folders of measurements; devices: one or more; models: names as for `--model` or folders,
+    default: roofline, analytical and default; by: additional tables (class, size, split, family,
+    kernel); doubted=True also scores rows that only physics doubts; draws, seed: resampling for
+    the intervals.
     """
     devices = [_device(device)._core for device in _list(devices)]
     return Evaluation(_core._evaluate(_paths(sets), devices, _paths(models), _list(by), doubted,
@@ -416,11 +416,11 @@ def calibrate(sets: _Paths, device: _ADevice, output: Optional[_Path] = None, na
               other_machine: bool = False, accept_suspicious: bool = False,
               then_train: Optional[_Path] = None, force: bool = False,
               jobs: int = 1) -> Calibration:
-    """Fits a device's constants to measurements, as `tilecast calibrate`. Answers a Calibration.
+    """Fits a device's constants to measurements, as `tilecast calibrate`. Returns a Calibration.
 
-    output: the description (YAML) to write where the fit is accepted, `Calibration.file` then;
-    classes, kernels: use their rows alone; fix: constants that stay; rows: fitted at most;
-    then_train: folder of a hybrid that is fitted too, force=True replaces one.
+    output: the description (YAML), written if the fit is accepted and then in `Calibration.file`;
+    classes, kernels: use only their rows; fix: constants to keep; rows: maximum number fitted;
+    then_train: folder of a hybrid to fit as well, force=True replaces an existing one.
     """
     device = _device(device)
     if output is not None and device._changed:
@@ -441,10 +441,10 @@ def calibrate(sets: _Paths, device: _ADevice, output: Optional[_Path] = None, na
 def train(experiment: _Path, out: _Path, learner: str = "", data: _Path = "", force: bool = False,
           resume: bool = False, jobs: int = 1) -> Training:
     """Trains a learner or fits a hybrid of an experiment (YAML), as `tilecast train`, and writes
-    the folder `out`. Answers a Training; `Model(out, device)` is the model.
+    the folder `out`. Returns a Training; `Model(out, device)` is the model.
 
-    data: folder of third-party data; resume: go on with OUT.checkpoint (networks). Trainings on
-    graphs (`tilecast.graph_training/1`) are of the command alone.
+    data: folder of third-party data; resume: continue from OUT.checkpoint (networks). Only the
+    command trains on graphs (`tilecast.graph_training/1`).
     """
     return Training(_core._train(_os.fspath(experiment), _os.fspath(out), learner,
                                  _os.fspath(data), force, resume, jobs), _os.fspath(out))
@@ -452,11 +452,11 @@ def train(experiment: _Path, out: _Path, learner: str = "", data: _Path = "", fo
 
 def sweep(study: _Path, pareto: _Names = (), front: bool = False, journal: _Path = "",
           resume: bool = False, jobs: int = 1) -> Table:
-    """A study of machines (docs/studies.md), as `tilecast sweep --format csv`. Answers a Table.
+    """A study of machines (docs/studies.md), as `tilecast sweep --format csv`. Returns a Table.
 
-    pareto: columns of which no row is beaten in all, "-name": larger is better; front=True: by the
-    objectives of the study; journal: a file that keeps what is done, resume=True goes on with it.
-    Ctrl-C stops it.
+    pareto: only rows not dominated in these columns, "-name": larger is better; front=True: the
+    same for the study's objectives; journal: a file of finished work, resume=True continues it.
+    Ctrl-C stops the sweep.
     """
     return Table(_core._sweep(_os.fspath(study), ",".join(_list(pareto)), front,
                               _os.fspath(journal), resume, jobs))
@@ -466,6 +466,6 @@ def ops(table: Union[_Path, _Columns], device: _ADevice, model: _AModel = "defau
         repeated: bool = False, keep_going: bool = False) -> Table:
     """Times of single operators: a CSV file, a dict of columns or a pandas.DataFrame.
 
-    Columns in and out are those of `tilecast ops`. Answers a Table.
+    Columns in and out are those of `tilecast ops`. Returns a Table.
     """
     return Table(_core._ops(_table(table), *_asked(None, device, model)[1:], repeated, keep_going))

@@ -1,4 +1,4 @@
-// Bars with names and values: {name, value, colour, text}; and waterfalls of signed steps.
+// Labelled bars: {name, value, colour, text}; and waterfalls of signed steps.
 
 function bars(parent, rows, {label: aria, width = 560, values = 150, names = 120}) {
   const step = 22;
@@ -14,7 +14,7 @@ function bars(parent, rows, {label: aria, width = 560, values = 150, names = 120
   parent.append(svg.node());
 }
 
-// From `before` by steps {name, change} to `after`, in µs; what does not fit is one step.
+// From `before` by steps {name, change} to `after`, in µs; steps that do not fit are combined.
 function waterfall(parent, before, after, steps, most = 14) {
   const shown = steps.length > most + 1 ? steps.slice(0, most) : steps;
   const rest = steps.slice(shown.length);
@@ -32,7 +32,7 @@ function waterfall(parent, before, after, steps, most = 14) {
 
 function drawWaterfall(parent, rows) {
   const step = 22, names = 300, width = 1100;
-  // The steps fill the plot: the axis need not start at 0 where both totals are far above it.
+  // The steps fill the plot: the axis need not start at 0 if both totals are far above it.
   const ends = rows.flatMap((row) => row.total ? [row.to] : [row.from, row.to]);
   const low = d3.min(ends), high = d3.max(ends);
   const from = low > 0.5 * high ? Math.max(0, low - 0.25 * (high - low)) : 0;

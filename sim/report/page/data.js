@@ -1,10 +1,10 @@
-// The documents of the page as `tilecast` wrote them, and the views that they make. Times are in
-// seconds, sizes in bytes.
+// The documents of the page as written by `tilecast`, and their views. Times are in seconds, sizes
+// in bytes.
 
 const kData = JSON.parse(document.getElementById("data").textContent);
 
-// Undoes what page_data() packs: {"#columns": {key: column}} as a list of records, and columns
-// {"#words": [...], "at": [...]} of values that repeat.
+// Reverses page_data(): {"#columns": {key: column}} becomes a list of records, and {"#words":
+// [...], "at": [...]} a column of repeated values.
 function unpacked(json) {
   if (json === null || typeof json !== "object") return json;
   if (Array.isArray(json)) return json.map(unpacked);
@@ -21,7 +21,7 @@ const fileName = (path) => path.split("/").pop();
 const intervalOf = (json) => (json.low_s ?? null) === null || (json.high_s ?? null) === null ? null : [json.low_s, json.high_s];
 const noteText = (note) => note.count > 1 ? `${note.count} x ${note.what}` : note.what;
 
-// "out 128x512, kernel 256, stages 3, direct": whatever a tile says.
+// "out 128x512, kernel 256, stages 3, direct": all parts that the tile has.
 function tileText(tile) {
   const names = {output: "out", input: "in"};
   const text = (value) => value === true ? "" : ` ${Array.isArray(value) ? value.join("x") : value}`;
@@ -29,7 +29,7 @@ function tileText(tile) {
       .map(([key, value]) => (names[key] || key) + text(value)).join(", ");
 }
 
-// The kernels of a simulation with what is derived of them.
+// The kernels of a simulation with derived fields.
 const kNoEstimate = {bound: "skipped", next_bound: "", next_time_s: 0, speed_of_light_s: 0, flops: 0, hbm_read_bytes: 0, hbm_write_bytes: 0, bounds_s: {}, flags: [], tile: null};
 function kernelOf(json, i) {
   const k = {...json, ...(json.skipped ? kNoEstimate : {}), i};
@@ -46,7 +46,7 @@ function simulationView(run, {source, written, document}) {
           kernels: run.kernels.map(kernelOf), notes: run.notes.map(noteText)};
 }
 
-// Runs are called by what tells them apart: program, device, model, file of the result.
+// Labels runs by what differs between them: program, device, model, file of the result.
 function labelRuns(runs) {
   const telling = ["program", "device", "model"].filter((key) => runs.some((run) => run[key] !== runs[0][key]));
   for (const run of runs) run.label = telling.map((key) => run[key]).join(", ") || run.program;
@@ -59,13 +59,13 @@ function labelRuns(runs) {
   }
 }
 
-// Two runs: the second against the first. More: each against the first of its program.
+// Two runs: the second compared with the first. More: each compared with the first of its program.
 function comparedRuns(runs) {
   if (runs.length === 2) return [[runs[0], runs[1]]];
   return runs.map((run) => [runs.find((first) => first.program === run.program), run]).filter(([before, after]) => before !== after);
 }
 
-// Sides of compare, and their times of every row.
+// Sides of compare, and their times for every row.
 function comparisonView({sides, rows, notes, unmatched}) {
   const at = (name) => sides.findIndex((side) => side.name === name);
   const kNamed = 8, lost = unmatched || [];
@@ -81,7 +81,8 @@ function comparisonView({sides, rows, notes, unmatched}) {
   return view;
 }
 
-// Rows of evaluate: what was measured, and the models of columns "NAME ns" with "NAME low ns", "NAME high ns".
+// Rows of evaluate: measured times, and the models of columns "NAME ns" with "NAME low ns", "NAME
+// high ns".
 function evaluatedRowsView({rows}) {
   const columns = rows.length > 0 ? Object.keys(rows[0]) : [];
   const models = [];
@@ -104,7 +105,7 @@ function scoresView({sets, scores, notes}) {
 
 const viewOf = {"tilecast.compare/1": comparisonView, "tilecast.evaluate/1": scoresView, "tilecast.evaluate_rows/1": evaluatedRowsView};
 
-// Every run, then their differences, then the other results.
+// All runs, then their differences, then the other results.
 function viewsOf(results) {
   const isSimulation = ({document}) => document.schema.startsWith("tilecast.simulate/");
   const runs = results.filter(isSimulation).flatMap((result) => result.document.programs.map((run) => simulationView(run, result)));

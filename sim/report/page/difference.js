@@ -1,12 +1,11 @@
-// Two simulations: what changed, by resource, class and kernel.
+// Differences of two simulations, by resource, class and kernel.
 
-// Pairs kernels with equal keys, the first with the first, in program order: by what they compute
-// and their name, then by what they compute, then by name and opcode (devices of other layouts,
-// another shape); what is left was added or removed.
+// Pairs kernels with equal keys in program order: first by content and name, then by content, then
+// by name and opcode (devices with other layouts, other shapes); the rest was added or removed.
 function pairKernels(before, after) {
   const pairs = [], free = {before: new Set(before.keys()), after: new Set(after.keys())};
   const round = (by, key) => {
-    const waiting = new Map();  // of before, last first
+    const waiting = new Map();  // of `before`, last first
     for (const i of [...free.before].reverse()) {
       const text = key(before[i]);
       if (text && !waiting.has(text)) waiting.set(text, []);
@@ -29,21 +28,21 @@ function pairKernels(before, after) {
   return pairs;
 }
 
-// A kernel's time is all its launches'. Time that it gains counts for the resource that holds it up
-// after (that is what got worse), time that it loses for the one that held it up before (that is
-// what was relieved). Each kernel counts once, so that every attribution adds up to the whole.
+// A kernel's time is that of all its launches. An increase is attributed to the resource that
+// limits the kernel after (which got worse), a decrease to the one that limited it before (which
+// was relieved). Each kernel counts once, so that every attribution sums to the total.
 function attributed({before, after, by}, kernels, others) {
   const was = before === null ? null : kernels[before], is = after === null ? null : others[after];
   const change = (is ? is.total_s : 0) - (was ? was.total_s : 0);
   return {was, is, by, change, name: (is || was).name, class: (is || was).class,
-          launches: was && is ? (is.multiplicity - was.multiplicity) * was.time_s : change,  // of it, by more of them
+          launches: was && is ? (is.multiplicity - was.multiplicity) * was.time_s : change,  // part of it, from more launches
           resource: (is && (change > 0 || !was) ? is : was).bound};
 }
 
 const byChange = (a, b) => Math.abs(b.change) - Math.abs(a.change);
 
-// The second of two simulations against the first: pairs of kernels, and resources and classes with
-// the time of the kernels that each held up (or of the class) and the change that counts for it.
+// The second of two simulations compared with the first: pairs of kernels, and per resource and
+// class the time of its kernels (those that the resource limits) and the change attributed to it.
 function differenceView(before, after) {
   const pairs = pairKernels(before.kernels, after.kernels).map((pair) => attributed(pair, before.kernels, after.kernels)).sort(byChange);
   const resources = new Map(), classes = new Map();
@@ -64,13 +63,13 @@ function differenceView(before, after) {
   return {...view, pairs: pairs.map((pair, i) => ({...pair, i})), resources: [...resources.values()].sort(byChange), classes: [...classes.values()].sort(byChange)};
 }
 
-// "before → after" where both runs say it.
+// "before → after" if both runs have it.
 function bothTexts(view, text) {
   const was = text(view.before), is = text(view.after);
   return was && is ? `${was} → ${is}` : "";
 }
 
-// The same, once where both say the same, "?" where one does not say.
+// The same, once if both are equal, "?" for a missing one.
 function eitherText(view, text) {
   const was = text(view.before), is = text(view.after);
   return was === is ? was : `${was || "?"} → ${is || "?"}`;

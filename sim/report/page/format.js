@@ -1,4 +1,4 @@
-// Numbers as people read them, with four digits.
+// Numbers for people, with four digits.
 
 function number(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "";
@@ -19,7 +19,7 @@ function withPrefix(value, unit = "") {
   return /[a-zA-Z]$/.test(text) ? `${text.slice(0, -1)} ${text.slice(-1)}${unit}` : `${text} ${unit}`.trim();
 }
 
-// Distinct words, most time first.
+// Distinct words, by decreasing time.
 function byTime(rows, word, time) {
   const sums = d3.rollup(rows, (group) => d3.sum(group, time), word);
   return [...sums].sort((a, b) => d3.descending(a[1], b[1]));

@@ -1,4 +1,4 @@
-// One kernel in words: tooltips and the panel of the chosen one.
+// Descriptions of one kernel: tooltips and the panel of the selected one.
 
 function kernelText(k) {
   if (!k) return "";

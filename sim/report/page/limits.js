@@ -1,5 +1,5 @@
-// What limits next, of sensitivity: the program's time when each bound is made infinitely fast, with
-// those before it.
+// The next limits, for sensitivity: the program's time as bounds become infinitely fast one after
+// another.
 
 function limitsPath(parent, table, rows, facts) {
   const at = (name) => table.columns.indexOf(name);

@@ -1,5 +1,5 @@
-// The page: a tab for each view, drawn when it is first shown. Differences come first; `#2` at the
-// end of the address opens the second tab.
+// The page: a tab for each view, drawn when first shown. Differences come first; `#2` at the end of
+// the address opens the second tab.
 
 const kShow = {simulation: showSimulation, difference: showDifference, paired: showPaired, scores: showScores, tables: showTables};
 

@@ -1,6 +1,6 @@
-// Times of the same work by two sides: compare, and rows of evaluate.
+// Times of the same work from two sides: compare, and rows of evaluate.
 
-// Points on logarithms with the line of equality; `interval(row)` in units of y, or null.
+// Points on logarithmic axes with the diagonal; `interval(row)` in units of y, or null.
 function scatter(node, rows, {link, label: aria, xTitle, yTitle, x: ofX, y: ofY, colour, text, interval}) {
   let x, y;
   const bar = (ctx, row) => {
@@ -29,7 +29,7 @@ function scatter(node, rows, {link, label: aria, xTitle, yTitle, x: ofX, y: ofY,
     paint: circles(colour, rows.length > 1000 ? 0.5 : 0.8)});
 }
 
-// Rows of the view by one side, held against another.
+// Rows of the view for one side, compared with another.
 function pairedRows(view, side, against) {
   return view.rows.map((row) => {
     const its = row.times[side], other = row.times[against];

@@ -1,6 +1,6 @@
-// What all figures share: colours, the link between them, tooltips, and a canvas with axes.
+// Shared by all figures: colours, the link between them, tooltips, and a canvas with axes.
 
-// Okabe and Ito's eight colours; resources that time is rarely lost to share greys.
+// Okabe and Ito's eight colours; resources that rarely limit share greys.
 const kPalette = ["#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#f0e442"];
 const kOther = "#8c8c8c";
 const kBoundColours = {
@@ -15,19 +15,19 @@ const kBoundNames = {
 };
 const boundColour = (bound) => kBoundColours[bound] || kOther;
 const boundName = (bound) => kBoundNames[bound] || bound;
-// Colours of words, the first ones their own.
+// Colours for words; the first ones have their own.
 function colourScale(list) {
   const at = new Map(list.map((word, i) => [word, i]));
   return (word) => kPalette[at.get(word)] || kOther;
 }
-// Colours of the theme, asked for once until they change.
+// Colours of the theme, cached until they change.
 const theme = new Map();
 function css(name) {
   if (!theme.has(name)) theme.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
   return theme.get(name);
 }
 
-// Which row the pointer is on and which one was chosen, for all figures and tables of a view.
+// The row under the pointer and the selected one, for all figures and tables of a view.
 class Link {
   constructor() {
     this.hovered = -1;
@@ -85,11 +85,10 @@ function legend(parent, names, colour, label = (name) => name) {
   parent.append(node);
 }
 
-const figures = [];  // of all views; drawn again when the size or the colours change
+const figures = [];  // of all views; redrawn when the size or the colours change
 
-// A plot on canvas. `draw(ctx, figure)` paints all marks and may add axes to figure.svg;
-// `mark(ctx, i)` paints one mark again, highlighted; `pick(x, y)` is the mark there or -1;
-// `text(i)` its tooltip.
+// A plot on canvas. `draw(ctx, figure)` paints all marks and may add axes to figure.svg; `mark(ctx,
+// i)` paints one mark highlighted; `pick(x, y)` is the mark there or -1; `text(i)` its tooltip.
 class Figure {
   constructor(parent, options) {
     this.options = {margin: {top: 10, right: 16, bottom: 38, left: 64}, ...options};
@@ -138,7 +137,7 @@ class Figure {
   }
   render() {
     this.width = this.node.clientWidth;
-    if (this.width === 0) return;  // in a view that is not shown
+    if (this.width === 0) return;  // in a hidden view
     const {height} = this.options;
     this.height = typeof height === "function" ? height(this.width) : height;
     this.node.style.height = `${this.height}px`;
@@ -156,7 +155,7 @@ class Figure {
     ctx.lineWidth = 2;
     for (const i of new Set([link.chosen, link.hovered])) if (i >= 0) mark(ctx, i);
   }
-  // Axes with titles; ticks of logarithms at powers of ten, where there are several.
+  // Axes with titles; logarithmic ticks at powers of ten, if there are several.
   axes(x, y, xTitle, yTitle) {
     const {left, right, top, bottom} = this.inner;
     const isPower = (v) => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9;
@@ -182,7 +181,7 @@ class Figure {
   }
 }
 
-// Everything again when the window or the colours change.
+// Redraws everything when the window or the colours change.
 function redraw() {
   theme.clear();
   figures.forEach((figure) => figure.render());
@@ -193,12 +192,12 @@ window.addEventListener("resize", () => {
   pending = requestAnimationFrame(redraw);
 });
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-// On paper all is light.
+// Paper always uses the light theme.
 window.addEventListener("beforeprint", () => { document.documentElement.classList.add("paper"); redraw(); });
 window.addEventListener("afterprint", () => { document.documentElement.classList.remove("paper"); redraw(); });
 
-// A figure with a point for each row: `frame` makes the scales and draws what lies below, `at(row)`
-// is its place, `paint(ctx, marks, figure)` draws the points {x, y, r, i, row}.
+// A figure with a point for each row: `frame` creates the scales and draws the background,
+// `at(row)` is the row's position, `paint(ctx, marks, figure)` draws the points {x, y, r, i, row}.
 function dots(node, rows, {frame, at, radius = () => 3.5, paint, below, reach = 14, text, ...options}) {
   const byIndex = new Map(rows.map((row) => [row.i, row]));
   const markOf = (row) => {
@@ -237,7 +236,7 @@ const circles = (colour, alpha = 1) => (ctx, marks) => {
   for (const m of marks.sort((a, b) => b.r - a.r)) circle(ctx, m, colour(m.row));
 };
 
-// A figure with a band for each row: `y` is their scale by key(row), `x` that of what they show.
+// A figure with a band for each row: `y` is their scale by key(row), `x` the scale of their values.
 function bands(node, rows, {x, y, key, left: room, draw, text, ...options}) {
   const byIndex = new Map(rows.map((row) => [row.i, row]));
   return new Figure(node, {
@@ -280,7 +279,8 @@ function label(figure, x, y, text, anchor) {
   figure.svg.append("text").attr("class", "muted").attr("x", x).attr("y", y).attr("text-anchor", anchor).text(text);
 }
 
-// On logarithms where all are positive and the last `far` times the first; `room`: beyond them.
+// Logarithmic if all values are positive and the last is at least `far` times the first; `room`:
+// margin.
 function scaleOf(values, range, far, room) {
   const [low, high] = d3.extent(values);
   return low > 0 && high > far * low ? d3.scaleLog([low / room, high * room], range) : d3.scaleLinear([low, high], range).nice();

@@ -1,7 +1,7 @@
 // Roofline: Williams, Waterman, Patterson, "Roofline: An Insightful Visual Performance Model"
 // (CACM 2009). A point is one kernel: useful FLOPs per byte of main memory against FLOP/s.
 
-// Peaks of one rate together, "matrix bf16, f16": {rate, text}.
+// Peaks with the same rate are combined, "matrix bf16, f16": {rate, text}.
 function roofsOf(view) {
   const units = (peaks) => [...d3.group(peaks, (peak) => peak.unit)]
       .map(([unit, of]) => `${unit} ${of.map((peak) => peak.dtype).join(", ")}`).join("; ");

@@ -31,10 +31,10 @@ function showSimulation(parent, view) {
   notes(grid, view.notes);
 }
 
-// Share of the time whose weight k of the correction is such; "" where nothing was corrected.
+// Share of the time whose correction weight k satisfies `such`; "" without corrections.
 const believed = (kernels, view, such) => kernels.every((k) => k.weight === null) || view.time_s === 0 ? ""
   : `${percent(d3.sum(kernels.filter((k) => k.weight !== null && such(k.weight)), (k) => k.total_s) / view.time_s)} %`;
-// What only some results have; "" where this one has not.
+// Values that only some results have; "" if missing.
 const energyText = (view) => view.energy_J === null ? "" : withPrefix(view.energy_J, "J");
 const memoryText = (view) => (view.memory.peak_bytes ?? null) === null ? "" : `${number(view.memory.peak_bytes / 2 ** 20)} MiB`;
 
@@ -47,7 +47,7 @@ function shares(parent, view, bounds) {
   bars(node, rows(byTime(view.kernels, (k) => k.class, (k) => k.total_s), (name) => name, () => kOther), {label: "time by op class"});
 }
 
-// Where the time above the speed of light lies, the kernels that lose most.
+// Where the time above the speed of light is: the kernels with the largest losses.
 function leftOnTheTable(parent, view, kernels) {
   const most = 12;
   const losing = kernels.filter((k) => k.above > 0).sort((a, b) => d3.descending(a.above, b.above));

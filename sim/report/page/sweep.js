@@ -1,6 +1,6 @@
-// Rows of a study: two columns against each other, and who is on their Pareto front.
+// Rows of a study: two columns against each other, and their Pareto front.
 
-// The rows that no other of their group beats in both columns. `sign`: -1 where larger is better.
+// The rows not dominated in both columns within their group. `sign`: -1 if larger is better.
 function frontOf(rows, group, x, y, xSign, ySign) {
   const front = new Set();
   for (const members of d3.group(rows, group).values()) {
@@ -15,7 +15,7 @@ function frontOf(rows, group, x, y, xSign, ySign) {
   return front;
 }
 
-// The first column of these names, else of those that vary.
+// The first column with one of these names, else the first of those that vary.
 function columnLike(table, varying, ...names) {
   const found = names.map((name) => table.columns.indexOf(name)).find((c) => varying.includes(c));
   return found === undefined ? null : found;
@@ -101,7 +101,7 @@ function drawBeaten(ctx, m, colour, isFeasible) {
   line(ctx, m.x - 3, m.y + 3, m.x + 3, m.y - 3);
 }
 
-// A staircase: a machine between two points is beaten by one of them where it lies on the corner.
+// A staircase: a machine between two points is dominated by one of them if it is on the corner.
 function drawFront(ctx, marks, colour, largerX, smallerY) {
   ctx.strokeStyle = colour;
   ctx.lineWidth = 2;
@@ -119,7 +119,7 @@ function drawFront(ctx, marks, colour, largerX, smallerY) {
   for (const m of marks) circle(ctx, {x: m.x, y: m.y, r: 5}, colour);
 }
 
-// With a column for the front, where there is one.
+// Adds a column for the front, if there is one.
 function sweepTable(parent, table, rows, numbers, link, front) {
   const columns = table.columns.map((title, c) => ({title, get: (row) => row.cells[c], number: numbers.includes(c)}));
   if (front) columns.unshift({title: "on the front", get: (row) => front.has(row) ? "yes" : ""});

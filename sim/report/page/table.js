@@ -1,4 +1,4 @@
-// A table that sorts by a click on a header, filters, and is linked to the plots.
+// A table that is sorted by clicking a header, filtered, and linked to the plots.
 //   columns: {title, get(row), cell(value, row)?, number?: true, swatch(row)?}
 
 const kRowsAtOnce = 100;
@@ -45,7 +45,7 @@ class Table {
     const texts = this.columns.filter((column) => !column.number);
     return this.rows.filter((row) => texts.some((column) => String(column.get(row)).toLowerCase().includes(this.words)));
   }
-  // Empty values last, whatever the direction.
+  // Empty values are last in both directions.
   ordered() {
     const {get} = this.columns[this.sort];
     const empty = (value) => value === null || value === undefined || value === "";
@@ -86,7 +86,7 @@ class Table {
     }
     return tr;
   }
-  // The chosen row comes into view of the table, above the others if it is not among them.
+  // Scrolls to the selected row; shows it above the others if it is not among them.
   mark(what) {
     if (!this.link) return;
     const {hovered, chosen} = this.link;

@@ -10,7 +10,7 @@ function factText(json) {
   return String(typeof json === "number" && !Number.isInteger(json) ? Number(json.toPrecision(5)) : cellOf(json));
 }
 
-// Columns in the order in which the records first name them; an interval is two.
+// Columns in the order of first appearance in the records; an interval has two.
 function tableOf(title, records) {
   const isInterval = (json) => Array.isArray(json) && json.length === 2 && json.every((end) => typeof end === "number");
   const flat = records.map((record) => new Map(Object.entries(record).flatMap(([key, json]) =>
@@ -19,7 +19,7 @@ function tableOf(title, records) {
   return {title, columns, rows: flat.map((cells) => columns.map((column) => cells.get(column) ?? null))};
 }
 
-// Objects in objects are members with longer names.
+// Nested objects become members with longer names.
 function tablesView({schema, ...document}) {
   const view = {kind: "tables", schema, facts: [], tables: []};
   const isObject = (json) => json !== null && typeof json === "object" && !Array.isArray(json);
@@ -32,7 +32,7 @@ function tablesView({schema, ...document}) {
   return view;
 }
 
-// Plots first, then the tables that they are of.
+// Plots first, then their tables.
 function showTables(parent, view) {
   const grid = element("div", {class: "grid"});
   parent.append(element("p"), grid);
@@ -53,7 +53,7 @@ function showTables(parent, view) {
   }
 }
 
-// Constants of calibrate, trials of tune and elasticities have plots of their own.
+// Constants of calibrate, trials of tune and elasticities have specific plots.
 function plotOf(parent, {table, rows, numbers, link}, known) {
   const has = (...titles) => titles.every((title) => table.columns.includes(title));
   if (has("described", "fitted", "interval_95 low", "prior_95 high")) constantsPlot(parent, table, rows, link);
@@ -63,7 +63,7 @@ function plotOf(parent, {table, rows, numbers, link}, known) {
   else if (rows.length >= 3 && numbers.length >= 2) recordPlot(parent, table, rows, numbers, link);
 }
 
-// Two columns of numbers against each other, the reader's choice.
+// Two columns of numbers against each other, chosen by the reader.
 function recordPlot(parent, table, rows, numbers, link) {
   const node = panel(parent, `${table.title}: two columns`, "A point each record; records without one of the numbers are not on it.");
   const controls = element("div", {class: "controls"}), body = element("div");
@@ -90,7 +90,7 @@ function recordPlot(parent, table, rows, numbers, link) {
   show();
 }
 
-// Points on plain axes, on logarithms where all are positive and far apart.
+// Points on linear axes, or logarithmic ones if all values are positive and far apart.
 function points(node, rows, {link, xTitle, yTitle, x: ofX, y: ofY, text}) {
   const kFar = 50, kRoom = 1.3;
   let x, y;

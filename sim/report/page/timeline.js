@@ -1,4 +1,4 @@
-// When kernels run, a row for each lane. Dragging zooms, a double click shows all.
+// The times at which kernels run, a row per lane. Dragging zooms, a double click shows all.
 
 function timeline(parent, view, link) {
   const kernels = view.kernels.filter((k) => k.end_s > k.start_s);

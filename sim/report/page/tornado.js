@@ -1,4 +1,5 @@
-// Elasticities of sensitivity: which number of the machine moves the time most, both ways.
+// Elasticities of sensitivity: the numbers of the machine with the largest effect, in both
+// directions.
 
 function tornado(parent, table, rows, link) {
   const node = panel(parent, "Sensitivity", "% of the program's time for each % of the number; bars to the left: more of it makes the program faster. The 30 that matter most.");

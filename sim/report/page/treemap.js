@@ -42,7 +42,7 @@ function drawLeaf(ctx, leaf) {
   fitText(ctx, leaf.data.name, leaf.x0 + 3, leaf.y0 + 12, width - 6);
 }
 
-// As much of the text as fits into `room` pixels.
+// The longest prefix of the text that fits into `room` pixels.
 function fitText(ctx, text, x, y, room) {
   const each = ctx.measureText("n").width;
   const fits = Math.floor(room / each);

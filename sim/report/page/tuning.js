@@ -1,6 +1,6 @@
-// What calibrate fitted, and what tune tried.
+// Results of calibrate, and trials of tune.
 
-// Factors on one axis: the prior's 95 % behind, the fit and its 95 % interval before it.
+// Factors on one axis: the prior's 95 % interval behind, the fit and its 95 % interval in front.
 function constantsPlot(parent, table, rows, link) {
   const node = panel(parent, "Fitted constants",
       "Multipliers of the description (1: as described). Point: fitted, line: its 95 % interval, grey: what was believed before. Times are in the table only.");
@@ -37,7 +37,7 @@ function constantsPlot(parent, table, rows, link) {
   });
 }
 
-// Every trial in the order it was measured, with the fastest so far and what was predicted.
+// All trials in the order of measurement, with the fastest so far and the predictions.
 function trialsPlot(parent, table, rows, link) {
   const node = panel(parent, "Trials", "Time of each tile in the order of trials; line: the fastest so far, orange: predicted before it was measured.");
   const measured = table.columns.indexOf("measured_s"), predicted = table.columns.indexOf("predicted_s"), tile = table.columns.indexOf("tile");

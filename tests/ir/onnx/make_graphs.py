@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes ONNX graphs for onnx_graphs_test.cpp and onnx_values_test.cpp into a folder.
 
-    make_graphs.py OUT    needs python3-onnx; exits 77 where it is absent
+    make_graphs.py OUT    needs python3-onnx; exits with 77 without it
 
-models: resnet50.onnx and bert_base.onnx, with free batch and sequence, weights left out.
+models: resnet50.onnx and bert_base.onnx, with dynamic batch and sequence, without weights.
 values: one graph per case of ONNX's own operator tests, with a text file of its inputs and results.
 """
 import pathlib
@@ -19,7 +19,7 @@ except ImportError:
 
 
 class Graph:
-    """Nodes one after the other; weights are declared, not stored."""
+    """Appends nodes; weights are declared, not stored."""
 
     def __init__(self, opset):
         self.opset, self.nodes, self.weights, self.count = opset, [], [], 0
@@ -94,7 +94,7 @@ def bert_base(path):
         scaled = g.op("Div", centred, g.op("Sqrt", g.op("Add", spread, g.weight(1))))
         return g.op("Add", g.op("Mul", scaled, g.weight(hidden)), g.weight(hidden))
 
-    # Sizes are computed from the input, as exporters write them.
+    # Sizes are computed from the input, as in exported models.
     shape = g.op("Shape", "ids")
     batch = g.op("Gather", shape, g.integers(0))
     steps = g.op("Gather", shape, g.integers(1))
@@ -122,7 +122,7 @@ def bert_base(path):
     g.save(path, [ids], x)
 
 
-# Ops whose other inputs say what the result's shape is, although they are no integers.
+# Ops whose other inputs determine the result's shape, although they are not integers.
 DECIDE_SHAPES = {"Range", "Resize", "Upsample", "Dropout"}
 
 
@@ -132,7 +132,7 @@ def numbers(kind, name, array):
 
 
 def write_case(case, out):
-    """Inputs after the first that are integers become initializers: they decide shapes."""
+    """Integer inputs after the first become initializers, because they determine shapes."""
     model = onnx.ModelProto()
     model.CopyFrom(case.model)
     inputs, outputs = case.data_sets[0]

@@ -1,4 +1,5 @@
-// FLOPs of known models against counts by hand (a multiply-add is 2), and the models at hand.
+// FLOPs of known models against manual counts (a multiply-add is 2), and models in the shared
+// folder.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -17,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of matrix products and convolutions.
+// FLOPs of matrix products and convolutions.
 double product_flops(const Module& module) {
   WorkCounter counter(module);
   double flops = 0;
@@ -33,8 +34,8 @@ Module read_model(const fs::path& file, const ReadOptions& options) {
   return read_onnx(with_inferred_shapes(bytes_of(file)), file.string(), options);
 }
 
-// Kernel taps of one dimension that lie inside the image, over all results: those in the padding
-// are no work (XLA counts so too). Padding is k / 2 on both sides.
+// Kernel taps of one dimension inside the image, over all results: taps in the padding are no work
+// (XLA also counts so). Padding is k / 2 on both sides.
 double taps_inside(int size, int k, int stride) {
   double taps = 0;
   for (int at = -(k / 2); at + k <= size + k / 2; at += stride) {
@@ -73,7 +74,7 @@ TEST(OnnxFlops, ResNet50IsWithinOnePercentOfTheHandCount) {
   std::cout << "ResNet-50: " << product_flops(module) / 8 << " FLOPs per image, by hand "
             << expected << "\n";
   EXPECT_NEAR(product_flops(module) / (8 * expected), 1, 0.01);
-  // Published counts take 4.1 G multiply-adds, taps in the padding included: 3.4 % more.
+  // The published count is 4.1 G multiply-adds, including taps in the padding: 3.4 % more.
   EXPECT_NEAR(expected, 2 * 4.1e9, 0.04 * 2 * 4.1e9);
 }
 
@@ -89,7 +90,7 @@ TEST(OnnxFlops, BertBaseIsWithinOnePercentOfTheHandCount) {
   EXPECT_NEAR(product_flops(module) / expected, 1, 0.01);
 }
 
-// At least 80 % are read; each of them means the same after it was printed as HLO text.
+// At least 80 % can be read; each of them keeps its meaning when printed as HLO text.
 TEST(OnnxModels, PublicOnesAreReadAndPrintedAsTheyAre) {
   const fs::path folder = support::shared_dir() / "inputs" / "onnx";
   if (!fs::exists(folder)) GTEST_SKIP() << "no models at " << folder;

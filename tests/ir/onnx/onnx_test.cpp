@@ -1,4 +1,4 @@
-// Reading small graphs: what is folded, named, refused; whatever the bytes.
+// Reading small graphs: folding, names, errors; and arbitrary bytes.
 #include "ir/onnx/onnx.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ std::vector<Opcode> opcodes_of(const Module& module) {
   return opcodes;
 }
 
-// Stands first: a process that loaded the module never looks for it again.
+// Must be first: a process that has loaded the module does not look for it again.
 TEST(AbsentOnnxModule, IsRefusedWithThePlace) {
   setenv("TILECAST_ONNX_MODULE", "/nowhere/module.so", /*overwrite=*/1);
   const std::string reason =
@@ -171,7 +171,7 @@ TEST(Onnx, LoopsKeepTheirNumberOfTrips) {
   EXPECT_EQ(loops, 1);
 }
 
-// Of the only loop that the module has.
+// The trip count of the module's only loop.
 std::optional<std::int64_t> turns_of(const Module& module) {
   for (const Instruction& one : module.entry_computation().instructions) {
     if (one.opcode == Opcode::kWhile) return trip_count(module, module.entry_computation(), one);
@@ -180,7 +180,7 @@ std::optional<std::int64_t> turns_of(const Module& module) {
   return std::nullopt;
 }
 
-// The inputs called `none` are left out: the text syntax cannot say it of the first.
+// Removes the inputs called `none`: the text syntax cannot omit the first input.
 std::string without_none(const std::string& bytes) {
   ::onnx::ModelProto model;
   EXPECT_TRUE(model.ParseFromString(bytes));
@@ -204,7 +204,7 @@ TEST(Onnx, LoopsMayEndByTheirCondition) {
   };
   const std::string by_value = "sum = ReduceSum<keepdims = 0>(after)  again = Less(sum, bound)";
   const std::string by_count = "again = Less(i, last)";
-  // Counted from 0; the turn in which the condition fails has run.
+  // Counted from 0; the iteration in which the condition fails has run.
   EXPECT_EQ(turns("none", "go", by_count), 6 + 1);
   EXPECT_EQ(turns("most", "go", by_count), 4);
   EXPECT_EQ(turns("none", "go", by_value), std::nullopt);
@@ -235,7 +235,7 @@ TEST(Onnx, SlopesOfOldVersionsAreByChannel) {
   }
 }
 
-// Elements that the operands of all products hold together, and FLOPs of the products.
+// Elements of the operands of all products, and FLOPs of the products.
 double flops_of_products(const Module& module) {
   double flops = 0;
   for (const Instruction& one : module.entry_computation().instructions) {

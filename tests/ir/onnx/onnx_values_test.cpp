@@ -1,5 +1,5 @@
-// What graphs compute once they are HLO: ONNX's own operator tests (written by make_graphs.py),
-// evaluated op by op and compared with the results that they come with.
+// Results of graphs converted to HLO: ONNX's own operator tests (written by make_graphs.py),
+// evaluated op by op and compared with their expected results.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ Kernel as_kernel(Module module) {
   return make_kernel(module, module.entry, module.entry_computation().root, counter);
 }
 
-// "" when they agree to the tolerance of ONNX's backend tests for narrow types.
+// "" if they agree within the tolerance of ONNX's backend tests for narrow types.
 std::string difference(const std::vector<Elements>& made, const std::vector<Elements>& expected) {
   for (std::size_t r = 0; r < expected.size() && r < made.size(); ++r) {
     if (made[r].size() != expected[r].size()) return "sizes differ";

@@ -1,5 +1,5 @@
-// Does a training that was stopped end where one that never stopped ends, and is a checkpoint that
-// is not its own refused?
+// A resumed training ends like an uninterrupted one, and a checkpoint of another training is
+// rejected.
 #include "learned/torch/checkpoint.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ class Checkpoints : public ::testing::Test {
   }
   ~Checkpoints() override { fs::remove(path_); }
 
-  // With the checkpoint, stopped by its hook after `stop` epochs.
+  // Trains with the checkpoint; the hook stops after `stop` epochs.
   std::string train(int stop) {
     const TrainingHooks hooks{.epoch =
                                   [&, stop](const EpochReport& report) {
@@ -86,7 +86,7 @@ TEST_F(Checkpoints, ResumeToTheSameBits) {
 }
 
 TEST_F(Checkpoints, ResumeToTheSameBitsAndStepsOfATrainingByThem) {
-  training_.steps = 37;  // 36 rows, 5 a batch: 8 an epoch
+  training_.steps = 37;  // 36 rows, 5 per batch: 8 per epoch
   const std::string at_once = train(TrainingHooks{});
   (void)train(2);
   reports_.clear();

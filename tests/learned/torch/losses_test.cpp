@@ -1,4 +1,4 @@
-// Do losses follow their formulas, and their gradients finite differences?
+// Losses equal their formulas, and gradients equal finite differences.
 #include "learned/torch/losses.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ double logistic(double margin) {
   return std::log1p(std::exp(-margin));
 }
 
-// Three kernels, rows mixed; the last has one row.
+// Three kernels with interleaved rows; the last has one row.
 const std::vector<std::int64_t> kKernels = {4, 9, 4, 9, 4, 2, 9};
 const Numbers kPredicted = {0.3, -0.2, 0.9, 1.7, -0.4, 0.1, 0.25};
 const Numbers kTarget = {1.1, 0.4, -2.0, 0.4, 0.7, 3.0, -0.6};
@@ -96,7 +96,7 @@ TEST(Losses, AQuantileCountsWhatIsAboveItByQAndWhatIsBelowByTheRest) {
   const TrainingSpec training{.loss = NetworkLoss::kQuantile, .quantile = 0.1};
   EXPECT_NEAR(value_of(training, {1, 1, 1}, {3, 1, 0}, {0, 0, 0}), (0.1 * 2 + 0 + 0.9 * 1) / 3,
               1e-12);
-  // Of ten values the least is between the first two, wherever the others are.
+  // Of ten values, the minimum is between the first two for any other values.
   const Numbers target = {5, 1, 9, 2, 30, 4, 6, 7, 8, 3};
   const auto at = [&](double predicted) {
     return value_of(training, Numbers(10, predicted), target, std::vector<std::int64_t>(10));
@@ -107,7 +107,7 @@ TEST(Losses, AQuantileCountsWhatIsAboveItByQAndWhatIsBelowByTheRest) {
 }
 
 TEST(Losses, AllPairsAreApartByWhatWasMeasured) {
-  // Slower by 2 (1.5 predicted), by 1 (-1.2) and by 1 (2.7: enough).
+  // Slower by 2 (1.5 predicted), by 1 (-1.2) and by 1 (2.7: sufficient).
   const Numbers predicted = {0.5, -1.0, 0.2 - 2.4, 9.0}, target = {3, 1, 2, 0};
   const double wrong[] = {2 - 1.5, 0, 1 - (-2.2 + 1.0)};
   double sum = 0;
@@ -134,7 +134,7 @@ TEST(Losses, WeightsMultiplyRows) {
 }
 
 TEST(Losses, HingeCountsPairsOfOneKernelBelowTheMargin) {
-  // Row 0 is slower than rows 1 and 2 of its kernel; row 3 is another kernel's.
+  // Row 0 is slower than rows 1 and 2 of its kernel; row 3 belongs to another kernel.
   const Numbers predicted = {0.5, 0.2, -1.0, 9.0}, target = {3, 1, 2, 0};
   const Numbers margins = {0.5 - 0.2, 0.5 + 1.0, -1.0 - 0.2};  // (0, 1), (0, 2), (2, 1)
   double sum = 0;

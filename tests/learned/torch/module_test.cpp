@@ -1,4 +1,4 @@
-// The module as a program sees it: loaded on demand, without LibTorch's headers.
+// The module as programs use it: loaded on demand, without LibTorch's headers.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ NetworkSpec small() {
   return spec;
 }
 
-// Stands first: a process that loaded the module never looks for it again.
+// Must be first: a process that has loaded the module does not look for it again.
 std::string refusal_of(const std::string& file) {
   setenv("TILECAST_TORCH_MODULE", file.c_str(), /*overwrite=*/1);
   std::string reason;

@@ -17,7 +17,7 @@ namespace {
 
 using torch::Tensor;
 
-constexpr double kTolerance = 1e-5;  // of single precision sums in another order
+constexpr double kTolerance = 1e-5;  // for single precision sums in another order
 
 NetworkSpec small() {
   NetworkSpec spec;
@@ -37,7 +37,7 @@ float predict(Network& network, const RandomKernel& kernel) {
   return predict(network, std::vector<GraphInput>{kernel.input()}).front();
 }
 
-// The same kernel with node i called names[i]; edges keep their order.
+// The same kernel with node i renamed names[i]; edges keep their order.
 RandomKernel renamed(const RandomKernel& kernel, const std::vector<std::int32_t>& names) {
   RandomKernel out = kernel;
   const std::size_t width = kTestWidths.node;
@@ -131,7 +131,7 @@ TEST_P(EveryNetwork, ABatchGivesWhatEachKernelGivesAlone) {
   }
 }
 
-// Biases start at 0: rows of zeros would sit right at the corner of a rectifier, where a central
+// Biases start at 0, so rows of zeros would be at the corner of a rectifier, where a central
 // difference is not the gradient.
 void move_off_corners(Network& network, RandomKernels& random) {
   const torch::NoGradGuard no_gradients;
@@ -201,8 +201,8 @@ TEST(GraphLayers, DirectedOnesSeeWhichWayAnEdgeGoesAndOthersDoNot) {
   }
 }
 
-// Equal producers of one node: what it is changes the sum over nodes by as much for three of them
-// as for one, unless they see it.
+// Equal producers of one node: changing its opcode changes the sum over nodes equally for three of
+// them and for one, unless they see the node.
 TEST(GraphLayers, TopDownOnesReadProducersAlone) {
   constexpr NetworkWidths kBare{.opcodes = 5, .node = 0, .at_nodes = 0, .at_kernel = 0};
   const auto star = [](std::int32_t producers, std::int32_t opcode) {
@@ -303,11 +303,11 @@ TEST(GraphLayers, WithoutHopsEdgesDoNotMatter) {
   }
 }
 
-// Of a chain, the last node has seen the node `hops` before it and none further.
+// In a chain, the last node sees the node `hops` before it and none further.
 TEST(GraphLayers, AHopReachesOneEdgeFurther) {
   for (int hops = 1; hops <= 3; ++hops) {
     const Segments in = make_segments(torch::arange(7), torch::arange(1, 8), 8);
-    Tensor values = torch::eye(8);  // row i: which nodes i has seen
+    Tensor values = torch::eye(8);  // row i: the nodes that i has seen
     for (int i = 0; i < hops; ++i) values = values + reduce(values, in, Aggregate::kSum);
     EXPECT_GT(values[7][7 - hops].item<float>(), 0);
     EXPECT_EQ(values[7][7 - hops - 1].item<float>(), 0);
@@ -328,7 +328,7 @@ TEST(GraphLayers, OnlyTheFirstNeighboursOfANodeAreRead) {
   star.graph.edges.clear();
   for (std::int32_t i = 1; i < 7; ++i) star.graph.edges.push_back({0, i});
   RandomKernel swapped = star;
-  std::swap(swapped.graph.edges[1], swapped.graph.edges[5]);  // another set of the first two
+  std::swap(swapped.graph.edges[1], swapped.graph.edges[5]);  // changes the first two
   for (const int neighbours : {2, 6}) {
     NetworkSpec spec = small();
     spec.neighbours = neighbours;
@@ -395,7 +395,7 @@ TEST(Networks, ConfiguredNodesHaveFeaturesOfTheirOwn) {
   const Batch batch = make_batch(inputs, widths);
   for (std::int64_t i = 0; i < batch.features.size(0); ++i) {
     const Tensor own = batch.features[i].slice(0, -2);
-    const std::int64_t place = i - 4 - 9;  // of the last graph
+    const std::int64_t place = i - 4 - 9;  // in the last graph
     const std::int32_t node =
         place < 0 ? -1 : kernel.graph.topological[static_cast<std::size_t>(place)];
     const Tensor expected = node == 7   ? torch::tensor({1.F, 2.F})
@@ -434,7 +434,7 @@ std::int64_t weight_count(const NetworkSpec& spec) {
   return count;
 }
 
-// Of SAGE and columns (mean, maximum), as the settings say.
+// For SAGE and columns (mean, maximum), as specified by the settings.
 TEST(Networks, HaveAsManyWeightsAsTheirSettingsSay) {
   constexpr std::int64_t kOpcodes = kTestWidths.opcodes, kKernel = kTestWidths.at_kernel,
                          kNode = kTestWidths.node + kTestWidths.at_nodes;

@@ -1,4 +1,4 @@
-// Does an epoch draw what it should, in batches as they should be?
+// The samples of an epoch, and their batches.
 #include "learned/torch/sampler.h"
 
 #include <gmock/gmock.h>
@@ -104,7 +104,7 @@ TEST(Sampler, DealsTilesInHandsOfOneKernel) {
       {.loss = NetworkLoss::kRankHinge, .batch = 4, .tiles = 8, .balance = Balance::kNone}, false);
   const std::vector<Rows> batches = sampler.epoch(1);
   EXPECT_EQ(times_drawn(flat(batches)).size(), 6U * 21);
-  // 21 tiles are three groups of seven; a batch is four groups.
+  // 21 tiles are three groups of seven; a batch has four groups.
   ASSERT_EQ(batches.size(), (6U * 3 + 3) / 4);
   for (const Rows& batch : batches) {
     ASSERT_EQ(batch.size() % 7, 0U);
@@ -199,7 +199,7 @@ TEST(Sampler, WeighsHandsByTheHandsOfTheirKernel) {
   const Sampler sampler(kernels.examples(),
                         {.loss = NetworkLoss::kRankHinge, .tiles = 4, .weigh_kernels = true},
                         false);
-  // One group and three: weights w, w / 3, w / 3, w / 3 that average 1.
+  // Groups of one and three: weights w, w / 3, w / 3, w / 3 with mean 1.
   EXPECT_NEAR(sampler.weights()[0], 2, 1e-6);
   EXPECT_NEAR(sampler.weights()[4], 2.0 / 3, 1e-6);
 }
@@ -272,7 +272,7 @@ TEST(Draws, CoverTheirRangeEvenly) {
   for (const double count : counts) {
     chi_square += (count - kDraws / 7) * (count - kDraws / 7) / (kDraws / 7);
   }
-  EXPECT_LT(chi_square, 22.5);  // 99.9 % of 6 degrees of freedom
+  EXPECT_LT(chi_square, 22.5);  // 99.9 % for 6 degrees of freedom
 }
 
 }  // namespace

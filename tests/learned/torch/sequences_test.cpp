@@ -17,7 +17,7 @@ Tensor random_rows(std::int64_t rows, std::int64_t columns, std::uint64_t seed) 
   return torch::rand({rows, columns}, generator, torch::kFloat64) - 0.5;
 }
 
-// relu(b + sum over k < filter of W_k x_(i + k)), as written; rows of other kernels are zeros.
+// relu(b + sum over k < filter of W_k x_(i + k)), by definition; rows of other kernels are zeros.
 Tensor naive_conv(const Tensor& rows, const std::vector<std::int64_t>& lengths,
                   const Tensor& weight, const Tensor& bias, std::int64_t filter) {
   const std::int64_t width = rows.size(1), outputs = weight.size(0);
@@ -164,7 +164,7 @@ TEST(TextNetwork, KernelsOfABatchDoNotTouch) {
   }
 }
 
-// Those of docs/learning.md, at the widths of validation/label_experiments.
+// The networks of docs/learning.md, with the widths of validation/label_experiments.
 TEST(TextNetwork, HasFewerThanFiveMillionParametersForAVocabularyOfTenThousand) {
   constexpr NetworkWidths kWidths{.opcodes = 10000, .node = 1, .at_nodes = 0, .at_kernel = 60};
   for (const auto& [reduction, graph] : {std::pair(Reduction::kColumnWise, GraphLayer::kConv1d),

@@ -1,4 +1,4 @@
-// Does training learn, stop, keep the best and give the same bits?
+// Training learns, stops, keeps the best and is bit-reproducible.
 #include "learned/torch/train.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ std::unique_ptr<Network> trained(const NetworkSpec& spec, const TrainingSpec& tr
   return train_network(spec, RandomExamples::widths(), training, train.examples(), {}, hooks);
 }
 
-// Examples whose times follow from a feature of the tile: something a network can learn.
+// Examples whose times depend on a feature of the tile, so that a network can learn them.
 void add_learnable(RandomExamples& kernels, std::size_t count, std::size_t tiles) {
   for (std::size_t i = 0; i < count; ++i) {
     kernels.add(3 + kernels.below(9), tiles, static_cast<std::uint32_t>(i % 3));
@@ -117,7 +117,8 @@ TEST_F(Training, GoesOnFromGivenWeights) {
   EXPECT_THROW(trained(other, training, kernels, hooks), Error);
 }
 
-// All but the head is what another training left, whatever that was asked; the head starts from 0.
+// All parameters except the head come from another training with other tasks; the head starts from
+// 0.
 TEST_F(Training, StartsFromTheEncoderOfSeveralTasks) {
   for (const Reduction reduction : {Reduction::kPerNode, Reduction::kColumnWise}) {
     for (const bool at_kernel : {false, true}) {
@@ -241,7 +242,7 @@ TEST_F(Training, MeasuresTheSameWithOneThreadOrTwo) {
 TEST_F(Training, KeepsTheBestEpochAndStopsWhenItIsStale) {
   RandomExamples train(6), validation(7);
   for (int i = 0; i < 16; ++i) train.add(4, 1);
-  for (int i = 0; i < 16; ++i) validation.add(4, 1);  // random targets: nothing carries over
+  for (int i = 0; i < 16; ++i) validation.add(4, 1);  // random targets: nothing generalises
   const TrainingSpec training{.epochs = 100, .batch = 4, .learning_rate = 0.01, .patience = 4};
   std::vector<EpochReport> reports;
   const TrainingHooks hooks{.epoch = [&](const EpochReport& report) {
@@ -260,7 +261,7 @@ TEST_F(Training, KeepsTheBestEpochAndStopsWhenItIsStale) {
   EXPECT_DOUBLE_EQ(error.value(), best->validation);
 }
 
-// A validation that never improves by half: the rate falls every two epochs, down to its least.
+// Validation never improves by half, so the rate decreases every two epochs to its minimum.
 TEST_F(Training, LowersItsRateWhereValidationStandsStill) {
   RandomExamples train(6), validation(7);
   for (int i = 0; i < 16; ++i) train.add(4, 1);
@@ -285,7 +286,7 @@ TEST_F(Training, LowersItsRateWhereValidationStandsStill) {
   falling.plateau_gain = 0.9;
   falling.plateau_decay = 0.01;
   const std::vector<double> steady = history(training), fell = history(falling);
-  // Epoch 1 is better than nothing; 2 and 3 are not better by 90 %: from epoch 4 on.
+  // Epoch 1 is the first; 2 and 3 do not improve by 90 %, so the rate decreases from epoch 4.
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(steady[i], fell[i]) << i;
   EXPECT_NE(steady[3], fell[3]);
   falling.least_rate = training.learning_rate;
@@ -308,7 +309,7 @@ TEST_F(Training, StopsWhenTheHookSaysSo) {
 
 TEST_F(Training, EndsAfterItsSteps) {
   RandomExamples kernels(8);
-  add_learnable(kernels, 8, 4);  // 4 batches an epoch
+  add_learnable(kernels, 8, 4);  // 4 batches per epoch
   const auto train = [&](const TrainingSpec& training, std::vector<int>& steps) {
     const TrainingHooks hooks{.epoch = [&](const EpochReport& report) {
       steps.push_back(report.steps);

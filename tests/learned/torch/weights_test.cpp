@@ -1,4 +1,4 @@
-// The file of a network's weights: what is read back, and what is refused.
+// The file of a network's weights: reading it back, and errors.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ std::string refusal(const std::string& weights, const NetworkSpec& spec = small(
     load_weights(network, weights);
   } catch (const Error& error) {
     reason = error.what();
-    EXPECT_EQ(save_weights(network), before);  // as it was
+    EXPECT_EQ(save_weights(network), before);  // unchanged
   }
   return reason;
 }
@@ -85,7 +85,7 @@ std::uint64_t fnv1a(const std::string& bytes) {
   return hash;
 }
 
-// Also with a checksum that fits, so that what lies behind it is tried: sizes, ranks, names.
+// Also with a correct checksum, so that sizes, ranks and names are tested.
 TEST(Weights, DamagedAreRefusedAndNeverCrash) {
   Network network(small(), kTestWidths, 3);
   const std::string weights = save_weights(network);
@@ -94,7 +94,7 @@ TEST(Weights, DamagedAreRefusedAndNeverCrash) {
   constexpr int kTrials = 400;
   for (int trial = 0; trial < kTrials; ++trial) {
     std::string damaged = weights;
-    // Mostly near the start, where there are more sizes than numbers.
+    // Mostly near the start, which contains more sizes than numbers.
     const int near = trial % 2 == 0 ? 600 : static_cast<int>(weights.size()) - 8;
     const auto at = static_cast<std::size_t>(random.below(near));
     damaged[at] = static_cast<char>(damaged[at] ^ (1 << random.below(8)));
@@ -102,7 +102,7 @@ TEST(Weights, DamagedAreRefusedAndNeverCrash) {
     damaged.resize(damaged.size() - 8);
     const std::uint64_t fits = fnv1a(damaged);
     damaged.append(reinterpret_cast<const char*>(&fits), sizeof fits);
-    refused += refusal(damaged).empty() ? 0 : 1;  // a flipped bit of a weight is a weight
+    refused += refusal(damaged).empty() ? 0 : 1;  // a flipped bit in a weight is not detected
   }
   EXPECT_GT(refused, kTrials / 4);
 }

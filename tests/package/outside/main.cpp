@@ -1,5 +1,5 @@
-// A program of somebody else's: simulates a file on one device with the installed libraries, as
-// `tilecast simulate --device tpu_v3 FILE` does.
+// A third-party program: simulates a file on one device with the installed libraries, like
+// `tilecast simulate --device tpu_v3 FILE`.
 #include <tilecast/hwdesc/device_yaml.h>
 #include <tilecast/ir/load_program.h>
 #include <tilecast/sim/answers.h>

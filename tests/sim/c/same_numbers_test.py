@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The C example prints what `tilecast simulate` and `tilecast tiles` print, to the last bit.
+"""The C example prints the same numbers as `tilecast simulate` and `tilecast tiles`.
 
     same_numbers_test.py TILECAST C_EXAMPLE LIBRARY
 """
@@ -32,7 +32,7 @@ def check_program(device, model):
                           "configs/examples/tiles.csv"))["rows"]
     tiles = [float(w[2]) for w in lines if w[0] == "tile"]
     assert len(rows) == len(tiles) == 4
-    for row, seconds in zip(rows, tiles):  # the table has three digits after the point
+    for row, seconds in zip(rows, tiles):  # the table has three decimals
         if row["estimate_ns"] is None:
             assert seconds != seconds, (row, seconds)
         else:

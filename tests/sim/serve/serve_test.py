@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`tilecast serve`: the command's numbers, its limits, 10,000 hostile requests, a graceful end.
+"""`tilecast serve`: the command's numbers, its limits, 10,000 hostile requests, graceful shutdown.
 
     serve_test.py TILECAST
 """
@@ -26,7 +26,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 class Serving:
-    """A server on a free port, with a folder that holds a program and links that lead out."""
+    """A server on a free port, with a folder that contains a program and links to outside files."""
 
     def __init__(self, *options):
         self.scratch = tempfile.TemporaryDirectory()
@@ -99,7 +99,7 @@ class Answers(unittest.TestCase):
                            "json", PRODUCT)["programs"][0]
         text = PRODUCT.read_text()
         for program in ({"text": text}, {"file": "product.hlo"}, {"file": "deep/product.hlo"}):
-            for _ in range(2):  # the second is of what is kept
+            for _ in range(2):  # the second is served from the cache
                 status, said = self.server.post("/v1/simulate", {
                     "program": program, "device": "tpu_v3", "set": {"hbm.bandwidth": "1.2TB/s"}})
                 self.assertEqual(status, 200, said)
@@ -188,7 +188,7 @@ class Answers(unittest.TestCase):
             self.assertEqual(status, 200 if method == "GET" else 400, path)
         status, text = self.server.ask("GET", "/")
         self.assertEqual(status, 200)
-        self.assertNotIn("http://", text)  # nothing from elsewhere
+        self.assertNotIn("http://", text)  # no external resources
         self.assertNotIn("https://", text)
         self.assertEqual(json.loads(self.server.ask("GET", "/v1/files")[1])["files"].count(
             "link.hlo"), 0)
@@ -234,7 +234,7 @@ class Limits(unittest.TestCase):
             try:
                 self.assertEqual(server.ask("POST", "/v1/simulate", body)[0], 413)
             except (ConnectionError, http.client.HTTPException):
-                pass  # it may close before all was sent
+                pass  # it may close before everything is sent
             self.assertEqual(server.post("/v1/simulate", asked())[0], 200)
 
     def test_slow_clients_are_cut_off_and_do_not_stop_others(self):
@@ -255,18 +255,18 @@ class Limits(unittest.TestCase):
             for connection, head in zip(slow, heads * 4):
                 connection.sendall(head)
             ended = set()
-            for _ in range(100):  # each byte comes within the limit, the whole never does
+            for _ in range(100):  # each byte is within the limit, the whole request is not
                 for connection in set(slow) - ended:
                     try:
                         connection.sendall(b"a")
                         connection.settimeout(0.01)
                         connection.recv(1)
-                        ended.add(connection)  # an answer, or the end
+                        ended.add(connection)  # a reply, or the end
                     except TimeoutError:
                         pass
                     except OSError:
                         ended.add(connection)
-                self.assertEqual(server.post("/v1/simulate", asked())[0], 200)  # nobody else waits
+                self.assertEqual(server.post("/v1/simulate", asked())[0], 200)  # others do not wait
                 if len(ended) == len(slow):
                     break
                 time.sleep(0.5)
@@ -332,7 +332,7 @@ def hostile_names(scratch):
 
 
 class Hostile:
-    """Seeded requests that nobody should send."""
+    """Random invalid requests, by seed."""
 
     def __init__(self, server, seed):
         self.random = random.Random(seed)
@@ -393,7 +393,7 @@ class Hostile:
                                    "/v1/device?name=../../etc/passwd", "/%00", "/v1/simulate/.."])
 
     def raw(self):
-        """Not even HTTP, or not quite."""
+        """Invalid or nearly valid HTTP."""
         line = self.random.choice([
             b"GET /../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n",
             b"POST /v1/simulate HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
@@ -452,12 +452,12 @@ class TenThousand(unittest.TestCase):
 
 
 class LongRun(unittest.TestCase):
-    """No memory and no descriptor is lost, however long it runs: TILECAST_LONG_RUN=1000000 asks for
-    a day's worth of requests, programs all different, of a few devices."""
+    """No leaks of memory or descriptors: TILECAST_LONG_RUN=1000000 sends a day's worth of requests,
+    with distinct programs on a few devices."""
     REQUESTS = int(os.environ.get("TILECAST_LONG_RUN", "2000"))
-    WARM_UP = 1000  # fills what is kept
-    SAMPLES = 10  # of the memory, which rises and falls: the least of each half counts
-    MOST_GROWTH_MB = 32  # heaps of threads fill later still: 50 to 80 MB in all, however long it runs
+    WARM_UP = 1000  # fills the caches
+    SAMPLES = 10  # of the memory, which fluctuates: compares the minima of both halves
+    MOST_GROWTH_MB = 32  # heaps of threads still grow: 50 to 80 MB in total, for any length
 
     def ask_one(self, server, random):
         columns = 128 * random.randrange(1, 100)
@@ -518,7 +518,7 @@ class Speed(unittest.TestCase):
             connection.close()
             print(f"\n1000 requests: {1000 / wall:.0f}/s, p99 {1e3 * sorted(waits)[989]:.1f} ms, "
                   f"{used:.2f} s of the server's processor time")
-            self.assertLess(used, 1000 / 200)  # 200 a second of one core, whoever else runs
+            self.assertLess(used, 1000 / 200)  # 200 per second on one core, under any load
 
 
 def cpu_seconds(process):
