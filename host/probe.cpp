@@ -257,7 +257,8 @@ struct Measured {
 void set_rates(const Measured& measured, Probed& found) {
   for (std::size_t i = 0; i < measured.rates.size(); ++i) {
     const std::string dtype = kDtypes[i];
-    const double flops = 2 * find_loop("peak_" + dtype).work * vector_lanes(dtype, found.vector_bytes);
+    const double flops =
+        2 * find_loop("peak_" + dtype).work * vector_lanes(dtype, found.vector_bytes);
     const auto [one, all] = measured.rates[i];
     found.rates.push_back({.dtype = dtype,
                            .one_core = FlopsPerSecond{flops / one->best()},
