@@ -191,14 +191,17 @@ Seconds KernelAnalysis::time(const TileConfig& tile) const {
 
 std::vector<double> KernelAnalysis::times_s(std::span<const TileConfig> tiles) const {
   TC_CHECK(tileable(), "times_s() of a kernel without tiles");
-  std::vector<double> times(tiles.size());
-  state_->tiled->times_s(tiles, times);
+  std::vector<double> times(tiles.size(), std::numeric_limits<double>::infinity());
+  // Models rely on one size per dimension: runs of well-formed tiles alone reach them.
+  for (std::size_t begin = 0, end = 0; begin < tiles.size(); begin = ++end) {
+    while (end < tiles.size() && misfit(tiles[end]).empty()) ++end;
+    const std::size_t count = end - begin;
+    if (count == 0) continue;
+    state_->tiled->times_s(tiles.subspan(begin, count), std::span(times).subspan(begin, count));
+  }
   for (std::size_t i = 0; i < tiles.size(); ++i) {
-    if (!misfit(tiles[i]).empty()) {
-      times[i] = std::numeric_limits<double>::infinity();
-    } else if (state_->device->limits_power_of(Seconds{times[i]})) {
-      times[i] = time(tiles[i]).value;
-    }
+    if (!std::isfinite(times[i]) || !state_->device->limits_power_of(Seconds{times[i]})) continue;
+    times[i] = time(tiles[i]).value;
   }
   return times;
 }

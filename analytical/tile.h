@@ -17,6 +17,7 @@
 // many taps of the window's last dimension are unrolled inside all other loops of a sum.
 #pragma once
 
+#include <compare>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,7 @@ struct TileConfig {
   // Whether the tile says how its block is written.
   [[nodiscard]] bool is_written() const { return stages > 0 || warps > 0 || !threads.empty(); }
   friend bool operator==(const TileConfig&, const TileConfig&) = default;
+  friend std::strong_ordering operator<=>(const TileConfig&, const TileConfig&) = default;
 };
 
 [[nodiscard]] std::string to_string(

@@ -79,7 +79,6 @@ class Symbols {
   SymbolId value(Range range, std::uint32_t loops);
 
   [[nodiscard]] const std::string& name(SymbolId symbol) const { return at(symbol).name; }
-  [[nodiscard]] bool is_local(SymbolId symbol) const { return at(symbol).kind == Kind::kLocal; }
   // The range over all tiles. A tile symbol and its piece symbol are evaluated together.
   [[nodiscard]] Range range(const Affine& expression) const;
   [[nodiscard]] std::uint32_t loops(const Affine& expression) const;

@@ -160,19 +160,6 @@ std::vector<std::string_view> constant_names() {
   return names;
 }
 
-bool same_constants(const Calibration& a, const Calibration& b) {
-  constexpr double kDigits = 1e-5;  // calibrated_yaml() writes six digits
-  const auto same = [](double x, double y) {
-    return std::abs(x - y) <= kDigits * std::max(std::abs(x), std::abs(y));
-  };
-  return same(a.kernel_overhead.value, b.kernel_overhead.value) &&
-         std::ranges::all_of(
-             kRules, [&](const Rule& rule) { return same(a.*rule.member, b.*rule.member); }) &&
-         std::ranges::equal(a.dispatch, b.dispatch, [&](const auto& x, const auto& y) {
-           return x.first == y.first && same(x.second.value, y.second.value);
-         });
-}
-
 Device device_at(const Device& device, std::span<const Constant> constants,
                  std::span<const double> x) {
   Device result = device;

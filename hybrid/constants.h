@@ -39,9 +39,6 @@ struct Constant {
 // All valid names, for messages: "memory_bandwidth", ..., "dispatch".
 [[nodiscard]] std::vector<std::string_view> constant_names();
 
-// Whether both blocks are equal, to the digits that are written to a description.
-[[nodiscard]] bool same_constants(const hwdesc::Calibration& a, const hwdesc::Calibration& b);
-
 // A copy of `device` with its calibration block set to x.
 [[nodiscard]] hwdesc::Device device_at(const hwdesc::Device& device,
                                        std::span<const Constant> constants,

@@ -68,18 +68,6 @@ std::vector<bool> sequential_computations(const Module& module) {
   return sequential;
 }
 
-std::vector<GraphEdge> call_edges(const Module& module) {
-  std::vector<GraphEdge> edges;
-  for (std::size_t i = 0; i < module.computations.size(); ++i) {
-    for (const Instruction& instruction : module.computations[i].instructions) {
-      for (const ComputationId callee : instruction.called) {
-        edges.emplace_back(static_cast<std::uint32_t>(i), callee.value);
-      }
-    }
-  }
-  return edges;
-}
-
 std::vector<InstrId> schedule_order(const Computation& computation) {
   std::vector<std::uint32_t> order(computation.instructions.size());
   std::iota(order.begin(), order.end(), 0U);

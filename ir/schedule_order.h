@@ -15,9 +15,6 @@ namespace tilecast::ir {
 using UserLists = std::vector<std::vector<InstrId>>;
 [[nodiscard]] UserLists user_lists(const Computation& computation);
 
-// Edges from callers to callees, in the order of the text.
-[[nodiscard]] std::vector<GraphEdge> call_edges(const Module& module);
-
 // Per computation, whether it is scheduled: the entry, and whatever loops, branches and calls run
 // from there. The others are parts of single ops.
 [[nodiscard]] std::vector<bool> sequential_computations(const Module& module);

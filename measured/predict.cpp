@@ -6,7 +6,6 @@
 #include <map>
 #include <numeric>
 #include <span>
-#include <tuple>
 #include <unordered_map>
 
 #include "base/parallel.h"
@@ -31,11 +30,7 @@ struct Asked {
 
 struct AskedLess {
   bool operator()(const Asked& a, const Asked& b) const {
-    const auto bounds = [](const TileConfig& t) {
-      return std::tie(t.output, t.kernel, t.input, t.stages, t.warps, t.threads, t.vector, t.direct,
-                      t.order, t.unroll);
-    };
-    if (bounds(*a.tile) != bounds(*b.tile)) return bounds(*a.tile) < bounds(*b.tile);
+    if (*a.tile != *b.tile) return *a.tile < *b.tile;
     // Compared by bits, because NaN means that a row has no such parameter.
     const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
     return std::ranges::lexicographical_compare(a.parameters, b.parameters, {}, bits, bits);

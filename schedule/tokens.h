@@ -1,4 +1,4 @@
-// Tokens of a loop program's text: words, numbers and marks. Internal to parse.cpp.
+// Tokens of a loop program's text: words, numbers and marks. Internal to text.cpp.
 #pragma once
 
 #include <bit>

@@ -45,15 +45,7 @@ std::vector<double> physics_times_s(const ir::Kernel& kernel, const hwdesc::Devi
                                     std::span<const analytical::TileConfig> tiles) {
   const analytical::KernelAnalysis analysis(kernel, device);
   std::vector<double> times(tiles.size(), kNoTime);
-  // Models rely on one size per dimension, so tiles that do not fit the kernel are not estimated.
-  std::vector<analytical::TileConfig> asked(tiles.begin(), tiles.end());
-  std::erase_if(asked, [&](const auto& tile) { return !analysis.misfit(tile).empty(); });
-  if (analysis.tileable()) {
-    const std::vector<double> answers = analysis.times_s(asked);
-    for (std::size_t i = 0, next = 0; next < asked.size(); ++i) {
-      if (tiles[i] == asked[next]) times[i] = answers[next++];
-    }
-  }
+  if (analysis.tileable()) times = analysis.times_s(tiles);
   for (std::size_t i = 0; i < times.size(); ++i) {
     if (tiles[i] == analytical::TileConfig{}) times[i] = analysis.estimate_best().time.value;
     if (!std::isfinite(times[i])) times[i] = kNoTime;

@@ -187,7 +187,7 @@ Json experiment(const ExperimentResult& result) {
 }  // namespace
 
 std::string experiment_json(const ExperimentResult& result) {
-  return experiment(result).dump();
+  return sim::views::json_line(experiment(result));
 }
 
 std::string experiments_json(std::span<const std::string> experiments,
@@ -198,7 +198,7 @@ std::string experiments_json(std::span<const std::string> experiments,
   for (const SkippedExperiment& one : skipped) {
     json["skipped"].push_back({{"name", one.name}, {"why", one.why}});
   }
-  return json.dump(2) + "\n";
+  return sim::views::json_text(json, 2);
 }
 
 }  // namespace tilecast::validation

@@ -103,7 +103,7 @@ std::string label_experiment_json(const LabelResult& result) {
          {"value", json_number(bar.value)},
          {"met", bar.met}});
   }
-  return root.dump(2) + "\n";
+  return sim::views::json_text(root, 2);
 }
 
 }  // namespace tilecast::validation

@@ -137,7 +137,7 @@ std::string training_json(const Training& training, const TrainingResult& result
     json["quantity"] = quantity_json(*result.quantity);
   }
   if (result.trials) json["trials"] = trials_json(*result.trials);
-  return json.dump(2) + "\n";
+  return json_text(json, 2);
 }
 
 }  // namespace tilecast::sim::views

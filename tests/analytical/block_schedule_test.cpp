@@ -311,6 +311,27 @@ TEST(ScheduledProduct, ManyTilesAtOnceTakeTheTimesTheyTakeOneByOne) {
   }
 }
 
+// A tile of other dimensions cannot run, and its neighbours take the times that they take alone.
+TEST(ScheduledProduct, MalformedTilesAmongOthersTakeForEver) {
+  const ir::Kernel kernel = product_kernel(512, 512, 512);
+  for (const char* name : {"tpu_v3", "h100_sxm", "cpu_generic"}) {
+    const hwdesc::Device device = preset(name);
+    const KernelAnalysis analysis(kernel, device);
+    const TileConfig good = analysis.estimate_best().tile;
+    TileConfig short_one = good, empty = good;
+    short_one.output.pop_back();
+    empty.kernel.clear();
+    const std::vector<TileConfig> tiles = {short_one, good, good, empty, short_one, good};
+    const std::vector<double> times = analysis.times_s(tiles);
+    ASSERT_EQ(times.size(), tiles.size());
+    for (std::size_t i = 0; i < tiles.size(); ++i) {
+      EXPECT_EQ(times[i], analysis.time(tiles[i]).value) << name << ", " << i;
+    }
+    EXPECT_TRUE(std::isinf(times[0]) && std::isinf(times[4])) << name;
+    EXPECT_TRUE(std::isfinite(times[1])) << name;
+  }
+}
+
 // Windows of 3 x 3: neighbouring results of a thread share inputs.
 TEST(ScheduledProduct, ThreadsOfAConvolutionReadWhatTheirWindowsShareOnce) {
   hwdesc::Device device = preset("a100_sxm_40gb");

@@ -116,6 +116,19 @@ class Tokamax(Scripts):
         self.assertIn('devices:\n  "nvidia_h100_80gb_hbm3": "h100_sxm"\n  "tpu_v5": "tpu_v5p"\n',
                       self.made("manifest.yaml"))
         self.assertIn("--force replaces it", self.make("tokamax", cache).stderr)
+        self.assertEqual(self.make("tokamax", "--force", cache).returncode, 0)
+
+    def test_files_beside_a_set_are_never_lost(self):
+        cache = self.cache(("tpu_v5", "gated_linear_unit", unit_key("bf16[4,4]", "bf16[4,2,8]"), 1))
+        self.make("tokamax", cache)
+        notes = self.folder / "set/programs/notes.txt"
+        notes.write_text("mine")
+        done = self.make("tokamax", "--force", cache)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("set: holds 'programs/notes.txt', which is no file of the set", done.stderr)
+        self.assertEqual(notes.read_text(), "mine")
+        notes.unlink()
+        self.assertEqual(self.make("tokamax", "--force", cache).returncode, 0)
 
     def test_keys_and_times_that_are_damaged_say_where(self):
         whole = unit_key("bf16[4,4]", "bf16[4,2,8]")
@@ -191,6 +204,7 @@ class TpuGraphs(Scripts):
         archive = self.archive(config_runtime=numpy.array([0, 900]))
         self.assertEqual(self.make("tpugraphs", "--keep-going", archive).returncode, 0)
         self.assertTrue(self.made("measurements.csv").endswith("x_config\ng,900,,-1 6 7.5 8\n"))
+        self.assertEqual(self.make("tpugraphs", "--keep-going", "--force", archive).returncode, 0)
 
     def test_a_public_archive_comes_run_by_run(self):
         archive = DATA / "tpu_v3_alexnet_layout/alexnet.npz"

@@ -5,7 +5,6 @@ A script reads third-party files and calls write_set(); it reports a DataError a
 import argparse
 import csv
 import pathlib
-import shutil
 import sys
 import tempfile
 
@@ -25,14 +24,28 @@ def arguments(doc, inputs):
     return parser.parse_args()
 
 
+def files_of_set(target):
+    """The files of a set that write_set() wrote."""
+    with open(target / "measurements.csv", newline="", encoding="utf-8") as file:
+        first = {row[0] for row in csv.reader(file) if row}
+    graphs = {f"graphs/{name}.{part}.csv" for name in first for part in ("nodes", "edges")}
+    return {"manifest.yaml", "measurements.csv"} | first | graphs
+
+
 def require_free(target, force):
-    """Only a measurement set may be replaced, and only with `force`."""
+    """Only a measurement set may be replaced, with `force`, and only if nothing else is lost."""
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not (target / "manifest.yaml").is_file():
         raise DataError(f"{target}: is there and no measurement set, so it is not replaced")
     if not force:
         raise DataError(f"{target}: the folder is not empty; --force replaces it")
+    ours = files_of_set(target)
+    for path in sorted(target.rglob("*")):
+        name = path.relative_to(target).as_posix()
+        if path.is_symlink() or (not path.is_dir() and name not in ours):
+            raise DataError(f"{target}: holds '{name}', which is no file of the set; "
+                            "it would be lost")
 
 
 def manifest_text(manifest):
@@ -50,7 +63,8 @@ def manifest_text(manifest):
 
 
 def write_set(target, manifest, columns, rows, files):
-    """`files`: name -> text. The set is written to a temporary folder and moved when complete."""
+    """`files`: name -> text. The set is written to a temporary folder and moved when complete; what
+    it replaces is deleted after that."""
     target = pathlib.Path(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as beside:
@@ -63,9 +77,15 @@ def write_set(target, manifest, columns, rows, files):
         for name, text in {**files, "manifest.yaml": manifest_text(manifest)}.items():
             (fresh / name).parent.mkdir(exist_ok=True)
             (fresh / name).write_text(text, encoding="utf-8")
+        kept = pathlib.Path(beside) / "kept"
         if target.exists():
-            shutil.rmtree(target)
-        fresh.rename(target)
+            target.rename(kept)
+        try:
+            fresh.rename(target)
+        except OSError:
+            if kept.exists():
+                kept.rename(target)
+            raise
 
 
 def bad_row(error, keep_going):
