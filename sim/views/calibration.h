@@ -5,6 +5,7 @@
 #include <string>
 
 #include "hybrid/hybrid_fit.h"
+#include "hybrid/prepared_fit.h"
 
 namespace tilecast::sim::views {
 
