@@ -116,11 +116,4 @@ torch::Tensor loss(const TrainingSpec& training, const torch::Tensor& predicted,
   return sum;
 }
 
-torch::Tensor task_loss(const torch::Tensor& predicted, const torch::Tensor& target) {
-  TC_CHECK(predicted.dim() == 2 && predicted.sizes() == target.sizes(), "one target per number");
-  const torch::Tensor known = target.isnan().logical_not();
-  const torch::Tensor off = torch::where(known, predicted - target, torch::zeros_like(target));
-  return off.square().sum() / known.sum().clamp_min(1);
-}
-
 }  // namespace tilecast::learned::torch_module

@@ -32,7 +32,4 @@ namespace tilecast::learned::torch_module {
                                  const torch::Tensor& target, const torch::Tensor& kernel,
                                  const torch::Tensor& weights);
 
-// For several numbers per kernel, (G, K): mean squared difference over targets that are not NaN.
-[[nodiscard]] torch::Tensor task_loss(const torch::Tensor& predicted, const torch::Tensor& target);
-
 }  // namespace tilecast::learned::torch_module

@@ -67,7 +67,6 @@ std::vector<std::int64_t> head_widths(const NetworkSpec& spec, const NetworkWidt
 }
 
 Network::Layers::Layers(Weights& weights, const NetworkSpec& spec, const NetworkWidths& widths) {
-  const auto outputs = static_cast<std::int64_t>(widths.outputs);
   const auto at_kernel = static_cast<std::int64_t>(widths.at_kernel);
   const std::vector<std::int64_t> head = head_widths(spec, widths);
   if (spec.reduction != Reduction::kNone) {
@@ -86,7 +85,7 @@ Network::Layers::Layers(Weights& weights, const NetworkSpec& spec, const Network
     }
     final = dense_layers(weights, "final", spec.final_layers, spec.hidden);
   }
-  pool.emplace(weights, spec, head.empty() ? outputs : 1);
+  pool.emplace(weights, spec);
   std::int64_t width = pool->width() + at_kernel;
   for (std::size_t i = 0; i < head.size(); ++i) {
     const std::string name = i == 0 ? "hidden" : "hidden" + std::to_string(i);
@@ -94,7 +93,7 @@ Network::Layers::Layers(Weights& weights, const NetworkSpec& spec, const Network
   }
   // Per-node scalars are summed unchanged: the sum is the prediction.
   if (spec.reduction != Reduction::kPerNode || !head.empty()) {
-    out = Dense(weights, "out", width, outputs);
+    out = Dense(weights, "out", width, 1);
   }
 }
 
@@ -145,8 +144,7 @@ Tensor Network::forward(const Batch& batch, torch::Generator* generator) {
     kernels = widths_.at_kernel > 0 ? torch::cat({pooled, kernels}, 1) : pooled;
   }
   for (const Dense& layer : layers.hidden) kernels = dropout(layer(kernels).relu());
-  const Tensor out = layers.out.weight.defined() ? layers.out(kernels) : kernels;
-  return widths_.outputs == 1 ? out.squeeze(1) : out;
+  return (layers.out.weight.defined() ? layers.out(kernels) : kernels).squeeze(1);
 }
 
 // Convolutions: windows of this size stay in a core's cache and their memory is reused, which is
@@ -156,17 +154,12 @@ std::size_t Network::nodes_together() const {
   return spec_.graph == GraphLayer::kConv1d ? kSequenceNodes : kBatchNodes;
 }
 
-bool Network::is_head(std::string_view parameter) const {
-  return parameter.starts_with(layers_->out.weight.defined() ? "out_" : "node_scalar_");
-}
-
 std::string Network::architecture() const {
   std::string text;
   for (const Parameter<NetworkSpec>& parameter : network_parameters().parameters()) {
     if (parameter.name == "dropout") continue;
     text += fmt::format("{}={}\n", parameter.name, parameter.get(spec_));
   }
-  if (widths_.outputs > 1) text += fmt::format("outputs={}\n", widths_.outputs);
   return text + fmt::format("opcodes={}\nnode={}\nat_nodes={}\nat_kernel={}\nconfigured={}\n",
                             widths_.opcodes, widths_.node, widths_.at_nodes, widths_.at_kernel,
                             widths_.configured);

@@ -23,39 +23,6 @@ constexpr std::size_t kPredictedTogether = 256;
 // Separates the random stream of dropout from that of draws.
 constexpr std::uint64_t kDropoutStream = 0x64726f70;
 
-// Loads TrainingHooks::start: weights of the same network, or of one with another head.
-void load_start(Network& network, const NetworkSpec& spec, const NetworkWidths& widths,
-                const TrainingHooks& hooks) {
-  if (!hooks.new_head) return load_weights(network, hooks.start);
-  NetworkWidths of_start = widths;
-  of_start.outputs = hooks.start_outputs;
-  Network start(spec, of_start, /*seed=*/0);
-  load_weights(start, hooks.start);
-  const torch::NoGradGuard no_gradients;
-  const auto from = start.named_parameters();
-  for (auto& parameter : network.named_parameters()) {
-    if (network.is_head(parameter.key())) {
-      parameter.value().zero_();
-    } else {
-      parameter.value().copy_(from[parameter.key()]);
-    }
-  }
-}
-
-// All parameters, or only the head's if frozen; gradients of the others are turned off.
-std::vector<torch::Tensor> learning_weights(Network& network, const TrainingHooks& hooks) {
-  if (!hooks.frozen) return network.parameters();
-  std::vector<torch::Tensor> head;
-  for (auto& parameter : network.named_parameters()) {
-    if (network.is_head(parameter.key())) {
-      head.push_back(parameter.value());
-    } else {
-      parameter.value().requires_grad_(false);
-    }
-  }
-  return head;
-}
-
 class Trainer {
  public:
   Trainer(const NetworkSpec& spec, const NetworkWidths& widths, const TrainingSpec& training,
@@ -68,12 +35,9 @@ class Trainer {
         hooks_(hooks),
         sampler_(train, training, pads(spec.reduction)),
         network_(std::make_unique<Network>(spec, widths, training.seed)),
-        adam_(learning_weights(*network_, hooks), training.weight_decay, training.clip) {
-    if (!hooks.start.empty()) load_start(*network_, spec, widths, hooks);
+        adam_(network_->parameters(), training.weight_decay, training.clip) {
     if (hooks.checkpoint.empty()) return;
-    const std::string_view kind = hooks.frozen ? "frozen" : hooks.new_head ? "new head" : "";
-    so_far_.fingerprint =
-        fingerprint(spec, widths, training, train, validation, hooks.start + std::string(kind));
+    so_far_.fingerprint = fingerprint(spec, widths, training, train, validation);
     resume();
   }
 
@@ -196,24 +160,20 @@ double Trainer::run_epoch(int epoch) {
 // Returns the loss, or a non-finite number if the loss or its gradient is not finite.
 double Trainer::step(const Rows& rows, double rate, torch::Generator& dropout) {
   std::vector<GraphInput> inputs;
-  std::vector<float> targets, margins, tasks, weights;
+  std::vector<float> targets, margins, weights;
   std::vector<std::int64_t> kernels;
   for (const std::uint32_t row : rows) {
     const GraphExample& example = train_[row];
     inputs.push_back(example.input);
     targets.push_back(example.target);
     margins.push_back(example.margin);
-    tasks.insert(tasks.end(), example.tasks.begin(), example.tasks.end());
     kernels.push_back(example.kernel);
     if (!sampler_.weights().empty()) weights.push_back(sampler_.weights()[row]);
   }
   const torch::Tensor predicted = network_->forward(make_batch(inputs, widths_), &dropout);
   const torch::Tensor objective =
-      tasks.empty()
-          ? loss(training_, predicted + torch::tensor(margins), torch::tensor(targets),
-                 torch::tensor(kernels), weights.empty() ? torch::Tensor() : torch::tensor(weights))
-          : task_loss(predicted.view({predicted.size(0), -1}),
-                      torch::tensor(tasks).view({predicted.size(0), -1}));
+      loss(training_, predicted + torch::tensor(margins), torch::tensor(targets),
+           torch::tensor(kernels), weights.empty() ? torch::Tensor() : torch::tensor(weights));
   const auto value = static_cast<double>(objective.item<float>());
   if (!std::isfinite(value)) return value;
   objective.backward();
@@ -329,7 +289,6 @@ std::unique_ptr<Network> train_network(const NetworkSpec& spec, const NetworkWid
 void predict_network(Network& network, const NetworkWidths& widths,
                      std::span<const GraphInput> inputs, std::span<float> out) {
   TC_CHECK(inputs.size() == out.size(), "one prediction per input");
-  TC_CHECK(inputs.empty() || widths.outputs == 1, "a network of several tasks predicts nothing");
   const torch::NoGradGuard no_gradients;
   std::vector<std::size_t> nodes;
   for (const GraphInput& input : inputs) nodes.push_back(input.graph->nodes());

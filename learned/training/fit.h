@@ -37,19 +37,19 @@ class Fitter {
   // `spec`: as for the fitter, but parameters of the model and its training may differ.
   [[nodiscard]] virtual FitResult fit(const LearnerSpec& spec, const FitHooks& hooks) const = 0;
 };
-// Copies its inputs; `examples` need not outlive it. `labelled`: rows to learn first, in half of
-// the trees or epochs or in PretrainSpec::steps; feature scales, and the scale of times, include
-// them.
+// Copies its inputs; `examples` need not outlive it.
 [[nodiscard]] std::unique_ptr<Fitter> make_fitter(const LearnerSpec& spec, const Examples& examples,
-                                                  const TrainValidation& split, int threads,
-                                                  std::span<const std::size_t> labelled = {});
+                                                  const TrainValidation& split, int threads);
+// `labelled`: the rows that it learns first, in half of the trees or in PretrainSpec::trees; they
+// set the scale of times with the others.
 [[nodiscard]] std::unique_ptr<Fitter> make_tree_fitter(const LearnerSpec& spec,
                                                        const Examples& examples,
                                                        const TrainValidation& split, int threads,
                                                        std::span<const std::size_t> labelled = {});
-[[nodiscard]] std::unique_ptr<Fitter> make_network_fitter(
-    const LearnerSpec& spec, const Examples& examples, const TrainValidation& split, int threads,
-    std::span<const std::size_t> labelled = {});
+[[nodiscard]] std::unique_ptr<Fitter> make_network_fitter(const LearnerSpec& spec,
+                                                          const Examples& examples,
+                                                          const TrainValidation& split,
+                                                          int threads);
 
 // For a learner that first learns spec.pretrain analytical labels. Throws Error if it cannot.
 [[nodiscard]] std::unique_ptr<Fitter> make_pretrained_fitter(const LearnerSpec& spec,

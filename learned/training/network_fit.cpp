@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "learned/training/fit.h"
-#include "learned/training/pretraining.h"
 #include "learned/training/text_variants.h"
 
 namespace tilecast::learned {
@@ -45,15 +44,13 @@ struct Scaled {
 class NetworkFitter final : public Fitter {
  public:
   NetworkFitter(const LearnerSpec& spec, const Examples& examples, const TrainValidation& split,
-                int threads, std::span<const std::size_t> labelled)
+                int threads)
       : features_(spec.network_features),
-        target_(target_of(spec, examples, split, labelled)),
-        labelled_rows_(labelled.size()),
+        target_(spec.ranks_only() ? Standardisation{} : standardisation_of(examples, split.train)),
         variants_(spec.reads_text() ? static_cast<std::size_t>(spec.text.variants) : 0),
         train_rows_(split.train.size() * (1 + variants_)) {
-    std::vector<std::size_t> rows = by_kernel(examples, labelled);
     const std::vector<std::size_t> train = by_kernel(examples, split.train);
-    rows = joined(rows, train);
+    std::vector<std::size_t> rows = train;
     features_.vocabulary = vocabulary_of(spec, examples, rows);
     for (std::size_t i = 0; i < variants_; ++i) rows = joined(rows, train);
     rows = joined(rows, by_kernel(examples, split.validation));
@@ -64,8 +61,7 @@ class NetworkFitter final : public Fitter {
     const bool on_physics = spec.target.residual && spec.ranks();
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const Example& example = examples.rows[rows[i]];
-      const bool starts = on_physics && i >= labelled_rows_;
-      const double physics = starts ? std::log(examples.priors[rows[i]]->time.value) : 0;
+      const double physics = on_physics ? std::log(examples.priors[rows[i]]->time.value) : 0;
       const auto margin = static_cast<float>(physics / target_.deviation);
       examples_.push_back({.input = {.graph = &graphs_[graph_of[i]],
                                      .at_nodes = at_nodes_.row(i),
@@ -76,32 +72,20 @@ class NetworkFitter final : public Fitter {
                            .family = example.family,
                            .weight = static_cast<float>(example.weight)});
     }
-    if (labelled.empty() || goes_on(spec)) return;
-    const std::span<const std::size_t> rows_of_labels(rows);
-    tasks_ = task_table(spec.pretrain, examples, rows_of_labels.first(labelled.size()));
-    for (std::size_t i = 0; i < labelled.size(); ++i) examples_[i].tasks = tasks_.row(i);
   }
   NetworkFitter(const NetworkFitter&) = delete;  // examples point into it
   NetworkFitter& operator=(const NetworkFitter&) = delete;
 
   [[nodiscard]] FitResult fit(const LearnerSpec& spec, const FitHooks& hooks) const override {
-    const bool validates = examples_.size() > fitted_rows();
+    const bool validates = examples_.size() > train_rows_;
     double best = std::numeric_limits<double>::infinity();
     TrainingSpec training = spec.training;
     training.seed = spec.seed;
-    TrainingHooks training_hooks{.checkpoint = hooks.checkpoint,
-                                 .start = weights_of_labels(spec),
-                                 .start_outputs = task_outputs(),
-                                 .new_head = !goes_on(spec),
-                                 .frozen = spec.pretrain.freeze};
-    TrainingSpec of_labels = training_of_labels(spec);
-    const int before = training_hooks.start.empty() ? 0 : length_of(of_labels);
-    if (training_hooks.start.empty()) training_hooks.frozen = false;
-    if (spec.pretrain.steps == 0) length_of(training) -= before;
+    TrainingHooks training_hooks{.checkpoint = hooks.checkpoint};
     training_hooks.epoch = [&](const EpochReport& epoch) {
       if (validates) best = std::min(best, epoch.best);
       const int done = training.steps > 0 ? epoch.steps : epoch.epoch;
-      if (hooks.step) hooks.step({before + done, epoch.loss, epoch.validation});
+      if (hooks.step) hooks.step({done, epoch.loss, epoch.validation});
       return true;
     };
     const std::span<const GraphExample> all(examples_);
@@ -113,63 +97,19 @@ class NetworkFitter final : public Fitter {
                                 .network = nullptr,
                                 .target = target_,
                                 .ranks_only = spec.ranks_only()};
-    parts.network = graph_module().train(spec.network, widths(), training,
-                                         all.subspan(labelled_rows_, train_rows_),
-                                         all.subspan(fitted_rows()), training_hooks);
+    parts.network = graph_module().train(spec.network, widths(), training, all.first(train_rows_),
+                                         all.subspan(train_rows_), training_hooks);
     return {make_predictor(std::move(parts)), best};
   }
 
  private:
-  // The rows from which scales are computed: labels and measured training rows.
-  [[nodiscard]] std::size_t fitted_rows() const { return labelled_rows_ + train_rows_; }
-
-  // Whether training continues from the labels' weights: only if both learn times alone.
-  [[nodiscard]] static bool goes_on(const LearnerSpec& spec) {
-    return !spec.target.residual && spec.pretrain.time_alone();
-  }
-  // Half as long as the learner's training if the spec gives no length; a length of 0: none.
-  [[nodiscard]] static TrainingSpec training_of_labels(const LearnerSpec& spec) {
-    TrainingSpec training = spec.training;
-    training.seed = spec.seed;
-    if (!goes_on(spec)) training.loss = NetworkLoss::kLogTime;
-    if (spec.pretrain.steps > 0) {
-      training.steps = 0;
-      training.epochs = spec.pretrain.steps;
-    } else if (length_of(training) == 1) {
-      training.epochs = training.steps = 0;
-    } else {
-      length_of(training) /= 2;
-    }
-    return training;
-  }
-  [[nodiscard]] std::size_t task_outputs() const { return std::max<std::size_t>(tasks_.width, 1); }
-
-  // Labels and measured times share a scale; ranks have none.
-  static Standardisation target_of(const LearnerSpec& spec, const Examples& examples,
-                                   const TrainValidation& split,
-                                   std::span<const std::size_t> labelled) {
-    if (spec.ranks_only()) return {};
-    if (!goes_on(spec)) return standardisation_of(examples, split.train);
-    return standardisation_of(examples, joined(labelled, split.train));
-  }
-
-  // The weights after training on the labels; empty without labels.
-  [[nodiscard]] std::string weights_of_labels(const LearnerSpec& spec) const {
-    TrainingSpec training = training_of_labels(spec);
-    if (labelled_rows_ == 0 || length_of(training) == 0) return {};
-    NetworkWidths of_tasks = widths();
-    of_tasks.outputs = task_outputs();
-    const auto labelled = std::span<const GraphExample>(examples_).first(labelled_rows_);
-    return graph_module().train(spec.network, of_tasks, training, labelled, {}, {})->save();
-  }
-
   [[nodiscard]] Scaled scaled(const FeatureSelection& selection, const Examples& examples,
                               std::span<const std::size_t> rows, int threads) const {
     const TableFeatures features(selection);
     Scaled result{.width = features.width(), .rows = {}, .scaler = {}};
     if (result.width == 0) return result;
     result.rows = feature_rows(features, examples, rows, threads);
-    const auto fitted = std::span(result.rows).first(fitted_rows() * result.width);
+    const auto fitted = std::span(result.rows).first(train_rows_ * result.width);
     result.scaler = FeatureScaler(fitted, result.width, features_.logarithmic);
     result.scaler.apply(result.rows);
     return result;
@@ -177,8 +117,7 @@ class NetworkFitter final : public Fitter {
 
   // The variant of a row's text; 0: the original text.
   [[nodiscard]] std::size_t variant_of(std::size_t row) const {
-    if (row < labelled_rows_ || row >= fitted_rows()) return 0;
-    return (row - labelled_rows_) / (train_rows_ / (1 + variants_));
+    return row < train_rows_ ? row / (train_rows_ / (1 + variants_)) : 0;
   }
 
   [[nodiscard]] KernelGraph graph_of_row(const Examples& examples, std::size_t row,
@@ -208,7 +147,7 @@ class NetworkFitter final : public Fitter {
       if (!is_new) continue;
       graphs_.push_back(graph_of_row(examples, rows[i], key.second, seed));
       if (graphs_.back().nodes() == 0) throw Error(query.kernel.name() + ": a kernel without ops");
-      if (i < fitted_rows()) extremes.add(graphs_.back().features);
+      if (i < train_rows_) extremes.add(graphs_.back().features);
     }
     node_scaler_ = FeatureScaler(extremes.rows(), width, features_.logarithmic);
     for (KernelGraph& graph : graphs_) node_scaler_.apply(graph.features);
@@ -224,20 +163,18 @@ class NetworkFitter final : public Fitter {
 
   NetworkFeatures features_;
   Standardisation target_;
-  std::size_t labelled_rows_, variants_, train_rows_;
+  std::size_t variants_, train_rows_;
   Scaled at_nodes_, at_kernel_;
   std::vector<KernelGraph> graphs_;
   FeatureScaler node_scaler_;
-  TaskTable tasks_;                     // for labelled rows; without columns: their target
-  std::vector<GraphExample> examples_;  // labelled rows, training rows, validation rows
+  std::vector<GraphExample> examples_;  // training rows, validation rows
 };
 
 }  // namespace
 
 std::unique_ptr<Fitter> make_network_fitter(const LearnerSpec& spec, const Examples& examples,
-                                            const TrainValidation& split, int threads,
-                                            std::span<const std::size_t> labelled) {
-  return std::make_unique<NetworkFitter>(spec, examples, split, threads, labelled);
+                                            const TrainValidation& split, int threads) {
+  return std::make_unique<NetworkFitter>(spec, examples, split, threads);
 }
 
 }  // namespace tilecast::learned

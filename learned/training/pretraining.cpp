@@ -195,45 +195,6 @@ Examples Unmeasured::joined_to(const Examples& measured) const {
   return all;
 }
 
-TaskTable task_table(const PretrainSpec& spec, const Examples& examples,
-                     std::span<const std::size_t> rows) {
-  using analytical::Bound;
-  using analytical::kBoundCount;
-  constexpr double kIdle = 1e-3;  // of the time: below, a resource counts as idle
-  const Standardisation scale = standardisation_of(examples, rows);
-  const auto standard = [&](double seconds) {
-    return static_cast<float>((std::log(seconds) - scale.mean) / scale.deviation);
-  };
-  std::map<std::uint32_t, std::vector<double>> of_kernel;  // log times
-  for (const std::size_t row : rows) {
-    of_kernel[examples.rows[row].kernel].push_back(examples.rows[row].target);
-  }
-  TaskTable table;
-  for (const std::size_t row : rows) {
-    const Estimate& label = *examples.priors.at(row);
-    const double log_time = examples.rows[row].target;
-    const std::vector<double>& others = of_kernel.at(examples.rows[row].kernel);
-    for (const PretrainTask task : spec.tasks) {
-      if (task == PretrainTask::kTime) table.values.push_back(standard(label.time.value));
-      for (std::size_t b = 0; b < kBoundCount && task == PretrainTask::kBounds; ++b) {
-        const double busy_s = label.bounds[b].value;
-        const bool idle = busy_s < kIdle * label.time.value;
-        table.values.push_back(idle ? std::nanf("") : standard(busy_s));
-      }
-      if (task == PretrainTask::kRank) {
-        const auto faster = std::ranges::count_if(others, [&](double t) { return t < log_time; });
-        const auto of = static_cast<float>(others.size() - 1);  // 0: NaN
-        table.values.push_back(static_cast<float>(faster) / of);
-      }
-      for (std::size_t b = 0; b < kBoundCount && task == PretrainTask::kBinding; ++b) {
-        table.values.push_back(label.bound == static_cast<Bound>(b) ? 1 : 0);
-      }
-    }
-  }
-  table.width = rows.empty() ? 0 : table.values.size() / rows.size();
-  return table;
-}
-
 std::unique_ptr<Fitter> make_pretrained_fitter(const LearnerSpec& spec, const Examples& examples,
                                                const TrainValidation& split, int threads) {
   const Unmeasured unmeasured(examples.subset(split.train), spec.pretrain, spec.seed, threads);
@@ -245,7 +206,7 @@ std::unique_ptr<Fitter> make_pretrained_fitter(const LearnerSpec& spec, const Ex
         spec.name, spec.pretrain.rows));
   }
   std::iota(labelled.begin(), labelled.end(), examples.rows.size());
-  return make_fitter(spec, unmeasured.joined_to(examples), split, threads, labelled);
+  return make_tree_fitter(spec, unmeasured.joined_to(examples), split, threads, labelled);
 }
 
 }  // namespace tilecast::learned

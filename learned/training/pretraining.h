@@ -10,12 +10,9 @@
 // if there are more kernels than rows, a random sample. The result does not depend on `jobs`.
 //
 // Errors in learning the analytical model must not become corrections, so a learner with `target:
-// residual` only keeps what says which kernels are similar, and starts from a correction of 0:
-//   trees     keep the splits; leaves are refitted to the measured residuals (refit_leaves()), and
-//             new trees are added
-//   networks  keep all but the last layer, which starts from 0; the same for a learner of times
-//             whose tasks are not the time alone
-// A learner of times continues from the learned times.
+// residual` only keeps what says which kernels are similar, the splits: their leaves are refitted
+// to the measured residuals (refit_leaves()), and new trees are added. A learner of times continues
+// from the learned times.
 #pragma once
 
 #include <deque>
@@ -44,21 +41,5 @@ class Unmeasured {
   std::vector<float> no_parameters_;  // NaN, as many as the longest list of names
   Examples examples_;
 };
-
-// Analytical labels of these rows, which must have priors, scaled to about 1: rows x width().
-//   time     1 column: standardised log of seconds
-//   bounds   kBoundCount: per resource, on the same scale; NaN if idle
-//   rank     1: share of the kernel's other rows that are faster; NaN for a single row
-//   binding  kBoundCount: 1 for the limiting bound, else 0
-struct TaskTable {
-  std::size_t width = 0;
-  std::vector<float> values;
-
-  [[nodiscard]] std::span<const float> row(std::size_t i) const {
-    return std::span(values).subspan(i * width, width);
-  }
-};
-[[nodiscard]] TaskTable task_table(const PretrainSpec& spec, const Examples& examples,
-                                   std::span<const std::size_t> rows);
 
 }  // namespace tilecast::learned

@@ -25,11 +25,9 @@ void extract_run(const TableFeatures& features, const Examples& examples,
 }  // namespace
 
 std::unique_ptr<Fitter> make_fitter(const LearnerSpec& spec, const Examples& examples,
-                                    const TrainValidation& split, int threads,
-                                    std::span<const std::size_t> labelled) {
-  return spec.kind == LearnerKind::kXgboost
-             ? make_tree_fitter(spec, examples, split, threads, labelled)
-             : make_network_fitter(spec, examples, split, threads, labelled);
+                                    const TrainValidation& split, int threads) {
+  return spec.kind == LearnerKind::kXgboost ? make_tree_fitter(spec, examples, split, threads)
+                                            : make_network_fitter(spec, examples, split, threads);
 }
 
 Vocabulary vocabulary_of(const LearnerSpec& spec, const Examples& examples,

@@ -32,7 +32,7 @@ class TreeFitter final : public Fitter {
     gbt.seed = spec.seed;
     std::optional<GbtModel> start = of_labels(gbt, hooks.threads);
     const int before = start ? start->trees() : 0;
-    if (spec.pretrain.steps == 0) gbt.trees -= before;
+    if (spec.pretrain.trees == 0) gbt.trees -= before;
     if (start && is_residual()) start = refit_leaves(*start, train_, gbt, hooks.threads);
     const auto report = [&](const GbtRound& round) {
       if (validation_.rows() > 0) best = std::min(best, round.validation);
@@ -70,7 +70,7 @@ class TreeFitter final : public Fitter {
 
   // The trees trained on the labels, if there are any.
   [[nodiscard]] std::optional<GbtModel> of_labels(GbtSpec spec, int threads) const {
-    spec.trees = spec_.pretrain.steps > 0 ? spec_.pretrain.steps : spec.trees / 2;
+    spec.trees = spec_.pretrain.trees > 0 ? spec_.pretrain.trees : spec.trees / 2;
     if (labelled_.rows() == 0 || spec.trees == 0) return std::nullopt;
     return train_gbt(labelled_, {}, spec, {.threads = threads});
   }

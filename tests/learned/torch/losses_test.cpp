@@ -40,19 +40,6 @@ const Numbers kPredicted = {0.3, -0.2, 0.9, 1.7, -0.4, 0.1, 0.25};
 const Numbers kTarget = {1.1, 0.4, -2.0, 0.4, 0.7, 3.0, -0.6};
 const Numbers kWeights = {0.5, 2.0, 0.5, 2.0, 0.5, 1.0, 2.0};
 
-TEST(TaskLoss, IsTheMeanOverWhatIsKnown) {
-  const double unknown = std::nan("");
-  torch::Tensor predicted = torch::tensor({{1.0, 2.0}, {3.0, 4.0}}, torch::kDouble);
-  predicted.requires_grad_(true);
-  const torch::Tensor target = torch::tensor({{0.0, unknown}, {5.0, 4.0}}, torch::kDouble);
-  const torch::Tensor value = task_loss(predicted, target);
-  EXPECT_NEAR(value.item<double>(), (1 + 4 + 0) / 3.0, 1e-12);
-  value.backward();
-  const torch::Tensor slope = torch::tensor({{2 / 3.0, 0.0}, {-4 / 3.0, 0.0}}, torch::kDouble);
-  EXPECT_TRUE(predicted.grad().allclose(slope));
-  EXPECT_EQ(task_loss(predicted, target * unknown).item<double>(), 0);
-}
-
 constexpr NetworkLoss kLosses[] = {NetworkLoss::kLogTime,      NetworkLoss::kHuber,
                                    NetworkLoss::kQuantile,     NetworkLoss::kRankHinge,
                                    NetworkLoss::kRankLogistic, NetworkLoss::kRankAllPairs};
