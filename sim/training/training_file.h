@@ -14,7 +14,7 @@
 //   fit: [{set: ops, class: [matmul]}]        rows that may be fitted; without: all
 //   score: [{kernel: ["fusion.*"], family: ["net_*"], at_least: 5 us}]    that may be scored
 //   learners: [{name: trees, model: xgboost, features: [static, tile]}]   learned/training/
-//   hybrids: [{name: hybrid}]                 hybrid/hybrid_spec.h
+//   hybrids: [{name: hybrid}]                 hybrid/hybrid_fit.h
 //   by: [class]                               strata besides all: set, class, size, family, kernel
 //   metrics: [mape, p90_ape]                  measured/evaluation.h
 //
@@ -32,7 +32,7 @@
 #include <vector>
 
 #include "hwdesc/config_values.h"
-#include "hybrid/hybrid_spec.h"
+#include "hybrid/hybrid_fit.h"
 #include "learned/training/learner.h"
 #include "measured/evaluation.h"
 
