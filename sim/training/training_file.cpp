@@ -7,6 +7,7 @@
 #include <array>
 #include <filesystem>
 #include <set>
+#include <span>
 
 #include "base/error.h"
 #include "base/source_text.h"
@@ -201,15 +202,20 @@ void read_data(const ConfigNode& root, TrainingFile& into) {
 }
 
 // The documents of a text, which lines "---" separate; each with the line numbers of the text.
-std::vector<std::string> documents_of(const std::string& text) {
+std::vector<ConfigNode> documents_of(const std::string& text, const std::string& file) {
   constexpr std::string_view kBetween = "\n---\n";
-  std::vector<std::string> documents;
-  std::size_t lines = 0;
+  constexpr std::size_t kMostDocuments = 200;
+  std::vector<ConfigNode> documents;
+  std::string lines_before;
   for (std::size_t first = 0; first <= text.size();) {
     const std::size_t end = std::min(text.find(kBetween, first), text.size());
     const std::string document = text.substr(first, end - first);
-    documents.push_back(std::string(lines, '\n') + document);
-    lines += static_cast<std::size_t>(std::ranges::count(document, '\n')) + 2;
+    documents.push_back(hwdesc::read_config(lines_before + document, file));
+    if (documents.back().at.file.empty()) documents.back().at = {file, 1, 1};
+    if (documents.size() > kMostDocuments) {
+      throw Error(fmt::format("{}: more than {} experiments", file, kMostDocuments));
+    }
+    lines_before.append(static_cast<std::size_t>(std::ranges::count(document, '\n')) + 2, '\n');
     first = end + kBetween.size();
   }
   return documents;
@@ -331,12 +337,7 @@ std::string path_of(const std::string& path) {
 }
 
 std::vector<ConfigNode> wholes_of(const std::string& text, const std::string& file) {
-  std::vector<ConfigNode> documents;
-  for (const std::string& document : documents_of(text)) {
-    documents.push_back(hwdesc::read_config(document, file));
-    if (documents.back().at.file.empty()) documents.back().at = {file, 1, 1};
-  }
-  std::vector<ConfigNode> wholes = with_extended(documents, "an experiment");
+  std::vector<ConfigNode> wholes = with_extended(documents_of(text, file), "an experiment");
   for (const ConfigNode& whole : wholes) {
     allow_only(whole, {"format", "name", "claim", "notes", "device", "data", "split", "fit",
                        "score", "default", "learners", "hybrids", "columns", "by", "by_kernel",
