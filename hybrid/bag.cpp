@@ -5,19 +5,6 @@
 #include <limits>
 
 namespace tilecast::hybrid {
-namespace {
-
-std::vector<analytical::KernelQuery> with_tiles_of(
-    learned::Priors priors, std::span<const analytical::KernelQuery> queries) {
-  std::vector<analytical::KernelQuery> stated;
-  stated.reserve(queries.size());
-  for (std::size_t i = 0; i < queries.size(); ++i) {
-    stated.push_back(analytical::with_tile_of(priors[i], queries[i]));
-  }
-  return stated;
-}
-
-}  // namespace
 
 Bag::Bag(learned::FeatureSelection selection, std::vector<learned::GbtModel> members)
     : selection_(std::move(selection)), features_(selection_), members_(std::move(members)) {}
@@ -28,8 +15,8 @@ void Bag::ask(std::span<const analytical::KernelQuery> queries, const hwdesc::De
   if (members_.empty()) return;
   thread_local std::vector<float> rows;
   rows.resize(queries.size() * features_.width());
-  const std::vector<analytical::KernelQuery> stated = with_tiles_of(priors, queries);
-  features_.extract(stated, device, priors, rows);
+  std::vector<analytical::KernelQuery> stated;
+  features_.extract(learned::with_tiles(queries, priors, stated), device, priors, rows);
   ask_rows(rows, out);
   for (std::size_t i = 0; i < queries.size(); ++i) {
     if (!priors[i]) out[i] = {};

@@ -22,7 +22,6 @@
 #include "analytical/cost_model.h"
 #include "hybrid/bag.h"
 #include "hybrid/bands.h"
-#include "hybrid/known_devices.h"
 #include "hybrid/known_kernels.h"
 #include "hybrid/shrinkage.h"
 

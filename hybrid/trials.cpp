@@ -16,7 +16,7 @@ namespace {
 
 using learned::ValidateBy;
 
-constexpr std::size_t kLeastOfStratum = 5, kMostAtOnce = 1024, kFolds = 5;
+constexpr std::size_t kLeastOfStratum = 5, kFolds = 5;
 
 // Numbers texts in the order of their first occurrence.
 class Numbers {
@@ -92,22 +92,6 @@ void group_rows(std::span<const measured::SampleSet> sets, ValidateBy asked, Tri
   }
 }
 
-void extract_features(const BagSpec& spec, BagRows& bag) {
-  const learned::TableFeatures features(spec.features);
-  const learned::Examples& examples = bag.examples;
-  bag.features.resize(examples.rows.size() * features.width());
-  std::vector<std::size_t> all(examples.rows.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  for (const auto& [first, end] : learned::device_runs(examples, all, kMostAtOnce)) {
-    const std::size_t count = end - first;
-    std::vector<analytical::KernelQuery> queries;
-    for (std::size_t i = first; i < end; ++i) queries.push_back(examples.shown(i));
-    features.extract(
-        queries, *examples.rows[first].device, std::span(examples.priors).subspan(first, count),
-        std::span(bag.features).subspan(first * features.width(), count * features.width()));
-  }
-}
-
 Trial trial_of(const TrialRows& rows, std::size_t row, const Opinion& said) {
   return {.row = row,
           .residual = rows.bag.residual[row],
@@ -178,7 +162,10 @@ TrialRows trial_rows(const analytical::CostModel& prior, const BagSpec& spec,
   TrialRows rows{.programs = all.programs};
   rows.bag.examples = all.subset(answered);
   group_rows(source.sets, source.trial_by, rows);
-  extract_features(spec, rows.bag);
+  std::vector<std::size_t> every(answered.size());
+  std::iota(every.begin(), every.end(), std::size_t{0});
+  rows.bag.features = learned::feature_rows(learned::TableFeatures(spec.features),
+                                            rows.bag.examples, every, source.jobs);
   return rows;
 }
 

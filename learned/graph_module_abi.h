@@ -11,7 +11,7 @@
 namespace tilecast::learned {
 
 // Increase this when functions of GraphModule or GraphNetwork, or the meaning of a field, change.
-inline constexpr std::uint64_t kGraphModuleVersion = 2;
+inline constexpr std::uint64_t kGraphModuleVersion = 3;
 
 // The version, and the sizes of all types that are passed between the two.
 inline constexpr std::uint64_t kGraphModuleAbi = base::plugin_abi(

@@ -28,9 +28,6 @@ struct NetworkWidths {
   std::size_t at_nodes = 0;    // kernel features added to every node (option 1)
   std::size_t at_kernel = 0;   // kernel features added to the kernel's embedding (option 2)
   std::size_t configured = 0;  // features of each node that a run configures
-  // Numbers per kernel. A network with more than one is a multi-task pretraining from which others
-  // start (TrainingHooks::start); it cannot predict.
-  std::size_t outputs = 1;
 };
 
 // One input, with all features scaled. Spans must outlive the call.
@@ -46,10 +43,9 @@ struct GraphExample {
   float target = 0;  // standardised log of seconds
   // Added to the network's output in every loss, so that the network learns the remainder.
   float margin = 0;
-  std::span<const float> tasks = {};  // replaces `target` if there are several outputs
-  std::uint32_t kernel = 0;           // examples of one kernel are ranked against each other
-  std::uint32_t family = 0;           // program family
-  float weight = 1;                   // proportional to 1 / variance of the target; above 0
+  std::uint32_t kernel = 0;  // examples of one kernel are ranked against each other
+  std::uint32_t family = 0;  // program family
+  float weight = 1;          // proportional to 1 / variance of the target; above 0
 };
 
 // Trained weights. predict() is thread-safe.
@@ -76,11 +72,6 @@ struct TrainingHooks {
   // A file that is rewritten after every epoch. If it exists, training resumes from it with
   // bit-identical results; a file of another spec or data set is refused. Empty: no checkpoint.
   std::string checkpoint = {};
-  // Initial weights (GraphNetwork::save()) of a network with `start_outputs` outputs; empty:
-  // random. new_head: the last layer starts from 0 instead. frozen: only the last layer learns.
-  std::string start = {};
-  std::size_t start_outputs = 1;
-  bool new_head = false, frozen = false;
 };
 
 class GraphModule {

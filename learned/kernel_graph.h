@@ -10,7 +10,8 @@
 //   kSchedule   the tree of a tile's loops (schedule/tree.h; Tomczak et al.,
 //               2019): loops, statements, values, buffers, with AutoTVM's loop contexts; edges go
 //               from parents to children
-// kText is built by kernel_encoding.h, which calls this for the others. In the first two, nodes are
+//   kText       the tokens of a kernel's text
+// In the first two, nodes are
 // those of Kernel::ops(), in order. Values are finite and not scaled. Thread-safe.
 #pragma once
 
@@ -20,6 +21,8 @@
 
 #include "analytical/cost_model.h"
 #include "learned/feature_schema.h"
+#include "learned/table_features.h"
+#include "schedule/tree.h"
 
 namespace tilecast::learned {
 
@@ -58,5 +61,53 @@ struct KernelGraph {
 // Schema of KernelGraph::features; its hash also covers the numbering of opcodes.
 [[nodiscard]] const FeatureSchema& node_schema(GraphEncoding encoding);
 [[nodiscard]] std::int32_t opcode_count(GraphEncoding encoding);
+
+// Encodes a query for a network: the kernel as a graph of ops, or its text as a sequence of tokens.
+//
+//   KernelGraph graph = make_graph(query, device, features);
+//
+// Text (GraphEncoding::kText): nodes are the tokens in order, opcodes their numbers in the
+// vocabulary, and there are no edges. With NumberTokens::kValue each node has one feature, the
+// number's value. Thread-safe.
+
+// A network's kernel features and where they enter (Kaufman et al., MLSys 2021, figure 3).
+struct NetworkFeatures {
+  GraphEncoding encoding = GraphEncoding::kTilecast;
+  FeatureSelection at_nodes, at_kernel;  // options 1 and 2
+  bool logarithmic = true;               // log scale of FeatureScaler
+  Vocabulary vocabulary = {};            // kText only; set by training
+};
+
+[[nodiscard]] KernelGraph make_graph(const analytical::KernelQuery& query,
+                                     const hwdesc::Device& device, const NetworkFeatures& features);
+[[nodiscard]] KernelGraph make_text_graph(const TokenIds& text, const TextSpec& spec);
+// Schema of the graphs' node features; its hash also covers the meaning of opcodes.
+[[nodiscard]] FeatureSchema node_schema(const NetworkFeatures& features);
+[[nodiscard]] std::int32_t opcode_count(const NetworkFeatures& features);
+
+// Key of a graph: on one device, equal keys have equal graphs.
+struct GraphKey {
+  const ir::Kernel* kernel = nullptr;
+  std::string tile = {};  // empty if the graph does not depend on the tile
+  auto operator<=>(const GraphKey&) const = default;
+};
+[[nodiscard]] GraphKey graph_key(const analytical::KernelQuery& query,
+                                 const NetworkFeatures& features);
+
+// Features of schedules: nodes of the loop tree (GraphEncoding::kSchedule), and curves over its
+// loops (FeatureGroup::kCurve). Internal to kernel_graph.h and table_features.h.
+
+// The tree of a kernel's loops, with edges from parents to children.
+[[nodiscard]] KernelGraph schedule_graph(const schedule::LoopProgram& program);
+void schedule_columns(const schedule::TreeNode& node, Columns& to);
+// Types are the node kinds, followed by elementwise ops by opcode.
+[[nodiscard]] std::int32_t schedule_type_count();
+[[nodiscard]] std::int32_t schedule_type(const schedule::TreeNode& node);
+
+// Points of a curve: the default of TVM's context-relation features. Thresholds are 4^1 ... 4^20.
+inline constexpr std::size_t kCurvePoints = 20;
+// Context relations (Chen et al., NeurIPS 2018, section 4): for loop features i and j, at each
+// threshold t, the largest log2(1 + i) among loops with j below t; 0 if there are none.
+void curve_columns(const schedule::ScheduleTree& tree, Columns& to);
 
 }  // namespace tilecast::learned

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ir/kernel.h"
-#include "learned/columns.h"
+#include "learned/feature_schema.h"
 #include "learned/kernel_graph.h"
 
 namespace tilecast::learned {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -25,19 +26,6 @@ constexpr std::size_t kChunkQueries = 1024;
 void extract(const TableFeatures& features, const Chunk& chunk, std::vector<float>& rows) {
   rows.resize(chunk.queries.size() * features.width());
   features.extract(chunk.queries, chunk.device, chunk.priors, rows);
-}
-
-// Queries with the priors' tiles filled in where none is stated; copies are stored in `stated`.
-std::span<const KernelQuery> with_tiles(std::span<const KernelQuery> queries, Priors priors,
-                                        std::vector<KernelQuery>& stated) {
-  if (std::ranges::all_of(queries,
-                          [](const KernelQuery& query) { return query.tile != nullptr; })) {
-    return queries;
-  }
-  for (std::size_t i = 0; i < queries.size(); ++i) {
-    stated.push_back(analytical::with_tile_of(priors[i], queries[i]));
-  }
-  return stated;
 }
 
 class ChunkedPredictor : public Predictor {
@@ -215,6 +203,19 @@ std::vector<std::optional<analytical::Estimate>> priors_for(const Predictor& pre
   return prior.estimate(queries, device);
 }
 
+std::span<const KernelQuery> with_tiles(std::span<const KernelQuery> queries, Priors priors,
+                                        std::vector<KernelQuery>& stated) {
+  if (std::ranges::all_of(queries,
+                          [](const KernelQuery& query) { return query.tile != nullptr; })) {
+    return queries;
+  }
+  stated.reserve(queries.size());
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    stated.push_back(analytical::with_tile_of(priors[i], queries[i]));
+  }
+  return stated;
+}
+
 const Vocabulary* vocabulary_of(const Predictor& predictor) {
   const Vocabulary* found = nullptr;
   if (const GbtPredictorParts* trees = predictor.trees()) found = &trees->features.vocabulary;
@@ -244,6 +245,33 @@ std::unique_ptr<Predictor> make_predictor(GbtPredictorParts parts) {
 
 std::unique_ptr<Predictor> make_predictor(NetworkPredictorParts parts) {
   return std::make_unique<NetworkPredictor>(std::move(parts));
+}
+
+namespace {
+
+constexpr std::string_view kTimeSetting = "time", kResidualSetting = "residual";
+
+}  // namespace
+
+std::string setting_of(const Target& target) {
+  if (!target.is_time()) return target.quantity;
+  return std::string(target.residual ? kResidualSetting : kTimeSetting);
+}
+
+Target target_of_setting(std::string_view setting) {
+  if (setting == kTimeSetting || setting == kRuntime) return {};
+  if (setting == kResidualSetting) return {.residual = true};
+  return {.quantity = std::string(setting), .unit = ""};
+}
+
+double scaled(const Target& target, double value) {
+  if (target.scale == TargetScale::kIdentity) return value;
+  return value >= 0 ? std::log1p(value) : std::numeric_limits<double>::quiet_NaN();
+}
+
+double unscaled(const Target& target, double value) {
+  if (target.scale == TargetScale::kIdentity) return value;
+  return std::max(0.0, std::expm1(value));
 }
 
 }  // namespace tilecast::learned

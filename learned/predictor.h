@@ -1,5 +1,5 @@
 // A trained model with its feature extraction, as stored in a model directory: predicts log times
-// of kernels, or another quantity (learned/target.h). Thread-safe, deterministic.
+// of kernels, or another quantity (Target). Thread-safe, deterministic.
 // learned/learned_model.h wraps it as a CostModel.
 #pragma once
 
@@ -13,10 +13,41 @@
 #include "learned/feature_scaler.h"
 #include "learned/gbt_model.h"
 #include "learned/graph_network.h"
-#include "learned/kernel_encoding.h"
-#include "learned/target.h"
+#include "learned/kernel_graph.h"
 
 namespace tilecast::learned {
+
+// The quantity that a model predicts: a kernel's time, or another quantity of measurement sets.
+//
+// Times are learned as logarithms, or as the logarithm of their ratio to the analytical time
+// (residual), since trees and networks extrapolate badly and physics does not. Other quantities are
+// learned unchanged or as log(1 + value) and predicted in their own unit. Thread-safe.
+
+inline constexpr std::string_view kRuntime = "runtime";
+
+// Scale on which a quantity is learned. kLog1p is for counts and cycles that span decades.
+enum class TargetScale { kIdentity, kLog1p };
+inline constexpr std::string_view kTargetScales[] = {"identity", "log1p"};
+
+struct Target {
+  std::string quantity = std::string(kRuntime);  // or one of measured::Manifest::quantities
+  std::string unit = "s";                        // as in the measurement sets; "": not known yet
+  bool count = false;                            // whole numbers
+  bool residual = false;                         // for times only
+  TargetScale scale = TargetScale::kIdentity;    // for quantities other than time
+  friend bool operator==(const Target&, const Target&) = default;
+
+  [[nodiscard]] bool is_time() const { return quantity == kRuntime; }
+};
+
+// The target as text in settings: time, residual, or the quantity's name. The unit is not included.
+[[nodiscard]] std::string setting_of(const Target& target);
+[[nodiscard]] Target target_of_setting(std::string_view setting);
+
+// Converts a quantity other than time from its unit to the learner's scale, and back. kLog1p:
+// scaled() gives NaN for negative values; unscaled() returns at least 0.
+[[nodiscard]] double scaled(const Target& target, double value);
+[[nodiscard]] double unscaled(const Target& target, double value);
 
 struct GbtPredictorParts;
 struct NetworkPredictorParts;
@@ -42,6 +73,12 @@ class Predictor {
   [[nodiscard]] virtual const GbtPredictorParts* trees() const { return nullptr; }
   [[nodiscard]] virtual const NetworkPredictorParts* network() const { return nullptr; }
 };
+
+// Queries with the tiles of `priors` where they state none (analytical::with_tile_of), so that a
+// learned model sees one kernel whoever chose the tile; copies are stored in `stated`.
+[[nodiscard]] std::span<const analytical::KernelQuery> with_tiles(
+    std::span<const analytical::KernelQuery> queries, Priors priors,
+    std::vector<analytical::KernelQuery>& stated);
 
 // The vocabulary of a model of text; nullptr for other models.
 [[nodiscard]] const Vocabulary* vocabulary_of(const Predictor& predictor);

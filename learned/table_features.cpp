@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "learned/schedule_nodes.h"
+#include "learned/kernel_graph.h"
 #include "learned/table_features_groups.h"
 #include "schedule/tile_schedule.h"
 

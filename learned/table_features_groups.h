@@ -8,7 +8,7 @@
 
 #include "analytical/analytical_model.h"
 #include "analytical/iteration_space.h"
-#include "learned/columns.h"
+#include "learned/feature_schema.h"
 
 namespace tilecast::learned {
 

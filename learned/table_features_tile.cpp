@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/statistics.h"
+#include "learned/register_need.h"
 #include "learned/table_features_groups.h"
 
 namespace tilecast::learned {
@@ -147,6 +149,333 @@ void tile_columns(const TileScan& scan, const TileConfig* tile, Columns& to) {
   to.value({"matrix_k", "Terms of each sum of the tile's product."}, facts.k);
   to.value({"intensity", "Multiply-adds of the tile's product over tile.working_set.", "1/B"},
            facts.intensity);
+}
+
+namespace {
+
+constexpr std::size_t kTilesTried = 512;  // number of tiles estimated
+constexpr std::size_t kTilesExplained = 64;
+constexpr std::array<double, 3> kQuantileShares = {0.1, 0.5, 0.9};
+
+std::array<double, 3> quantiles(const std::vector<double>& values) {
+  std::array<double, 3> result{};
+  for (std::size_t q = 0; q < result.size(); ++q) {
+    result[q] = values.empty() ? kMissing : base::quantile(values, kQuantileShares[q]);
+  }
+  return result;
+}
+
+}  // namespace
+
+void TileBoundsScan::of(const ir::Kernel& kernel, const hwdesc::Device& device) {
+  const analytical::KernelAnalysis analysis(kernel, device);
+  const std::vector<analytical::TileConfig> tiles = analysis.tiles(kTilesTried);
+  times_.clear();
+  for (const analytical::TileConfig& tile : tiles) times_.push_back(analysis.time(tile).value);
+  std::ranges::sort(times_);
+  time_ = quantiles(times_);
+  const std::size_t step = (tiles.size() + kTilesExplained - 1) / kTilesExplained;
+  std::array<std::vector<double>, analytical::kBoundCount> by_bound;
+  for (std::size_t i = 0; i < tiles.size(); i += step) {
+    const auto answer = analysis.estimate(tiles[i]);
+    const auto* estimate = std::get_if<analytical::Estimate>(&answer);
+    for (std::size_t b = 0; estimate != nullptr && b < by_bound.size(); ++b) {
+      by_bound[b].push_back(ratio(estimate->bounds[b].value, times_.front()));
+    }
+  }
+  for (std::size_t b = 0; b < by_bound.size(); ++b) {
+    const std::array<double, 3> busy = quantiles(by_bound[b]);
+    for (std::size_t q = 0; q < busy.size(); ++q) busy_[q][b] = busy[q];
+  }
+}
+
+void TileBoundsScan::columns(const std::optional<analytical::Estimate>& prior, Columns& to) const {
+  const bool any = !times_.empty();
+  const auto all = static_cast<double>(times_.size());
+  const double least = any ? times_.front() : kMissing;
+  const double time = prior && any ? prior->time.value : kMissing;
+  const auto faster = std::ranges::lower_bound(times_, time) - times_.begin();
+  to.value({"tiles", "Tiles that can run, of those tried."}, all);
+  to.value({"least", "Least analytical time of the kernel's tiles.", "s"}, least);
+  to.value({"over_least", "prior.time over tile_bounds.least."}, ratio(time, least));
+  to.value({"faster", "Share of the tiles whose analytical time is less than prior.time."},
+           time > 0 ? static_cast<double>(faster) / all : kMissing);
+  to.value({"time_p10", "A tenth of the tiles take less, over tile_bounds.least."},
+           ratio(time_[0], least));
+  to.value({"time_p50", "Half of the tiles take less, over tile_bounds.least."},
+           ratio(time_[1], least));
+  to.value({"time_p90", "Nine tenths of the tiles take less, over tile_bounds.least."},
+           ratio(time_[2], least));
+  to.parts({"busy_p10", "A tenth of the tiles keep this busy for less, over tile_bounds.least"},
+           busy_[0], bound_part);
+  to.parts({"busy_p50", "Half of the tiles keep this busy for less, over tile_bounds.least"},
+           busy_[1], bound_part);
+  to.parts({"busy_p90", "Nine tenths of the tiles keep this busy for less, over tile_bounds.least"},
+           busy_[2], bound_part);
+}
+
+namespace {
+
+constexpr std::size_t kNeeds = 10;
+
+// Names, in the order of values_of().
+Columns::PartName need_part(std::size_t part) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, kNeeds> kNames = {{
+      {"pressure", "registers of what changes along the loop"},
+      {"invariants", "values that do not"},
+      {"streams", "arrays read along their minor-most dimension"},
+      {"strided", "arrays read along another dimension"},
+      {"ops", "arithmetic"},
+      {"shared", "arithmetic used more than once"},
+      {"functions", "exponentials, logarithms and the like"},
+      {"divisions", "divisions and roots"},
+      {"selections", "comparisons, selections, extremes"},
+      {"conversions", "conversions of the type"},
+  }};
+  return {std::string(kNames[part].first), std::string(kNames[part].second)};
+}
+
+std::array<double, kNeeds> values_of(const RegisterNeed& need) {
+  return {need.pressure, need.invariants, need.streams,   need.strided,    need.ops,
+          need.shared,   need.functions,  need.divisions, need.selections, need.conversions};
+}
+
+void need_columns(const KernelScan& scan, const ir::Op* root, const Columns::Text& text,
+                  Columns& to) {
+  std::array<double, kNeeds> values{};
+  values.fill(kMissing);
+  if (root != nullptr) {
+    const auto index = static_cast<std::size_t>(root - scan.kernel->ops().data());
+    values = values_of(register_need(*scan.kernel, ir::OpId(index)));
+  }
+  to.parts(text, values, need_part);
+}
+
+// Elements of the innermost loop after merging loops that the tile does not cut.
+double run_of(const TileScan& scan, const analytical::TileConfig* tile) {
+  const std::vector<analytical::Loop>& loops = scan.space.loops;
+  if (tile == nullptr || loops.empty()) return kMissing;
+  const analytical::LoopSizes extents = analytical::tile_extents(scan.space, *tile);
+  double run = 1;
+  for (std::size_t i = scan.space.output_slots; i-- > 0;) {
+    run *= static_cast<double>(extents[i]);
+    if (extents[i] != loops[i].size) break;
+  }
+  return run;
+}
+
+}  // namespace
+
+void code_columns(const KernelScan& scan, Columns& to) {
+  need_columns(scan, scan.largest_output,
+               {"output", "Innermost loop of the largest output (register_need.h)"}, to);
+  need_columns(scan, scan.reduction,
+               {"reduction", "Innermost loop of the largest reduction (register_need.h)"}, to);
+}
+
+void run_column(const TileScan& scan, const analytical::TileConfig* tile, Columns& to) {
+  to.value({"run", "Elements of the tile that lie one after the other in the output."},
+           run_of(scan, tile));
+}
+
+namespace {
+
+constexpr std::size_t kSizes = 12;
+
+// Names, in the order of alignment_columns().
+Columns::PartName size_part(std::size_t part) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, kSizes> kNames = {{
+      {"output_minor", "minor-most dimension of the largest output"},
+      {"output_second", "second minor dimension of the largest output"},
+      {"parameter_minor", "minor-most dimension of the largest parameter"},
+      {"parameter_second", "second minor dimension of the largest parameter"},
+      {"matrix_m", "rows of the largest product"},
+      {"matrix_n", "columns of the largest product"},
+      {"matrix_k", "terms of the sums of the largest product"},
+      {"tile_minor", "minor-most extent of the tile"},
+      {"tile_second", "second minor extent of the tile"},
+      {"tile_m", "rows of the tile's product"},
+      {"tile_n", "columns of the tile's product"},
+      {"tile_k", "terms of the sums of the tile's product"},
+  }};
+  return {std::string(kNames[part].first), std::string(kNames[part].second)};
+}
+
+double second_minor_size(const ir::Shape& shape) {
+  const bool laid_out = shape.layout && shape.layout->minor_to_major.size() > 1;
+  return dimension_size(shape, laid_out ? shape.layout->minor_to_major[1] : shape.rank() - 2);
+}
+
+}  // namespace
+
+// Units are the native tile (sublanes x lanes: 8 x 128 on a TPU), else vectors.
+void alignment_columns(const KernelScan& scan, const hwdesc::Device& device, const TileSizes& tile,
+                       Columns& to) {
+  const hwdesc::NativeTile& native = device.native_tile;
+  const auto vector = static_cast<double>(device.vector.lanes * device.vector.sublanes);
+  const double lanes = native.tiled ? static_cast<double>(native.lanes) : std::fmax(vector, 1);
+  const double sublanes = native.tiled ? static_cast<double>(native.sublanes) : 1;
+  const auto of_array = [](const ir::Op* op, auto&& size) {
+    return op == nullptr ? kMissing : size(op->shape);
+  };
+  const auto of_product = [&](double size) { return scan.matrix == nullptr ? kMissing : size; };
+  const std::pair<double, double> sizes[kSizes] = {
+      // the units
+      {of_array(scan.largest_output, minor_size), lanes},
+      {of_array(scan.largest_output, second_minor_size), sublanes},
+      {of_array(scan.largest_parameter, minor_size), lanes},
+      {of_array(scan.largest_parameter, second_minor_size), sublanes},
+      {of_product(scan.sizes.m), sublanes},
+      {of_product(scan.sizes.n), lanes},
+      {of_product(scan.sizes.k), lanes},
+      {tile.minor, lanes},
+      {tile.second_minor, sublanes},
+      {tile.m, sublanes},
+      {tile.n, lanes},
+      {tile.k, lanes}};
+  std::array<double, kSizes> over{}, modulo{};
+  for (std::size_t i = 0; i < kSizes; ++i) {
+    over[i] = sizes[i].first / sizes[i].second;
+    modulo[i] = std::fmod(sizes[i].first, sizes[i].second);
+  }
+  to.parts({"over", "Size over that of the native tile or vector"}, over, size_part);
+  to.parts({"modulo", "Size modulo that of the native tile or vector"}, modulo, size_part);
+}
+
+namespace {
+
+// The machine's rates for the kernel's type; NaN without memory.
+struct Machine {
+  double clock, vector_peak, matrix_peak, peak, workers, lanes, transcendental_rate;
+  double bandwidth = kMissing, write_share = kMissing, latency = kMissing;
+  double innermost_capacity = kMissing, innermost_bandwidth = kMissing, cache_capacity;
+
+  Machine(const hwdesc::Device& device, double matrix)
+      : clock(device.clock.value),
+        vector_peak(device.vector_peak().value),
+        matrix_peak(matrix),
+        peak(std::max(vector_peak, matrix_peak)),
+        workers(device.multiplexing.workers),
+        lanes(static_cast<double>(device.vector.lanes * device.vector.sublanes)),
+        transcendental_rate(device.transcendental.per_cycle * clock * workers),
+        cache_capacity(learned::cache_capacity(device)) {
+    if (device.memory.empty()) return;
+    const hwdesc::MemoryLevel& main = device.main_memory();
+    bandwidth = main.bandwidth.value * main.efficiency;
+    write_share = ratio(main.sustained_write().value, main.sustained_read().value);
+    latency = main.latency.value;
+    innermost_capacity = device.scratchpad().capacity.value;
+    innermost_bandwidth = device.scratchpad().bandwidth.value;
+  }
+};
+
+void constant_columns(const hwdesc::Device& device, const Machine& machine, Columns& to) {
+  const hwdesc::NativeTile& tile = device.native_tile;
+  to.value({"clock", "Clock of the core.", "Hz"}, machine.clock);
+  to.value({"vector_peak", "32-bit operations the vector unit can do.", "1/s"},
+           machine.vector_peak);
+  to.value({"matrix_peak",
+            "Operations the matrix unit can do on the kernel's main type, 0 without one.", "1/s"},
+           machine.matrix_peak);
+  to.value({"peak", "The larger of the two peaks.", "1/s"}, machine.peak);
+  to.value({"transcendental_rate", "Transcendental functions per second.", "1/s"},
+           machine.transcendental_rate);
+  to.value({"bandwidth", "Read bandwidth of main memory that large streams sustain.", "B/s"},
+           machine.bandwidth);
+  to.value({"write_share", "Write over read bandwidth of main memory."}, machine.write_share);
+  to.value({"latency", "Latency of main memory.", "s"}, machine.latency);
+  to.value({"innermost_capacity", "Capacity of the memory next to the core.", "B"},
+           machine.innermost_capacity);
+  to.value({"cache_capacity", "Capacity of the largest memory below main memory.", "B"},
+           machine.cache_capacity);
+  to.value({"workers", "Multiprocessors or cores that share one kernel."}, machine.workers);
+  to.value({"vector_width", "Lanes of one vector unit, sublanes included."}, machine.lanes);
+  to.value({"native_tile", "Elements of a native tile of the layout; 1 = none."},
+           tile.tiled ? static_cast<double>(tile.sublanes * tile.lanes) : 1);
+  to.value({"launch", "Time on the device between kernels.", "s"},
+           device.dispatch.kernel_launch.value);
+}
+
+void ratio_columns(const Machine& machine, Columns& to) {
+  to.value({"ridge", "Peak over bandwidth: intensity at which compute takes over.", "1/B"},
+           ratio(machine.peak, machine.bandwidth));
+  to.value({"vector_ridge", "Vector peak over bandwidth.", "1/B"},
+           ratio(machine.vector_peak, machine.bandwidth));
+  to.value({"matrix_to_vector", "Matrix peak over vector peak."},
+           ratio(machine.matrix_peak, machine.vector_peak));
+  to.value({"transcendental_to_vector", "Transcendental rate over vector peak."},
+           ratio(machine.transcendental_rate, machine.vector_peak));
+  to.value({"on_chip_bandwidth", "Bandwidth of the innermost over that of main memory."},
+           ratio(machine.innermost_bandwidth, machine.bandwidth));
+  to.value({"in_flight",
+            "Bytes in flight that hide main memory's latency, over the innermost capacity."},
+           ratio(machine.bandwidth * machine.latency, machine.innermost_capacity));
+  to.value({"cache_cycles", "Cycles main memory takes to fill the largest cache."},
+           ratio(machine.cache_capacity * machine.clock, machine.bandwidth));
+  to.value({"latency_cycles", "Latency of main memory in cycles."},
+           machine.latency * machine.clock);
+}
+
+// Columns that relate the kernel to the machine.
+void use_columns(const KernelScan& scan, const Machine& machine, Columns& to) {
+  const double matrix_flops = std::min(2 * scan.multiply_adds, scan.flops);
+  const double matrix_peak = machine.matrix_peak > 0 ? machine.matrix_peak : machine.vector_peak;
+  const double other_time = ratio(scan.flops - matrix_flops, machine.vector_peak);
+  const double compute_time =
+      other_time + (matrix_flops > 0 ? ratio(matrix_flops, matrix_peak) : 0);
+  const double memory_time = ratio(scan.bytes_read + scan.bytes_written, machine.bandwidth);
+  const double footprint = scan.parameter_bytes + scan.output_bytes;
+  double lane_use = kMissing, elements_per_lane = kMissing;
+  if (scan.largest_output != nullptr && machine.lanes > 0) {
+    const double minor = minor_size(scan.largest_output->shape);
+    lane_use = ratio(minor, std::ceil(minor / machine.lanes) * machine.lanes);
+    elements_per_lane =
+        ratio(elements_of(scan.largest_output->shape), machine.lanes * machine.workers);
+  }
+  to.value({"compute_time",
+            "Multiply-adds at the peak of their type, other operations at the vector peak.", "s"},
+           compute_time);
+  to.value({"memory_time", "Bytes read and written, at main memory's bandwidth.", "s"},
+           memory_time);
+  to.value({"roofline", "The larger of the two times.", "s"}, std::fmax(compute_time, memory_time));
+  to.value({"compute_to_memory", "machine.compute_time over machine.memory_time."},
+           ratio(compute_time, memory_time));
+  to.value({"transcendental_to_memory", "Transcendentals at their rate, over machine.memory_time."},
+           ratio(ratio(scan.transcendentals, machine.transcendental_rate), memory_time));
+  to.value({"latency_to_memory", "Latency of main memory over machine.memory_time."},
+           ratio(machine.latency, memory_time));
+  to.value({"footprint_innermost", "Bytes of parameters and outputs over the innermost capacity."},
+           ratio(footprint, machine.innermost_capacity));
+  to.value({"footprint_cache",
+            "Bytes of parameters and outputs over the capacity of the largest cache."},
+           ratio(footprint, machine.cache_capacity));
+  to.value({"lane_use", "Share of the lanes the minor-most dimension of the largest output fills."},
+           lane_use);
+  to.value({"elements_per_lane", "Elements of the largest output over the lanes of all workers."},
+           elements_per_lane);
+}
+
+}  // namespace
+
+double cache_capacity(const hwdesc::Device& device) {
+  double most = kMissing;
+  for (std::size_t i = 1; i < device.memory.size(); ++i) {
+    most = std::fmax(most, device.memory[i].capacity.value);
+  }
+  return most;
+}
+
+double MachineScan::matrix_peak(ir::DType dtype) {
+  double& peak = peaks_[static_cast<std::size_t>(dtype)];
+  if (peak < 0) peak = device_.matrix_peak(ir::name(dtype)).value;
+  return peak;
+}
+
+void machine_columns(const KernelScan& scan, MachineScan& machine, Columns& to) {
+  const Machine constants(machine.device(), machine.matrix_peak(scan.main_dtype));
+  constant_columns(machine.device(), constants, to);
+  ratio_columns(constants, to);
+  use_columns(scan, constants, to);
 }
 
 }  // namespace tilecast::learned

@@ -18,7 +18,6 @@
 #include "hwdesc/config_reader.h"
 #include "hwdesc/device_yaml.h"
 #include "measured/known_columns.h"
-#include "measured/parameter_columns.h"
 #include "measured/tile_cells.h"
 
 namespace tilecast::measured {

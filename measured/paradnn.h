@@ -34,7 +34,6 @@
 #include "hwdesc/units.h"
 #include "ir/dtype.h"
 #include "measured/op_kernels.h"
-#include "measured/op_row.h"
 #include "measured/samples.h"
 
 namespace tilecast::measured {

@@ -16,7 +16,6 @@
 #include "hybrid/hybrid_dir.h"
 #include "learned/learned_model.h"
 #include "learned/model_card_yaml.h"
-#include "learned/rank_model.h"
 #include "sim/shipped_models.h"
 
 namespace tilecast::sim {

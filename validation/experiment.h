@@ -85,7 +85,8 @@ struct Experiment : sim::training::TrainingFile {
   [[nodiscard]] bool repeats() const { return split.seeds > 1; }
 };
 
-[[nodiscard]] Experiment read_experiment(const std::string& file);
+// All experiments of FILE, or that of FILE#NAME; the first of a text.
+[[nodiscard]] std::vector<Experiment> read_experiments(const std::string& path);
 [[nodiscard]] Experiment parse_experiment(const std::string& text, const std::string& file);
 
 }  // namespace tilecast::validation

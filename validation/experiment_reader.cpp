@@ -232,28 +232,34 @@ void check_split(const ConfigNode& root, const Experiment& experiment) {
   }
 }
 
+Experiment experiment_of(const ConfigNode& whole, const std::string& file) {
+  Experiment experiment{sim::training::read_training(whole, file)};
+  experiment.claim = text(whole, "claim");
+  experiment.notes = optional_texts(whole, "notes");
+  read_columns(whole, experiment);
+  read_default_run(whole, experiment);
+  require_columns(whole, experiment);
+  read_claims(whole, experiment);
+  check_split(whole, experiment);
+  return experiment;
+}
+
 }  // namespace
 
 std::size_t Experiment::column_index(std::string_view column) const {
   return static_cast<std::size_t>(std::ranges::find(columns, column) - columns.begin());
 }
 
-Experiment parse_experiment(const std::string& content, const std::string& file) {
-  const ConfigNode root = sim::training::read_whole(content, file);
-  Experiment experiment{sim::training::read_training(root, file)};
-  experiment.claim = text(root, "claim");
-  experiment.notes = optional_texts(root, "notes");
-  read_columns(root, experiment);
-  read_default_run(root, experiment);
-  require_columns(root, experiment);
-  read_claims(root, experiment);
-  check_split(root, experiment);
-  return experiment;
+std::vector<Experiment> read_experiments(const std::string& path) {
+  std::vector<Experiment> experiments;
+  for (const ConfigNode& whole : sim::training::read_wholes(path)) {
+    experiments.push_back(experiment_of(whole, sim::training::path_of(path)));
+  }
+  return experiments;
 }
 
-Experiment read_experiment(const std::string& file) {
-  const auto source = base::SourceText::read_file(file, hwdesc::kMaxConfigBytes);
-  return parse_experiment(std::string(source.text()), file);
+Experiment parse_experiment(const std::string& text, const std::string& file) {
+  return experiment_of(sim::training::wholes_of(text, file).front(), file);
 }
 
 }  // namespace tilecast::validation

@@ -21,7 +21,6 @@
 #include "sim/training.h"
 #include "sim/version.h"
 #include "validation/experiment_views.h"
-#include "validation/label_experiment.h"
 
 namespace tilecast::validation {
 namespace {
@@ -110,7 +109,8 @@ Run sorted_out(std::span<const Experiment> experiments, std::span<const std::str
 std::string identity_of(const ValidateArguments& arguments, const std::vector<std::string>& files) {
   std::string text = arguments.output.format + "\n" + arguments.data;
   for (const std::string& file : files) {
-    text += fmt::format("\n{}\n{}", file, base::SourceText::read_file(file).text());
+    const std::string path = sim::training::path_of(file);
+    text += fmt::format("\n{}\n{}", file, base::SourceText::read_file(path).text());
   }
   return text;
 }
@@ -120,7 +120,9 @@ std::string identity_of(const ValidateArguments& arguments, const std::vector<st
 std::optional<Run> run_all(const ValidateArguments& arguments, const CLI::App& verb,
                            const std::vector<std::string>& files, const std::string& journal) {
   std::vector<Experiment> experiments;
-  for (const std::string& file : files) experiments.push_back(read_experiment(file));
+  for (const std::string& file : files) {
+    std::ranges::move(read_experiments(file), std::back_inserter(experiments));
+  }
   sim::training::ImportedData data(sim::data_folder(arguments.data, experiments.front().file));
   const std::unique_ptr<base::Ranks> ranks = base::launched_ranks();
   const bool leads = !ranks || ranks->rank() == 0;
@@ -147,24 +149,6 @@ std::optional<Run> run_all(const ValidateArguments& arguments, const CLI::App& v
   return sorted_out(experiments, done.results);
 }
 
-std::optional<LabelResult> run_labels(const ValidateArguments& arguments, const CLI::App& verb,
-                                      const std::string& file, const std::string& journal) {
-  const auto experiment = read_label_experiment(file);
-  const std::unique_ptr<base::Ranks> ranks = base::launched_ranks();
-  std::optional<Progress> progress;
-  const auto step = [&](std::size_t done, std::size_t of) {
-    if (!progress) progress.emplace("validate: trainings", of);
-    progress->show(done, "");
-  };
-  return run_label_experiment(experiment,
-                              {.threads = threads_of(verb, arguments.jobs),
-                               .journal = journal,
-                               .identity = identity_of(arguments, {file}),
-                               .resume = arguments.journal.resume,
-                               .stop = [] { return Interrupt::asked(); }},
-                              ranks.get(), step);
-}
-
 void report(const ValidateArguments& arguments, const Run& done) {
   for (const SkippedExperiment& one : done.skipped) {
     tell(fmt::format("skipped: {}: {}", one.name, one.why));
@@ -187,31 +171,16 @@ void fail_where_incomplete(const Run& done) {
   }
 }
 
-// The result of `work`; nullopt if it was interrupted, or on ranks above 0.
-template <class Work>
-auto interruptible(const std::string& journal, const Work& work) {
-  std::optional<Interrupt> interrupt;
-  if (!journal.empty()) interrupt.emplace();
-  auto done = work();
-  interrupt.reset();
-  if (!done && Interrupt::asked()) end_interrupted(journal);
-  return done;
-}
-
 void run(const ValidateArguments& arguments, const CLI::App& verb) {
   const std::string journal = journal_file(arguments.journal, arguments.output);
-  const std::vector<std::string> files = files_of(arguments);
-  if (files.size() == 1 && is_label_experiment(files.front())) {
-    const auto labels =
-        interruptible(journal, [&] { return run_labels(arguments, verb, files.front(), journal); });
-    if (!labels) return;
-    write(arguments.output, arguments.output.format == "json" ? label_experiment_json(*labels)
-                                                              : label_experiment_text(*labels));
-    return end_journal(arguments.journal, journal);
+  std::optional<Interrupt> interrupt;
+  if (!journal.empty()) interrupt.emplace();
+  const std::optional<Run> done = run_all(arguments, verb, files_of(arguments), journal);
+  interrupt.reset();
+  if (!done) {
+    if (Interrupt::asked()) end_interrupted(journal);
+    return;
   }
-  const auto done =
-      interruptible(journal, [&] { return run_all(arguments, verb, files, journal); });
-  if (!done) return;
   report(arguments, *done);
   end_journal(arguments.journal, journal);
   fail_where_incomplete(*done);
@@ -222,7 +191,7 @@ int validate(int argc, char** argv) {
   app.set_version_flag("--version", fmt::format("tilecast {}", sim::version()));
   ValidateArguments arguments;
   app.add_option("experiments", arguments.files,
-                 "experiment files (YAML); without: all in validation/experiments")
+                 "experiment files (YAML), or FILE#NAME; without: all in validation/experiments")
       ->type_name("FILE");
   app.add_option("--data", arguments.data,
                  "folder of third-party data; default: $TILECAST_SHARED, else ../shared beside "
@@ -234,9 +203,8 @@ int validate(int argc, char** argv) {
   app.footer(
       "Every experiment names its data, what is fitted and what is scored, and its bars; both\n"
       "sides are disjoint and all columns answer the same rows. Experiments whose data is not\n"
-      "found are skipped. A bar that is not met is part of the answer, not a failure. A file of\n"
-      "format tilecast.label_experiment/1 is run alone: learners of registers, spills and the "
-      "like.");
+      "found are skipped. A bar that is not met is part of the answer, not a failure. FILE#NAME\n"
+      "is one experiment of a file with several.");
   app.callback([&] { run(arguments, app); });
   return parse_and_run(app, argc, argv);
 }

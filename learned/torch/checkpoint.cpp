@@ -65,7 +65,7 @@ void add_examples(ir::Hash128& hash, std::span<const GraphExample> examples) {
 
 Fingerprint fingerprint(const NetworkSpec& spec, const NetworkWidths& widths,
                         const TrainingSpec& training, std::span<const GraphExample> train,
-                        std::span<const GraphExample> validation, std::string_view start) {
+                        std::span<const GraphExample> validation) {
   TrainingSpec settings = training;
   settings.epochs = 1;
   settings.patience = 0;
@@ -80,7 +80,6 @@ Fingerprint fingerprint(const NetworkSpec& spec, const NetworkWidths& widths,
   hash.add(static_cast<std::uint64_t>(widths.opcodes));
   add_examples(hash, train);
   add_examples(hash, validation);
-  if (!start.empty()) hash.add(start);
   return hash.result();
 }
 

@@ -25,8 +25,7 @@ using Fingerprint = std::array<std::uint64_t, 2>;
 [[nodiscard]] Fingerprint fingerprint(const NetworkSpec& spec, const NetworkWidths& widths,
                                       const TrainingSpec& training,
                                       std::span<const GraphExample> train,
-                                      std::span<const GraphExample> validation,
-                                      std::string_view start = {});
+                                      std::span<const GraphExample> validation);
 
 struct Checkpoint {
   Fingerprint fingerprint = {};

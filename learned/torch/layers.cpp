@@ -205,11 +205,10 @@ Tensor l2_normalised(const Tensor& rows) {
   return rows * (rows.square().sum(1, /*keepdim=*/true) + kNormFloor).rsqrt();
 }
 
-Pool::Pool(Weights& weights, const NetworkSpec& spec, std::int64_t scalars)
-    : spec_(spec), scalars_(scalars) {
+Pool::Pool(Weights& weights, const NetworkSpec& spec) : spec_(spec) {
   const std::int64_t hidden = spec.hidden;
   if (spec.reduction == Reduction::kPerNode) {
-    scalar_ = Dense(weights, "node_scalar", hidden, scalars, kScalarGain);
+    scalar_ = Dense(weights, "node_scalar", hidden, 1, kScalarGain);
   }
   if (spec.reduction == Reduction::kLstm) {
     gates_ = {weights.matrix("lstm_input", 4 * hidden, hidden),
@@ -239,7 +238,7 @@ Pool::Pool(Weights& weights, const NetworkSpec& spec, std::int64_t scalars)
 
 std::int64_t Pool::width() const {
   if (spec_.reduction == Reduction::kNone) return 0;
-  if (spec_.reduction == Reduction::kPerNode) return scalars_;
+  if (spec_.reduction == Reduction::kPerNode) return 1;
   if (spec_.reduction != Reduction::kColumnWise) return spec_.hidden;
   return spec_.hidden * (int{spec_.pool_mean} + int{spec_.pool_max} + int{spec_.pool_sum});
 }

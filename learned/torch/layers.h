@@ -93,7 +93,7 @@ class Hop {
 
 // Node embeddings -> one embedding per kernel (Kaufman et al., MLSys 2021, section 3.2).
 //
-//   per_node     one scalar per node, summed: width 1 (with several tasks, one per task)
+//   per_node     one scalar per node, summed: width 1
 //   column_wise  the chosen ones of mean, maximum and sum over nodes, concatenated in this order
 //   lstm         the final state over the nodes in topological order
 //   none         empty: width 0
@@ -104,8 +104,7 @@ class Hop {
 // log(1 + |x|), which keeps values of large kernels in range.
 class Pool {
  public:
-  // scalars: numbers per node for per_node.
-  Pool(Weights& weights, const NetworkSpec& spec, std::int64_t scalars = 1);
+  Pool(Weights& weights, const NetworkSpec& spec);
   // (N, hidden) -> (G, width())
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& nodes, const Batch& batch,
                                          const Dropout& dropout) const;
@@ -125,7 +124,6 @@ class Pool {
                                      const torch::Tensor& absent) const;
 
   NetworkSpec spec_;
-  std::int64_t scalars_;
   Dense scalar_;                      // per_node
   std::vector<torch::Tensor> gates_;  // lstm: in the form of torch::lstm
   std::vector<Encoder> encoders_;     // transformer

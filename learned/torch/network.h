@@ -24,15 +24,12 @@ class Network : public torch::nn::Module {
  public:
   // Throws Error if the spec is contradictory: heads that do not divide hidden, no pool.
   Network(const NetworkSpec& spec, const NetworkWidths& widths, std::uint64_t seed);
-  // (G): one number per kernel; (G, outputs) if there are several. `dropout`: nullptr for
-  // prediction.
+  // (G): one number per kernel. `dropout`: nullptr for prediction.
   [[nodiscard]] torch::Tensor forward(const Batch& batch, torch::Generator* dropout = nullptr);
   // The architecture as text: all settings except dropout, and the widths.
   [[nodiscard]] std::string architecture() const;
   // Nodes per batch at which prediction is fastest.
   [[nodiscard]] std::size_t nodes_together() const;
-  // Whether the parameter belongs to the last layer, the only one that depends on the task.
-  [[nodiscard]] bool is_head(std::string_view parameter) const;
 
  private:
   struct Layers;

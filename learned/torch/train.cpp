@@ -5,14 +5,15 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "base/error.h"
 #include "learned/torch/checkpoint.h"
-#include "learned/torch/losses.h"
 #include "learned/torch/sampler.h"
 
 namespace tilecast::learned::torch_module {
@@ -22,39 +23,6 @@ namespace {
 constexpr std::size_t kPredictedTogether = 256;
 // Separates the random stream of dropout from that of draws.
 constexpr std::uint64_t kDropoutStream = 0x64726f70;
-
-// Loads TrainingHooks::start: weights of the same network, or of one with another head.
-void load_start(Network& network, const NetworkSpec& spec, const NetworkWidths& widths,
-                const TrainingHooks& hooks) {
-  if (!hooks.new_head) return load_weights(network, hooks.start);
-  NetworkWidths of_start = widths;
-  of_start.outputs = hooks.start_outputs;
-  Network start(spec, of_start, /*seed=*/0);
-  load_weights(start, hooks.start);
-  const torch::NoGradGuard no_gradients;
-  const auto from = start.named_parameters();
-  for (auto& parameter : network.named_parameters()) {
-    if (network.is_head(parameter.key())) {
-      parameter.value().zero_();
-    } else {
-      parameter.value().copy_(from[parameter.key()]);
-    }
-  }
-}
-
-// All parameters, or only the head's if frozen; gradients of the others are turned off.
-std::vector<torch::Tensor> learning_weights(Network& network, const TrainingHooks& hooks) {
-  if (!hooks.frozen) return network.parameters();
-  std::vector<torch::Tensor> head;
-  for (auto& parameter : network.named_parameters()) {
-    if (network.is_head(parameter.key())) {
-      head.push_back(parameter.value());
-    } else {
-      parameter.value().requires_grad_(false);
-    }
-  }
-  return head;
-}
 
 class Trainer {
  public:
@@ -68,12 +36,9 @@ class Trainer {
         hooks_(hooks),
         sampler_(train, training, pads(spec.reduction)),
         network_(std::make_unique<Network>(spec, widths, training.seed)),
-        adam_(learning_weights(*network_, hooks), training.weight_decay, training.clip) {
-    if (!hooks.start.empty()) load_start(*network_, spec, widths, hooks);
+        adam_(network_->parameters(), training.weight_decay, training.clip) {
     if (hooks.checkpoint.empty()) return;
-    const std::string_view kind = hooks.frozen ? "frozen" : hooks.new_head ? "new head" : "";
-    so_far_.fingerprint =
-        fingerprint(spec, widths, training, train, validation, hooks.start + std::string(kind));
+    so_far_.fingerprint = fingerprint(spec, widths, training, train, validation);
     resume();
   }
 
@@ -196,24 +161,20 @@ double Trainer::run_epoch(int epoch) {
 // Returns the loss, or a non-finite number if the loss or its gradient is not finite.
 double Trainer::step(const Rows& rows, double rate, torch::Generator& dropout) {
   std::vector<GraphInput> inputs;
-  std::vector<float> targets, margins, tasks, weights;
+  std::vector<float> targets, margins, weights;
   std::vector<std::int64_t> kernels;
   for (const std::uint32_t row : rows) {
     const GraphExample& example = train_[row];
     inputs.push_back(example.input);
     targets.push_back(example.target);
     margins.push_back(example.margin);
-    tasks.insert(tasks.end(), example.tasks.begin(), example.tasks.end());
     kernels.push_back(example.kernel);
     if (!sampler_.weights().empty()) weights.push_back(sampler_.weights()[row]);
   }
   const torch::Tensor predicted = network_->forward(make_batch(inputs, widths_), &dropout);
   const torch::Tensor objective =
-      tasks.empty()
-          ? loss(training_, predicted + torch::tensor(margins), torch::tensor(targets),
-                 torch::tensor(kernels), weights.empty() ? torch::Tensor() : torch::tensor(weights))
-          : task_loss(predicted.view({predicted.size(0), -1}),
-                      torch::tensor(tasks).view({predicted.size(0), -1}));
+      loss(training_, predicted + torch::tensor(margins), torch::tensor(targets),
+           torch::tensor(kernels), weights.empty() ? torch::Tensor() : torch::tensor(weights));
   const auto value = static_cast<double>(objective.item<float>());
   if (!std::isfinite(value)) return value;
   objective.backward();
@@ -329,7 +290,6 @@ std::unique_ptr<Network> train_network(const NetworkSpec& spec, const NetworkWid
 void predict_network(Network& network, const NetworkWidths& widths,
                      std::span<const GraphInput> inputs, std::span<float> out) {
   TC_CHECK(inputs.size() == out.size(), "one prediction per input");
-  TC_CHECK(inputs.empty() || widths.outputs == 1, "a network of several tasks predicts nothing");
   const torch::NoGradGuard no_gradients;
   std::vector<std::size_t> nodes;
   for (const GraphInput& input : inputs) nodes.push_back(input.graph->nodes());
@@ -382,6 +342,116 @@ std::string blas_name() {
     if (path.find("libblas.so") == std::string::npos) return path.substr(path.rfind('/') + 1);
   }
   return "reference BLAS: slow, install libopenblas0-pthread";
+}
+
+namespace {
+
+// slower[p] and faster[p] are rows of one kernel; `share` is a pair's weight in the mean.
+struct Pairs {
+  std::vector<std::int64_t> slower, faster;
+  std::vector<double> share;
+};
+
+std::vector<double> numbers(const torch::Tensor& tensor) {
+  const torch::Tensor flat = tensor.detach().to(torch::kDouble).contiguous();
+  const double* begin = flat.data_ptr<double>();
+  return {begin, begin + flat.numel()};
+}
+
+// Appends the pairs among `rows`; returns their number.
+std::size_t add_pairs(Pairs& pairs, std::span<const std::int64_t> rows,
+                      const std::vector<double>& target) {
+  const std::size_t before = pairs.slower.size();
+  for (std::size_t a = 0; a < rows.size(); ++a) {
+    for (std::size_t b = a + 1; b < rows.size(); ++b) {
+      const double difference =
+          target[static_cast<std::size_t>(rows[a])] - target[static_cast<std::size_t>(rows[b])];
+      if (difference == 0) continue;
+      pairs.slower.push_back(difference > 0 ? rows[a] : rows[b]);
+      pairs.faster.push_back(difference > 0 ? rows[b] : rows[a]);
+    }
+  }
+  return pairs.slower.size() - before;
+}
+
+Pairs pairs_of(const torch::Tensor& target, const torch::Tensor& kernel,
+               const torch::Tensor& weights) {
+  const std::vector<double> times = numbers(target);
+  const std::vector<double> weight = weights.defined() ? numbers(weights) : std::vector<double>{};
+  const torch::Tensor kernels = kernel.contiguous();
+  const std::int64_t* name = kernels.data_ptr<std::int64_t>();
+  std::vector<std::int64_t> rows(times.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  std::ranges::stable_sort(rows, {}, [&](std::int64_t row) { return name[row]; });
+
+  Pairs pairs;
+  std::size_t ranked = 0;  // kernels with a pair
+  for (std::size_t first = 0, end = 0; first < rows.size(); first = end) {
+    double sum = 0;
+    for (end = first; end < rows.size() && name[rows[end]] == name[rows[first]]; ++end) {
+      if (!weight.empty()) sum += weight[static_cast<std::size_t>(rows[end])];
+    }
+    const std::size_t added = add_pairs(pairs, std::span(rows).subspan(first, end - first), times);
+    if (added == 0) continue;
+    ++ranked;
+    const double mean = sum / static_cast<double>(end - first);
+    pairs.share.insert(pairs.share.end(), added, mean / static_cast<double>(added));
+  }
+  const auto count = static_cast<double>(pairs.slower.size());
+  for (double& share : pairs.share) {
+    share = weight.empty() ? 1 / count : share / static_cast<double>(ranked);
+  }
+  return pairs;
+}
+
+torch::Tensor rank_loss(NetworkLoss kind, const torch::Tensor& predicted,
+                        const torch::Tensor& target, const torch::Tensor& kernel,
+                        const torch::Tensor& weights) {
+  const Pairs pairs = pairs_of(target, kernel, weights);
+  if (pairs.slower.empty()) return predicted.sum() * 0;
+  const torch::Tensor slower = torch::tensor(pairs.slower), faster = torch::tensor(pairs.faster);
+  const auto difference = [&](const torch::Tensor& of) {
+    return of.index_select(0, slower) - of.index_select(0, faster);
+  };
+  const torch::Tensor margin = difference(predicted);
+  const torch::Tensor phi = kind == NetworkLoss::kRankHinge ? torch::relu(1 - margin)
+                            : kind == NetworkLoss::kRankLogistic
+                                ? torch::softplus(-margin)
+                                : torch::relu(difference(target) - margin).square() / 2;
+  return phi.dot(torch::tensor(pairs.share, torch::kDouble).to(predicted.dtype()));
+}
+
+torch::Tensor row_losses(const TrainingSpec& training, const torch::Tensor& predicted,
+                         const torch::Tensor& target) {
+  switch (training.loss) {
+    case NetworkLoss::kHuber:
+      return torch::huber_loss(predicted, target, at::Reduction::None, /*delta=*/1);
+    case NetworkLoss::kQuantile: {
+      const torch::Tensor above = target - predicted;
+      return torch::maximum(training.quantile * above, (training.quantile - 1) * above);
+    }
+    default:
+      return (predicted - target).square();
+  }
+}
+
+}  // namespace
+
+torch::Tensor loss(const TrainingSpec& training, const torch::Tensor& predicted,
+                   const torch::Tensor& target, const torch::Tensor& kernel,
+                   const torch::Tensor& weights) {
+  TC_CHECK(predicted.dim() == 1 && predicted.sizes() == target.sizes(), "one target per row");
+  TC_CHECK(predicted.numel() > 0, "a mean needs a row");
+  const double rank_weight = ranks(training.loss) ? training.rank_weight : 0;
+  torch::Tensor sum = predicted.new_zeros({});
+  if (rank_weight > 0) {
+    sum = sum + rank_weight * rank_loss(training.loss, predicted, target, kernel, weights);
+  }
+  if (rank_weight < 1) {
+    const torch::Tensor each = row_losses(training, predicted, target);
+    sum = sum + (1 - rank_weight) * (weights.defined() ? (each * weights).mean() : each.mean());
+  }
+  return sum;
 }
 
 }  // namespace tilecast::learned::torch_module

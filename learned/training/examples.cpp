@@ -65,6 +65,20 @@ void estimate_priors(Examples& examples, int jobs) {
   });
 }
 
+constexpr std::size_t kRowsTogether = 256;  // rows per piece of work
+
+// `rows` are all on one device.
+void extract_run(const TableFeatures& features, const Examples& examples,
+                 std::span<const std::size_t> rows, std::span<float> out) {
+  std::vector<analytical::KernelQuery> queries;
+  std::vector<std::optional<analytical::Estimate>> priors;
+  for (const std::size_t row : rows) {
+    queries.push_back(examples.shown(row));
+    if (features.needs_prior()) priors.push_back(examples.priors[row]);
+  }
+  features.extract(queries, *examples.rows[rows.front()].device, priors, out);
+}
+
 // `dispatch`: seconds, by row.
 void weigh(Examples& examples, std::span<const double> dispatch) {
   for (std::size_t i = 0; i < examples.rows.size(); ++i) {
@@ -224,6 +238,22 @@ std::vector<std::pair<std::size_t, std::size_t>> device_runs(const Examples& exa
     runs.emplace_back(first, end);
   }
   return runs;
+}
+
+std::vector<float> feature_rows(const TableFeatures& features, const Examples& examples,
+                                std::span<const std::size_t> rows, int threads) {
+  TC_CHECK(!features.needs_prior() || examples.priors.size() == examples.rows.size(),
+           "examples without the priors that features need");
+  const std::size_t width = features.width();
+  std::vector<float> values(rows.size() * width);
+  if (width == 0) return values;
+  const auto runs = device_runs(examples, rows, kRowsTogether);
+  base::parallel_for(runs.size(), threads, [&](std::size_t run) {
+    const auto [first, end] = runs[run];
+    extract_run(features, examples, rows.subspan(first, end - first),
+                std::span(values).subspan(first * width, (end - first) * width));
+  });
+  return values;
 }
 
 TrainValidation split_validation(const Examples& examples, ValidateBy by, double share,

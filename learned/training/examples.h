@@ -66,6 +66,11 @@ struct Examples {
 [[nodiscard]] std::vector<std::pair<std::size_t, std::size_t>> device_runs(
     const Examples& examples, std::span<const std::size_t> chosen, std::size_t most);
 
+// Features of these rows, in order, row-major; rows of one kernel should be adjacent.
+[[nodiscard]] std::vector<float> feature_rows(const TableFeatures& features,
+                                              const Examples& examples,
+                                              std::span<const std::size_t> rows, int threads);
+
 // Draws whole families, kernels or rows until they contain `share` of the rows, for early stopping.
 // With fewer than three families, draws kernels; with a single kernel, rows. A share of 0: no rows.
 enum class ValidateBy { kFamily, kKernel, kRow };

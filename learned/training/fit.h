@@ -37,48 +37,16 @@ class Fitter {
   // `spec`: as for the fitter, but parameters of the model and its training may differ.
   [[nodiscard]] virtual FitResult fit(const LearnerSpec& spec, const FitHooks& hooks) const = 0;
 };
-// Copies its inputs; `examples` need not outlive it. `labelled`: rows to learn first, in half of
-// the trees or epochs or in PretrainSpec::steps; feature scales, and the scale of times, include
-// them.
+// Copies its inputs; `examples` need not outlive it. `labelled`, for trees: rows to learn first, in
+// half of the trees or in PretrainSpec::trees; the scale of times includes them.
 [[nodiscard]] std::unique_ptr<Fitter> make_fitter(const LearnerSpec& spec, const Examples& examples,
                                                   const TrainValidation& split, int threads,
                                                   std::span<const std::size_t> labelled = {});
-[[nodiscard]] std::unique_ptr<Fitter> make_tree_fitter(const LearnerSpec& spec,
-                                                       const Examples& examples,
-                                                       const TrainValidation& split, int threads,
-                                                       std::span<const std::size_t> labelled = {});
-[[nodiscard]] std::unique_ptr<Fitter> make_network_fitter(
-    const LearnerSpec& spec, const Examples& examples, const TrainValidation& split, int threads,
-    std::span<const std::size_t> labelled = {});
 
 // For a learner that first learns spec.pretrain analytical labels. Throws Error if it cannot.
 [[nodiscard]] std::unique_ptr<Fitter> make_pretrained_fitter(const LearnerSpec& spec,
                                                              const Examples& examples,
                                                              const TrainValidation& split,
                                                              int threads);
-
-// The vocabulary of these rows' texts; empty if the learner reads no text.
-[[nodiscard]] Vocabulary vocabulary_of(const LearnerSpec& spec, const Examples& examples,
-                                       std::span<const std::size_t> rows);
-
-// Features of these rows, in order, row-major; rows of one kernel should be adjacent.
-[[nodiscard]] std::vector<float> feature_rows(const TableFeatures& features,
-                                              const Examples& examples,
-                                              std::span<const std::size_t> rows, int threads);
-// Weighted mean and deviation of log(seconds) of these rows; a deviation of 0 becomes 1.
-[[nodiscard]] Standardisation standardisation_of(const Examples& examples,
-                                                 std::span<const std::size_t> rows);
-[[nodiscard]] std::vector<float> standard_targets(const Examples& examples,
-                                                  std::span<const std::size_t> rows,
-                                                  const Standardisation& target);
-// Weights of these rows; empty if all are 1.
-[[nodiscard]] std::vector<float> row_weights(const Examples& examples,
-                                             std::span<const std::size_t> rows);
-// The concatenation of both.
-[[nodiscard]] std::vector<std::size_t> joined(std::span<const std::size_t> first,
-                                              std::span<const std::size_t> second);
-// Stably sorted by kernel.
-[[nodiscard]] std::vector<std::size_t> by_kernel(const Examples& examples,
-                                                 std::span<const std::size_t> rows);
 
 }  // namespace tilecast::learned

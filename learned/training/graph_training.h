@@ -1,4 +1,4 @@
-// Trains a network on sets of graphs (learned/training/graph_set.h), described by a file:
+// Trains a network on sets of graphs (learned/training/graph_model.h), described by a file:
 //
 //   format: tilecast.graph_training/1
 //   name: alexnet

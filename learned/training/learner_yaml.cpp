@@ -20,8 +20,7 @@ using hwdesc::ConfigNode;
 constexpr double kMostSeed = 4294967295.0;
 constexpr double kMostTrials = 1000, kMostRounds = 10;
 constexpr double kMostPretrain = 1000000;
-constexpr int kMostFusions = 100, kMostPretrainSteps = 100000;
-constexpr std::string_view kNoOrYesText[] = {"no", "yes"};
+constexpr int kMostFusions = 100, kMostPretrainTrees = 100000;
 constexpr std::size_t kLongestName = 100;
 
 // Runs `body` and adds the place of `node` to its errors.
@@ -124,10 +123,11 @@ SearchSpec read_search(const ConfigNode& node, const LearnerSpec& spec) {
 }
 
 std::vector<std::string_view> own_keys(LearnerKind kind) {
-  std::vector<std::string_view> keys{"name", "model",    "target",     "target_scale", "parameters",
-                                     "seed", "pretrain", "validation", "validate_by",  "search"};
+  std::vector<std::string_view> keys{"name",         "model",       "target",
+                                     "target_scale", "parameters",  "seed",
+                                     "validation",   "validate_by", "search"};
   if (kind == LearnerKind::kXgboost) {
-    keys.emplace_back("features");
+    keys.insert(keys.end(), {"features", "pretrain"});
   } else {
     keys.insert(keys.end(), {"at_nodes", "at_kernel", "encoding", "scale"});
   }
@@ -226,25 +226,12 @@ void read_pretrain(const ConfigNode& node, LearnerSpec& spec) {
                                 hwdesc::show_text(spec.target.quantity)));
   }
   if (!given->is_mapping()) return;
-  const bool is_network = spec.kind == LearnerKind::kNetwork;
-  const std::string_view steps = is_network ? "epochs" : "trees";
-  std::vector<std::string_view> keys{"rows", "programs", "fusions", "devices", steps};
-  if (is_network) keys.insert(keys.end(), {"tasks", "freeze"});
-  allow_only(*given, keys);
+  allow_only(*given, {"rows", "programs", "fusions", "devices", "trees"});
   pretrain.programs = optional_texts(*given, "programs");
   pretrain.folder = std::filesystem::path(given->at.file).parent_path().string();
   pretrain.devices = optional_texts(*given, "devices");
   read_number(*given, "fusions", 0, kMostFusions, pretrain.fusions);
-  read_number(*given, steps, 1, kMostPretrainSteps, pretrain.steps);
-  if (const ConfigNode* tasks = given->find("tasks")) {
-    pretrain.tasks.clear();
-    for (const ConfigNode& task : list(*tasks)) {
-      pretrain.tasks.push_back(static_cast<PretrainTask>(choice(task, kPretrainTasks)));
-    }
-  }
-  if (const ConfigNode* freeze = given->find("freeze")) {
-    pretrain.freeze = choice(*freeze, kNoOrYesText) == 1;
-  }
+  read_number(*given, "trees", 1, kMostPretrainTrees, pretrain.trees);
   const ConfigNode* programs = given->find("programs");
   for (const std::string_view key : {"fusions", "devices"}) {
     if (programs == nullptr && given->find(key) != nullptr) {
@@ -253,27 +240,14 @@ void read_pretrain(const ConfigNode& node, LearnerSpec& spec) {
   }
 }
 
-std::string pretrain_text(const LearnerSpec& spec) {
-  const PretrainSpec& pretrain = spec.pretrain;
-  const PretrainSpec usual;
+std::string pretrain_text(const PretrainSpec& pretrain) {
   std::string text = fmt::format("{{rows: {}", pretrain.rows);
   if (!pretrain.programs.empty()) {
     text +=
         fmt::format(", programs: {}, fusions: {}", list_text(pretrain.programs), pretrain.fusions);
   }
   if (!pretrain.devices.empty()) text += fmt::format(", devices: {}", list_text(pretrain.devices));
-  if (pretrain.steps > 0) {
-    const bool is_network = spec.kind == LearnerKind::kNetwork;
-    text += fmt::format(", {}: {}", is_network ? "epochs" : "trees", pretrain.steps);
-  }
-  if (pretrain.tasks != usual.tasks) {
-    std::vector<std::string_view> tasks;
-    for (const PretrainTask task : pretrain.tasks) {
-      tasks.push_back(kPretrainTasks[static_cast<std::size_t>(task)]);
-    }
-    text += fmt::format(", tasks: [{}]", fmt::join(tasks, ", "));
-  }
-  if (pretrain.freeze) text += ", freeze: yes";
+  if (pretrain.trees > 0) text += fmt::format(", trees: {}", pretrain.trees);
   return text + "}";
 }
 
@@ -297,7 +271,7 @@ bool LearnerSpec::ranks_only() const {
 }
 
 bool LearnerSpec::needs_prior() const {
-  if (target.residual || !pretrain.time_alone()) return true;
+  if (target.residual) return true;
   const auto has = [](const FeatureSelection& selection) {
     return TableFeatures(selection).needs_prior();
   };
@@ -341,7 +315,7 @@ std::map<std::string, std::string> settings_of(const LearnerSpec& spec) {
   }
   settings["validation"] = parameter_text(spec.validation);
   settings["validate_by"] = kValidateBy[static_cast<std::size_t>(spec.validate_by)];
-  if (spec.pretrain.rows > 0) settings["pretrain"] = pretrain_text(spec);
+  if (spec.pretrain.rows > 0) settings["pretrain"] = pretrain_text(spec.pretrain);
   settings["seed"] = fmt::format("{}", spec.seed);
   const auto select = [&](std::string_view key, const FeatureSelection& selection) {
     if (selection.groups.empty()) return;

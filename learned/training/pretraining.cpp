@@ -4,16 +4,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iterator>
 #include <map>
 #include <numeric>
 #include <random>
 #include <set>
+#include <unordered_set>
 
 #include "analytical/analytical_model.h"
+#include "analytical/layout_rules.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/random.h"
+#include "hwdesc/device_yaml.h"
+#include "ir/canonical_hash.h"
+#include "ir/fusion/fusion_space.h"
+#include "ir/load_program.h"
 #include "learned/training/fit.h"
 
 namespace tilecast::learned {
@@ -195,45 +202,6 @@ Examples Unmeasured::joined_to(const Examples& measured) const {
   return all;
 }
 
-TaskTable task_table(const PretrainSpec& spec, const Examples& examples,
-                     std::span<const std::size_t> rows) {
-  using analytical::Bound;
-  using analytical::kBoundCount;
-  constexpr double kIdle = 1e-3;  // of the time: below, a resource counts as idle
-  const Standardisation scale = standardisation_of(examples, rows);
-  const auto standard = [&](double seconds) {
-    return static_cast<float>((std::log(seconds) - scale.mean) / scale.deviation);
-  };
-  std::map<std::uint32_t, std::vector<double>> of_kernel;  // log times
-  for (const std::size_t row : rows) {
-    of_kernel[examples.rows[row].kernel].push_back(examples.rows[row].target);
-  }
-  TaskTable table;
-  for (const std::size_t row : rows) {
-    const Estimate& label = *examples.priors.at(row);
-    const double log_time = examples.rows[row].target;
-    const std::vector<double>& others = of_kernel.at(examples.rows[row].kernel);
-    for (const PretrainTask task : spec.tasks) {
-      if (task == PretrainTask::kTime) table.values.push_back(standard(label.time.value));
-      for (std::size_t b = 0; b < kBoundCount && task == PretrainTask::kBounds; ++b) {
-        const double busy_s = label.bounds[b].value;
-        const bool idle = busy_s < kIdle * label.time.value;
-        table.values.push_back(idle ? std::nanf("") : standard(busy_s));
-      }
-      if (task == PretrainTask::kRank) {
-        const auto faster = std::ranges::count_if(others, [&](double t) { return t < log_time; });
-        const auto of = static_cast<float>(others.size() - 1);  // 0: NaN
-        table.values.push_back(static_cast<float>(faster) / of);
-      }
-      for (std::size_t b = 0; b < kBoundCount && task == PretrainTask::kBinding; ++b) {
-        table.values.push_back(label.bound == static_cast<Bound>(b) ? 1 : 0);
-      }
-    }
-  }
-  table.width = rows.empty() ? 0 : table.values.size() / rows.size();
-  return table;
-}
-
 std::unique_ptr<Fitter> make_pretrained_fitter(const LearnerSpec& spec, const Examples& examples,
                                                const TrainValidation& split, int threads) {
   const Unmeasured unmeasured(examples.subset(split.train), spec.pretrain, spec.seed, threads);
@@ -246,6 +214,79 @@ std::unique_ptr<Fitter> make_pretrained_fitter(const LearnerSpec& spec, const Ex
   }
   std::iota(labelled.begin(), labelled.end(), examples.rows.size());
   return make_fitter(spec, unmeasured.joined_to(examples), split, threads, labelled);
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// In the order of their names; a dump is one program, any other folder is one program per file.
+std::vector<std::string> program_files(const PretrainSpec& spec) {
+  std::vector<std::string> files;
+  for (const std::string& program : spec.programs) {
+    const fs::path path = (fs::path(spec.folder) / program).lexically_normal();
+    if (!fs::is_directory(path)) {
+      files.push_back(path.string());
+      continue;
+    }
+    std::vector<std::string> found;
+    for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
+      if (entry.path().extension() == ".hlo") found.push_back(entry.path().string());
+    }
+    if (found.empty()) throw Error(path.string() + ": pretrain: programs: no *.hlo in this folder");
+    std::ranges::sort(found);
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
+// Cut 0 follows the fusion rules; a program that is already fused is unchanged.
+std::vector<ir::Program> cuts_of(const ir::Module& module, const hwdesc::Device& device,
+                                 int fusions, std::uint64_t seed) {
+  constexpr double kLeastFused = 0.25;  // below, few kernels have several ops
+  const bool fused = ir::is_optimised(module);
+  std::mt19937_64 random(seed);
+  std::vector<ir::Program> cuts;
+  for (int cut = 0; cut <= (fused ? 0 : fusions); ++cut) {
+    const std::uint64_t drawn = random();
+    const double share =
+        cut == 0 ? 1
+                 : kLeastFused + (1 - kLeastFused) * static_cast<double>(random() >> 11) * 0x1p-53;
+    ir::LoadedModule loaded{
+        module.file, fused ? module : ir::fuse_at_random(module, share, drawn), {}};
+    cuts.push_back(
+        ir::program_for(std::move(loaded), analytical::layout_rules(device), {}).program);
+  }
+  return cuts;
+}
+
+}  // namespace
+
+Corpus::Corpus(const PretrainSpec& spec, std::vector<const hwdesc::Device*> devices,
+               std::uint64_t seed, int jobs) {
+  for (const std::string& name : spec.devices) described_.push_back(hwdesc::load_device(name));
+  if (!described_.empty()) devices.clear();
+  for (const hwdesc::Device& device : described_) devices.push_back(&device);
+  const std::vector<std::string> files = program_files(spec);
+  programs_.resize(files.size() * devices.size());
+  base::parallel_for(files.size(), jobs, [&](std::size_t file) {
+    const ir::Module module = ir::read_module(files[file]);
+    for (std::size_t d = 0; d < devices.size(); ++d) {
+      programs_[d * files.size() + file] = cuts_of(module, *devices[d], spec.fusions, seed);
+    }
+  });
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    std::unordered_set<std::string> known;
+    for (std::size_t file = 0; file < files.size(); ++file) {
+      for (const ir::Program& program : programs_[d * files.size() + file]) {
+        for (const ir::ScheduledKernel& scheduled : program.kernels()) {
+          if (!known.insert(ir::canonical_hash(scheduled.kernel)).second) continue;
+          kernels_.push_back(
+              {&scheduled.kernel, devices[d], fs::path(files[file]).filename().string()});
+        }
+      }
+    }
+  }
 }
 
 }  // namespace tilecast::learned

@@ -6,25 +6,57 @@
 // in for kernels with fewer. A kernel without tiles, or measured without one, contributes itself.
 // Labels are analytical times; weights are 1. Kernels without an analytical estimate contribute
 // nothing. Parameters of a kernel's implementation are NaN, because the analytical model does not
-// know them. Kernels of other programs (corpus.h) are added, with tiles if a measured row has one;
+// know them. Kernels of other programs (Corpus) are added, with tiles if a measured row has one;
 // if there are more kernels than rows, a random sample. The result does not depend on `jobs`.
 //
 // Errors in learning the analytical model must not become corrections, so a learner with `target:
-// residual` only keeps what says which kernels are similar, and starts from a correction of 0:
-//   trees     keep the splits; leaves are refitted to the measured residuals (refit_leaves()), and
-//             new trees are added
-//   networks  keep all but the last layer, which starts from 0; the same for a learner of times
-//             whose tasks are not the time alone
-// A learner of times continues from the learned times.
+// residual` only keeps what says which kernels are similar, the splits: their leaves are refitted
+// to the measured residuals (refit_leaves()), and new trees are added. A learner of times continues
+// from the learned times.
 #pragma once
 
+#include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
-#include "learned/training/corpus.h"
+#include "hwdesc/device.h"
+#include "ir/program.h"
 #include "learned/training/examples.h"
+#include "learned/training/learner.h"
 
 namespace tilecast::learned {
+
+// Unmeasured kernels, to be labelled by the analytical model: from programs, each cut by Tilecast's
+// fusion rules and by random legal fusions (Kaufman et al., MLSys 2021, section 4), laid out for
+// every device. Equal kernels of a device occur once. Internal to training.
+
+struct CorpusKernel {
+  const ir::Kernel* kernel = nullptr;
+  const hwdesc::Device* device = nullptr;
+  std::string program;  // file name
+};
+
+// Owns the kernels, and the devices named by `spec`.
+class Corpus {
+ public:
+  // `devices`: used if `spec` names none; must outlive it. Throws Error for an unreadable program
+  // or device. The result does not depend on `jobs`.
+  Corpus(const PretrainSpec& spec, std::vector<const hwdesc::Device*> devices, std::uint64_t seed,
+         int jobs);
+  Corpus(const Corpus&) = delete;
+  Corpus& operator=(const Corpus&) = delete;
+
+  // By device, then program, in the order of the program's text.
+  [[nodiscard]] const std::vector<CorpusKernel>& kernels() const { return kernels_; }
+
+ private:
+  std::deque<hwdesc::Device> described_;
+  std::vector<std::vector<ir::Program>> programs_;  // by device and file: one per cut
+  std::vector<CorpusKernel> kernels_;
+};
 
 // Owns the tiles and the corpus to which its examples point.
 class Unmeasured {
@@ -44,21 +76,5 @@ class Unmeasured {
   std::vector<float> no_parameters_;  // NaN, as many as the longest list of names
   Examples examples_;
 };
-
-// Analytical labels of these rows, which must have priors, scaled to about 1: rows x width().
-//   time     1 column: standardised log of seconds
-//   bounds   kBoundCount: per resource, on the same scale; NaN if idle
-//   rank     1: share of the kernel's other rows that are faster; NaN for a single row
-//   binding  kBoundCount: 1 for the limiting bound, else 0
-struct TaskTable {
-  std::size_t width = 0;
-  std::vector<float> values;
-
-  [[nodiscard]] std::span<const float> row(std::size_t i) const {
-    return std::span(values).subspan(i * width, width);
-  }
-};
-[[nodiscard]] TaskTable task_table(const PretrainSpec& spec, const Examples& examples,
-                                   std::span<const std::size_t> rows);
 
 }  // namespace tilecast::learned

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "learned/training/examples.h"
-#include "measured/quantity_scores.h"
+#include "measured/metrics.h"
 
 namespace tilecast::learned {
 

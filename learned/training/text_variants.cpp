@@ -8,15 +8,10 @@
 #include <numeric>
 #include <set>
 
-#include "base/error.h"
 #include "base/random.h"
-#include "ir/kernels/kernel_module.h"
-#include "ir/verify/verifier.h"
 
 namespace tilecast::learned {
 namespace {
-
-constexpr int kDraws = 8;  // maximum draws of sizes until one verifies
 
 // All ops except parameters in a random topological order.
 std::vector<std::size_t> random_order(const ir::Kernel& kernel, std::mt19937_64& random) {
@@ -52,58 +47,6 @@ std::optional<std::pair<std::size_t, std::size_t>> value_number(const std::strin
       std::from_chars(token.data() + 1, token.data() + token.size(), number);
   if (failure != std::errc()) return std::nullopt;
   return std::pair(number, static_cast<std::size_t>(end - token.data()));
-}
-
-using Sizes = std::map<std::int64_t, std::int64_t>;
-
-void resize(ir::Shape& shape, const Sizes& sizes) {
-  for (std::int64_t& size : shape.dims) {
-    if (const auto found = sizes.find(size); found != sizes.end()) size = found->second;
-  }
-  for (ir::Shape& element : shape.elements) resize(element, sizes);
-}
-
-Sizes draw_sizes(const ir::Kernel& kernel, std::mt19937_64& random) {
-  constexpr std::pair<int, int> kFactors[] = {{1, 2}, {3, 4}, {5, 4}, {3, 2}, {2, 1}};
-  Sizes sizes;
-  for (const ir::Op& op : kernel.ops()) {
-    ir::for_each_leaf(op.shape, [&](const ir::Shape& leaf) {
-      for (const std::int64_t size : leaf.dims) sizes.emplace(size, size);
-    });
-  }
-  for (auto& [old_size, size] : sizes) {
-    const auto [times, over] = kFactors[base::draw(random, std::size(kFactors))];
-    const bool changes = old_size > 1 && base::draw(random, 2) == 0;
-    if (changes) size = std::max<std::int64_t>(2, old_size * times / over);
-  }
-  return sizes;
-}
-
-// The module that launches the kernel; its ops become one fusion if the kernel is a fusion.
-ir::Module launched(ir::Module module, const ir::Kernel& kernel) {
-  if (kernel.opcode() != ir::Opcode::kFusion) return module;
-  const ir::ComputationId body = module.entry;
-  module.computations[body.index()].name = "fused";
-  ir::Computation main;
-  main.name = "main";
-  ir::Instruction fusion;
-  fusion.name = "fusion";
-  fusion.opcode = ir::Opcode::kFusion;
-  fusion.shape = module.at(body).root_instruction().shape;
-  fusion.attrs = ir::FusionAttrs{};
-  fusion.called = {body};
-  for (const ir::InstrId id : module.at(body).parameters) {
-    const std::size_t number = main.instructions.size();
-    main.instructions.push_back(ir::parameter_instruction(fmt::format("in{}", number),
-                                                          module.at(body).at(id).shape, number));
-    main.parameters.emplace_back(number);
-  }
-  fusion.operands = main.parameters;
-  main.root = ir::InstrId(main.instructions.size());
-  main.instructions.push_back(std::move(fusion));
-  module.entry = ir::ComputationId(module.computations.size());
-  module.computations.push_back(std::move(main));
-  return module;
 }
 
 }  // namespace
@@ -162,30 +105,6 @@ TokenIds encode_variant(const Vocabulary& vocabulary, const analytical::KernelQu
   values.resize(text.ids.size(), 0);
   text.values = std::move(values);
   return text;
-}
-
-std::optional<ir::Module> jittered(const ir::Kernel& kernel, std::mt19937_64& random) {
-  if (!ir::is_whole(kernel)) return std::nullopt;
-  const ir::Module as_is = ir::module_of(kernel);
-  for (int draw = 0; draw < kDraws; ++draw) {
-    const Sizes sizes = draw_sizes(kernel, random);
-    const bool changed =
-        std::ranges::any_of(sizes, [](const auto& size) { return size.first != size.second; });
-    if (!changed) continue;
-    ir::Module module = as_is;
-    for (ir::Computation& computation : module.computations) {
-      for (ir::Instruction& instruction : computation.instructions) {
-        resize(instruction.shape, sizes);
-      }
-    }
-    module = launched(std::move(module), kernel);
-    try {
-      ir::verify(module);
-      return module;
-    } catch (const Error&) {  // try the next draw
-    }
-  }
-  return std::nullopt;
 }
 
 }  // namespace tilecast::learned

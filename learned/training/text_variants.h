@@ -1,14 +1,12 @@
-// Data augmentation for models of text: equivalent texts of one kernel, and resized kernels.
+// Data augmentation for models of text: equivalent texts of one kernel.
 //
 //   std::mt19937_64 random(seed);
 //   Kernel same = reordered(kernel, random);            // computes the same
 //   rename_values(tokens, random);
-//   std::optional<ir::Module> other = jittered(kernel, random);   // other sizes, must be measured
 //
 // Deterministic for the state of `random`. Thread-safe.
 #pragma once
 
-#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -29,11 +27,5 @@ void rename_values(std::vector<std::string>& tokens, std::mt19937_64& random);
 [[nodiscard]] TokenIds encode_variant(const Vocabulary& vocabulary,
                                       const analytical::KernelQuery& query,
                                       const hwdesc::Device& device, std::mt19937_64& random);
-
-// The kernel with other sizes, as a module for `tilecast measure host`; existing labels do not
-// apply to it. Equal sizes stay equal; each is kept or multiplied by 1/2, 3/4, 5/4, 3/2 or 2, and
-// is at least 2. nullopt if none of a few draws gives a valid kernel (slices, windows and reshapes
-// state sizes explicitly), or if its ops apply computations that are not part of the kernel.
-[[nodiscard]] std::optional<ir::Module> jittered(const ir::Kernel& kernel, std::mt19937_64& random);
 
 }  // namespace tilecast::learned

@@ -14,17 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 using hwdesc::ConfigNode;
 
-// A text or a list of texts.
-std::vector<std::string> texts_of(const ConfigNode& node) {
-  if (node.kind == ConfigNode::Kind::kScalar) return {text_of(node)};
-  if (node.kind != ConfigNode::Kind::kSequence || node.children.empty()) {
-    fail_at(node, "expected a text or a list of texts");
-  }
-  std::vector<std::string> texts;
-  for (const ConfigNode& child : node.children) texts.push_back(text_of(child));
-  return texts;
-}
-
 RowFilter read_filter(const ConfigNode& node) {
   allow_only(node, {"column", "in", "not_in", "not_empty"});
   RowFilter filter{.where = node.at.describe() + ": where"};
@@ -37,7 +26,7 @@ RowFilter read_filter(const ConfigNode& node) {
             "{not_empty: NAME}");
   }
   filter.columns = {text_of(lists ? *column : *not_empty)};
-  if (lists) filter.values = texts_of(in != nullptr ? *in : *not_in);
+  if (lists) filter.values = texts(in != nullptr ? *in : *not_in);
   filter.keep_listed = not_in == nullptr;
   filter.reason = lists ? fmt::format("`where` on column '{}'", filter.columns[0])
                         : fmt::format("column '{}' is empty", filter.columns[0]);
@@ -61,17 +50,19 @@ void check_targets(const TableMapping& table, const ConfigNode& at) {
   }
 }
 
+std::vector<ConfigNode> filters_of(const ConfigNode& where) {
+  return where.kind == ConfigNode::Kind::kSequence ? where.children : std::vector{where};
+}
+
 TableMapping read_table(const ConfigNode& node) {
   allow_only(node,
              {"files", "header", "where", "columns", "keep", "parameters", "fastest_of_equal"});
   TableMapping table;
-  if (const ConfigNode* files = node.find("files")) table.files = texts_of(*files);
-  if (const ConfigNode* header = node.find("header")) table.header = texts_of(*header);
+  if (const ConfigNode* files = node.find("files")) table.files = texts(*files);
+  if (const ConfigNode* header = node.find("header")) table.header = texts(*header);
   if (const ConfigNode* where = node.find("where")) {
-    if (where->kind == ConfigNode::Kind::kSequence) {
-      for (const ConfigNode& child : where->children) table.filters.push_back(read_filter(child));
-    } else {
-      table.filters.push_back(read_filter(*where));
+    for (const ConfigNode& filter : filters_of(*where)) {
+      table.filters.push_back(read_filter(filter));
     }
   }
   const ConfigNode* columns = node.find("columns");
@@ -80,28 +71,19 @@ TableMapping read_table(const ConfigNode& node) {
   }
   for (const ConfigNode& child : columns->children) table.rules.push_back(ColumnRule::read(child));
   if (const ConfigNode* keep = node.find("keep")) {
-    if (keep->kind != ConfigNode::Kind::kSequence) fail_at(*keep, "expected a list of columns");
-    for (const ConfigNode& child : keep->children) table.rules.push_back(ColumnRule::keep(child));
+    for (const ConfigNode& column : list(*keep)) table.rules.push_back(ColumnRule::keep(column));
   }
   if (const ConfigNode* parameters = node.find("parameters")) {
-    if (parameters->kind != ConfigNode::Kind::kSequence) {
-      fail_at(*parameters, "expected a list of columns");
-    }
-    for (const ConfigNode& child : parameters->children) {
-      table.rules.push_back(ColumnRule::parameter(child));
+    for (const ConfigNode& column : list(*parameters)) {
+      table.rules.push_back(ColumnRule::parameter(column));
     }
   }
   if (const ConfigNode* fastest = node.find("fastest_of_equal")) {
-    const std::string& text = text_of(*fastest);
-    if (text != "true" && text != "false") fail_at(*fastest, "expected true or false");
-    table.fastest_of_equal = text == "true";
+    constexpr std::string_view kAnswers[] = {"false", "true"};
+    table.fastest_of_equal = choice(*fastest, kAnswers) == 1;
   }
   check_targets(table, *columns);
   return table;
-}
-
-std::vector<ConfigNode> filters_of(const ConfigNode& where) {
-  return where.kind == ConfigNode::Kind::kSequence ? where.children : std::vector{where};
 }
 
 // Completes `table` with the entries of `every_table`: both `where` apply, `columns` are merged per
@@ -279,8 +261,7 @@ ColumnMapping read_column_mapping(const std::string& name_or_path, const ImportO
   if (tables == nullptr) {
     mapping.tables.emplace_back();
   } else {
-    if (tables->kind != ConfigNode::Kind::kSequence) fail_at(root, "tables: expected a list");
-    for (const ConfigNode& table : tables->children) {
+    for (const ConfigNode& table : list(*tables)) {
       const bool is_completed = shared != nullptr && table.is_mapping();
       mapping.tables.push_back(read_table(is_completed ? completed(*shared, table) : table));
     }

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "hwdesc/units.h"
-#include "measured/csv_reader.h"
+#include "measured/csv.h"
 
 namespace tilecast::measured {
 

@@ -5,16 +5,58 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
+#include <map>
 #include <set>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "base/error.h"
+#include "measured/importers/byte_source.h"
 #include "measured/importers/xplane_events.h"
-#include "measured/importers/xplane_files.h"
 #include "measured/importers/xplane_names.h"
 
 namespace tilecast::measured {
 namespace {
+
+namespace fs = std::filesystem;
+// Of TensorBoard's layout of profiles: LOGDIR/plugins/profile/RUN/HOST.xplane.pb.
+constexpr int kRunDepth = 3;
+
+// The path of a file stands for itself, that of a folder for all hosts of its newest run (by run
+// name, which is a time stamp). Throws Error if there are none.
+std::vector<std::string> xplane_files(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  std::error_code failure;
+  for (const std::string& path : paths) {
+    if (!fs::is_directory(path, failure)) {
+      files.push_back(path);
+      continue;
+    }
+    std::map<std::string, std::vector<std::string>> runs;
+    const auto skip = fs::directory_options::skip_permission_denied;
+    fs::recursive_directory_iterator entry(path, skip, failure), end;
+    for (; !failure && entry != end; entry.increment(failure)) {
+      if (entry.depth() >= kRunDepth) entry.disable_recursion_pending();
+      const std::string name = entry->path().filename().string();
+      if (name.ends_with(".xplane.pb") || name.ends_with(".xplane.pb.gz")) {
+        runs[entry->path().parent_path().filename().string()].push_back(entry->path().string());
+      }
+    }
+    if (runs.empty()) {
+      throw Error(
+          fmt::format("{}: holds no profile; expected *.xplane.pb in the folder or in "
+                      "plugins/profile/RUN below it",
+                      path));
+    }
+    std::vector<std::string>& newest = runs.rbegin()->second;
+    std::sort(newest.begin(), newest.end());
+    files.insert(files.end(), newest.begin(), newest.end());
+  }
+  if (files.empty()) throw Error("expected a profile (*.xplane.pb)");
+  return files;
+}
 
 constexpr std::int64_t kMaxPs = std::int64_t{1} << 61;   // 27 days
 constexpr std::int64_t kMaxOccurrences = 1'000'000'000;  // per event
@@ -337,6 +379,28 @@ XplaneProfile read_xplane(const std::vector<std::string>& paths, const XplaneOpt
   }
   options.progress(1);
   return profile;
+}
+
+// Recognises the first plane: field 1, then its id (field 1, a varint) if present, then its name.
+bool is_xplane(const std::string& path) {
+  constexpr char kPlanes = 0x0a, kId = 0x08, kName = 0x12;
+  std::string bytes;
+  try {
+    if (!ByteSource(path).read_more(bytes) || bytes.front() != kPlanes) return false;
+  } catch (const Error&) {
+    return false;
+  }
+  std::size_t at = 1;
+  const auto skip_number = [&] {
+    while (at < bytes.size() && (bytes[at] & 0x80) != 0) ++at;
+    ++at;
+  };
+  skip_number();
+  if (at < bytes.size() && bytes[at] == kId) {
+    ++at;
+    skip_number();
+  }
+  return at < bytes.size() && bytes[at] == kName;
 }
 
 }  // namespace tilecast::measured

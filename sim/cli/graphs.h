@@ -1,4 +1,4 @@
-// `evaluate` for sets of graphs without kernels (learned/training/graph_set.h), and its table,
+// `evaluate` for sets of graphs without kernels (learned/training/graph_model.h), and its table,
 // which `train` prints as well.
 #pragma once
 

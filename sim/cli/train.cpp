@@ -12,6 +12,7 @@
 #include "sim/cli/progress.h"
 #include "sim/cli/tell.h"
 #include "sim/training.h"
+#include "sim/training/training_file.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -87,7 +88,7 @@ void train_graphs(const TrainArguments& given) {
 
 void run(const TrainArguments& arguments) {
   const TrainingRequest& request = arguments.request;
-  if (learned::is_graph_training(request.experiment)) {
+  if (learned::is_graph_training(training::path_of(request.experiment))) {
     return train_graphs(arguments);
   }
   if (arguments.dry_run) return write(arguments.output, training_plan(request));

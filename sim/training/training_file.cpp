@@ -7,6 +7,7 @@
 #include <array>
 #include <filesystem>
 #include <set>
+#include <span>
 
 #include "base/error.h"
 #include "base/source_text.h"
@@ -200,6 +201,50 @@ void read_data(const ConfigNode& root, TrainingFile& into) {
   }
 }
 
+// The documents of a text, which lines "---" separate; each with the line numbers of the text.
+std::vector<ConfigNode> documents_of(const std::string& text, const std::string& file) {
+  constexpr std::string_view kBetween = "\n---\n";
+  constexpr std::size_t kMostDocuments = 200;
+  std::vector<ConfigNode> documents;
+  std::string lines_before;
+  for (std::size_t first = 0; first <= text.size();) {
+    const std::size_t end = std::min(text.find(kBetween, first), text.size());
+    const std::string document = text.substr(first, end - first);
+    documents.push_back(hwdesc::read_config(lines_before + document, file));
+    if (documents.back().at.file.empty()) documents.back().at = {file, 1, 1};
+    if (documents.size() > kMostDocuments) {
+      throw Error(fmt::format("{}: more than {} experiments", file, kMostDocuments));
+    }
+    lines_before.append(static_cast<std::size_t>(std::ranges::count(document, '\n')) + 2, '\n');
+    first = end + kBetween.size();
+  }
+  return documents;
+}
+
+// Each entry with the keys of the earlier one that it `extends`.
+std::vector<ConfigNode> with_extended(std::span<const ConfigNode> given, std::string_view what) {
+  std::vector<ConfigNode> entries;
+  for (const ConfigNode& entry : given) {
+    const ConfigNode* extends = entry.find("extends");
+    if (!extends) {
+      entries.push_back(entry);
+      continue;
+    }
+    const auto named = [&](const ConfigNode& other) {
+      return text_of(required(other, "name")) == text_of(*extends);
+    };
+    const auto found = std::ranges::find_if(entries, named);
+    if (found == entries.end()) {
+      fail_at(*extends, fmt::format("got {}, expected the name of {} above this one",
+                                    hwdesc::show_text(extends->scalar), what));
+    }
+    ConfigNode own = entry;
+    own.erase("extends");
+    entries.push_back(hwdesc::merge(*found, own));
+  }
+  return entries;
+}
+
 void read_models(const ConfigNode& root, TrainingFile& into) {
   std::set<std::string> names(std::begin(kOwnColumns), std::end(kOwnColumns));
   const auto take = [&](const ConfigNode& entry, const std::string& name) {
@@ -207,7 +252,7 @@ void read_models(const ConfigNode& root, TrainingFile& into) {
     fail_at(entry, fmt::format("the name {} is taken", hwdesc::show_text(name)));
   };
   if (const ConfigNode* learners = root.find("learners")) {
-    for (const ConfigNode& entry : learner_entries(*learners)) {
+    for (const ConfigNode& entry : with_extended(list(*learners), "a learner")) {
       take(entry, into.learners.emplace_back(learned::read_learner(entry)).name);
     }
   }
@@ -280,55 +325,39 @@ measured::Metric metric_of(const ConfigNode& node) {
   return static_cast<measured::Metric>(choice(node, names));
 }
 
-std::vector<ConfigNode> learner_entries(const ConfigNode& learners) {
-  std::vector<ConfigNode> entries;
-  for (const ConfigNode& entry : list(learners)) {
-    const ConfigNode* extends = entry.find("extends");
-    if (!extends) {
-      entries.push_back(entry);
-      continue;
-    }
-    const auto named = [&](const ConfigNode& other) {
-      return text_of(required(other, "name")) == text_of(*extends);
-    };
-    const auto found = std::ranges::find_if(entries, named);
-    if (found == entries.end()) {
-      fail_at(*extends, fmt::format("got {}, expected the name of a learner above this one",
-                                    hwdesc::show_text(extends->scalar)));
-    }
-    ConfigNode own = entry;
-    own.erase("extends");
-    entries.push_back(hwdesc::merge(*found, own));
-  }
-  return entries;
-}
-
 const learned::LearnerSpec* TrainingFile::learner(std::string_view wanted) const {
   const auto found = std::ranges::find(learners, wanted, &learned::LearnerSpec::name);
   return found == learners.end() ? nullptr : &*found;
 }
 
-ConfigNode read_whole(const std::string& content, const std::string& file) {
-  ConfigNode root = hwdesc::read_config(content, file);
-  if (root.at.file.empty()) root.at = {file, 1, 1};
-  if (const ConfigNode* extends = root.find("extends")) {
-    const auto parent = fs::path(file).parent_path() / text_of(*extends);
-    const auto source = base::SourceText::read_file(parent.string(), hwdesc::kMaxConfigBytes);
-    ConfigNode inherited = hwdesc::read_config(std::string(source.text()), parent.string());
-    if (const ConfigNode* second = inherited.find("extends")) {
-      fail_at(*second, "an experiment that another extends extends none itself");
-    }
-    root.erase("extends");
-    root = hwdesc::merge(std::move(inherited), root);
-  }
-  allow_only(root, {"format", "name", "claim", "notes", "device", "data", "split", "fit", "score",
-                    "default", "learners", "hybrids", "columns", "by", "by_kernel", "metrics",
-                    "bars", "published", "directions"});
-  const ConfigNode& format = required(root, "format");
-  if (text_of(format) != kFormat) {
+std::string path_of(const std::string& path) {
+  constexpr std::string_view kEnd = ".yaml";
+  const std::size_t end = path.rfind(".yaml#");
+  return end == std::string::npos ? path : path.substr(0, end + kEnd.size());
+}
+
+std::vector<ConfigNode> wholes_of(const std::string& text, const std::string& file) {
+  std::vector<ConfigNode> wholes = with_extended(documents_of(text, file), "an experiment");
+  for (const ConfigNode& whole : wholes) {
+    allow_only(whole, {"format", "name", "claim", "notes", "device", "data", "split", "fit",
+                       "score", "default", "learners", "hybrids", "columns", "by", "by_kernel",
+                       "metrics", "bars", "published", "directions"});
+    const ConfigNode& format = required(whole, "format");
+    if (text_of(format) == kFormat) continue;
     fail_at(format, fmt::format("got {}, expected {}", hwdesc::show_text(format.scalar), kFormat));
   }
-  return root;
+  return wholes;
+}
+
+std::vector<ConfigNode> read_wholes(const std::string& path) {
+  const std::string file = path_of(path);
+  const auto source = base::SourceText::read_file(file, hwdesc::kMaxConfigBytes);
+  std::vector<ConfigNode> wholes = wholes_of(std::string(source.text()), file);
+  if (file == path) return wholes;
+  const std::string name = path.substr(file.size() + 1);
+  std::erase_if(wholes, [&](const ConfigNode& whole) { return text(whole, "name") != name; });
+  if (wholes.empty()) throw Error(fmt::format("{}: no experiment is called '{}'", file, name));
+  return wholes;
 }
 
 TrainingFile read_training(const ConfigNode& whole, const std::string& file) {
@@ -343,9 +372,8 @@ TrainingFile read_training(const ConfigNode& whole, const std::string& file) {
   return read;
 }
 
-TrainingFile read_training_file(const std::string& file) {
-  const auto source = base::SourceText::read_file(file, hwdesc::kMaxConfigBytes);
-  return read_training(read_whole(std::string(source.text()), file), file);
+TrainingFile read_training_file(const std::string& path) {
+  return read_training(read_wholes(path).front(), path_of(path));
 }
 
 }  // namespace tilecast::sim::training

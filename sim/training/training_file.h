@@ -14,13 +14,13 @@
 //   fit: [{set: ops, class: [matmul]}]        rows that may be fitted; without: all
 //   score: [{kernel: ["fusion.*"], family: ["net_*"], at_least: 5 us}]    that may be scored
 //   learners: [{name: trees, model: xgboost, features: [static, tile]}]   learned/training/
-//   hybrids: [{name: hybrid}]                 hybrid/hybrid_spec.h
+//   hybrids: [{name: hybrid}]                 hybrid/hybrid_fit.h
 //   by: [class]                               strata besides all: set, class, size, family, kernel
 //   metrics: [mape, p90_ape]                  measured/evaluation.h
 //
-// `extends: other.yaml` inherits all keys not given here from a file in the same folder, and
-// `extends: trees` in a learner inherits from an earlier learner; name and published are never
-// inherited; lists are replaced as a whole.
+// A file may hold several, separated by lines `---`; FILE#NAME is one of them. `extends: NAME`
+// inherits all keys not given here from one above in the file, and `extends: trees` in a learner
+// from an earlier learner; name and published are never inherited; lists are replaced as a whole.
 //
 // Devices and mappings are names of shipped ones, or paths relative to the file. A source may have
 // its own `devices` (one sample set each) and `sample: {rows: n, seed: s}` (per device). Reading is
@@ -32,7 +32,7 @@
 #include <vector>
 
 #include "hwdesc/config_values.h"
-#include "hybrid/hybrid_spec.h"
+#include "hybrid/hybrid_fit.h"
 #include "learned/training/learner.h"
 #include "measured/evaluation.h"
 
@@ -123,14 +123,16 @@ inline constexpr std::string_view kAnalyticalScaled = "analytical_scaled";
 inline constexpr std::string_view kOwnColumns[] = {"roofline", "bottleneck", "analytical",
                                                    kAnalyticalScaled, "calibrated"};
 
-[[nodiscard]] TrainingFile read_training_file(const std::string& file);
+// Of FILE the first, or that of FILE#NAME.
+[[nodiscard]] TrainingFile read_training_file(const std::string& path);
+[[nodiscard]] std::string path_of(const std::string& path);  // FILE of FILE or FILE#NAME
 
-// For readers of other keys of such a file: the whole file, with everything it extends. Throws
-// Error for keys that neither side knows.
-[[nodiscard]] hwdesc::ConfigNode read_whole(const std::string& text, const std::string& file);
+// For readers of other keys of such a file: all of FILE, or that of FILE#NAME, each with everything
+// it extends. Throws Error for keys that neither side knows.
+[[nodiscard]] std::vector<hwdesc::ConfigNode> read_wholes(const std::string& path);
+[[nodiscard]] std::vector<hwdesc::ConfigNode> wholes_of(const std::string& text,
+                                                        const std::string& file);
 [[nodiscard]] TrainingFile read_training(const hwdesc::ConfigNode& whole, const std::string& file);
 [[nodiscard]] measured::Metric metric_of(const hwdesc::ConfigNode& node);
-// The learners of a list, each with the settings of the earlier one that it `extends`.
-[[nodiscard]] std::vector<hwdesc::ConfigNode> learner_entries(const hwdesc::ConfigNode& learners);
 
 }  // namespace tilecast::sim::training

@@ -13,7 +13,7 @@
 #include "analytical/layout_rules.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/kernels/kernel_sketch.h"
-#include "measured/csv_reader.h"
+#include "measured/csv.h"
 #include "measured/importers/byte_source.h"
 #include "measured/metrics.h"
 #include "tests/support/folders.h"

@@ -15,7 +15,7 @@ class HostAccuracy : public CommandTest {
   // Every bar of the shipped experiment is met, and there is at least one.
   void expect_bars_met(const std::string& experiment) const {
     const Answer answer = run("--format json " + support::source_dir().string() +
-                              "/validation/experiments/" + experiment + ".yaml");
+                              "/validation/experiments/calibrated.yaml#" + experiment);
     ASSERT_EQ(answer.exit_code, 0) << answer.err;
     const auto bars = nlohmann::json::parse(answer.out)["experiments"].at(0)["bars"];
     ASSERT_FALSE(bars.empty());

@@ -71,7 +71,8 @@ def tables(out):
         if "tilecast.study" in text:
             add(out, "study_yaml", text)
     for path in sorted(ROOT.glob("validation/experiments/**/*.yaml")):
-        add(out, "experiment_yaml", path.read_text())
+        for document in path.read_text().split("\n---\n"):
+            add(out, "experiment_yaml", document)
     for path in sorted(ROOT.glob("configs/**/*.csv")):
         add(out, "csv", path.read_bytes()[:4000])
     for path in sorted(ROOT.glob("configs/measurements/*/manifest.yaml")):

@@ -1,10 +1,9 @@
 // Sets of graphs are read as written, and anything else is rejected.
-#include "learned/training/graph_set.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "learned/training/graph_model.h"
 #include "tests/learned/graph_set_folder.h"
 
 namespace tilecast::learned {

@@ -9,7 +9,6 @@
 #include "analytical/analytical_model.h"
 #include "analytical/roofline.h"
 #include "base/error.h"
-#include "learned/rank_model.h"
 #include "tests/learned/synthetic_set.h"
 
 namespace tilecast::learned {

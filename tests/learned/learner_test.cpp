@@ -74,8 +74,6 @@ TEST(Learner, SettingsReadBackEqual) {
        {std::string(kTrees), std::string(kNetwork), std::string(kTrees) + "pretrain: 500\n",
         std::string(kTrees) + "target: spills\ntarget_scale: log1p\n",
         std::string(kTrees) + "pretrain: {rows: 9, programs: [a.hlo, b], devices: tpu_v3}\n",
-        std::string(kNetwork) +
-            "pretrain: {rows: 9, epochs: 3, tasks: [rank, time], freeze: yes}\n",
         std::string("name: 'null'\nmodel: xgboost\nfeatures: [parameters, ops]\n"
                     "parameters: ['a: b', \"\\\"\"]\nvalidation: 0.3\nseed: 4294967295\n"
                     "learning_rate: 0.07\nsearch: {trials: 3, depth: [2, 4, 6]}\n"),
@@ -124,30 +122,24 @@ TEST(Learner, MistakesInPretrainingNameTheirPlace) {
   const std::string trees = kTrees;
   EXPECT_THAT(message(trees + "pretrain: -1\n"), HasSubstr("learner.yaml:4:1: pretrain: got '-1'"));
   EXPECT_THAT(message(trees + "pretrain: {trees: 9}\n"), HasSubstr("rows is missing"));
-  EXPECT_THAT(message(trees + "pretrain: {rows: 9, tasks: [bounds]}\n"),
-              HasSubstr("tasks: unknown key"))
-      << "a key of networks";
+  EXPECT_THAT(message(std::string(kNetwork) + "pretrain: 9\n"), HasSubstr("pretrain: unknown key"))
+      << "a key of trees";
   EXPECT_THAT(message(trees + "pretrain: {rows: 9, fusions: 2}\n"),
               HasSubstr("learner.yaml:4:21: fusions: is of programs"));
 }
 
 TEST(Learner, ReadsWhatIsLearnedOfPhysicsFirst) {
-  const LearnerSpec trees = learner(std::string(kTrees) + "pretrain: 9\ntarget: residual\n");
-  EXPECT_EQ(trees.pretrain.rows, 9U);
-  EXPECT_TRUE(trees.pretrain.time_alone());
-  const LearnerSpec network = read_learner(hwdesc::read_config(
-      std::string(kNetwork) +
-          "pretrain: {rows: 9, programs: a.hlo, fusions: 3, devices: [tpu_v3], epochs: 4, tasks: "
-          "[bounds, rank], freeze: yes}\n",
+  const LearnerSpec few = learner(std::string(kTrees) + "pretrain: 9\ntarget: residual\n");
+  EXPECT_EQ(few.pretrain.rows, 9U);
+  const LearnerSpec trees = read_learner(hwdesc::read_config(
+      std::string(kTrees) +
+          "pretrain: {rows: 9, programs: a.hlo, fusions: 3, devices: [tpu_v3], trees: 4}\n",
       "some/where/learner.yaml"));
-  EXPECT_EQ(network.pretrain.programs, std::vector<std::string>{"a.hlo"});
-  EXPECT_EQ(network.pretrain.folder, "some/where");
-  EXPECT_EQ(network.pretrain.fusions, 3);
-  EXPECT_EQ(network.pretrain.devices, std::vector<std::string>{"tpu_v3"});
-  EXPECT_EQ(network.pretrain.steps, 4);
-  EXPECT_EQ(network.pretrain.tasks, (std::vector{PretrainTask::kBounds, PretrainTask::kRank}));
-  EXPECT_TRUE(network.pretrain.freeze);
-  EXPECT_TRUE(network.needs_prior()) << "bounds are of the analytical answers";
+  EXPECT_EQ(trees.pretrain.programs, std::vector<std::string>{"a.hlo"});
+  EXPECT_EQ(trees.pretrain.folder, "some/where");
+  EXPECT_EQ(trees.pretrain.fusions, 3);
+  EXPECT_EQ(trees.pretrain.devices, std::vector<std::string>{"tpu_v3"});
+  EXPECT_EQ(trees.pretrain.trees, 4);
 }
 
 TEST(Learner, MistakesInASearchNameTheirPlace) {

@@ -286,46 +286,6 @@ TEST_F(Tiles, AreRankedOnTopOfPhysics) {
   EXPECT_GT(on_physics, alone);
 }
 
-// The tasks of a network, as formulas of a label.
-TEST_F(Tiles, LabelledByPhysicsAreTasksOfANetwork) {
-  const auto [measured, others] = split_at_random(12, 1);
-  const Unmeasured unmeasured(measured, {.rows = 9}, 1, 1);
-  const Examples& given = unmeasured.examples();
-  std::vector<std::size_t> rows(given.rows.size());
-  std::iota(rows.begin(), rows.end(), std::size_t{0});
-  const PretrainSpec spec{.tasks = {PretrainTask::kRank, PretrainTask::kTime, PretrainTask::kBounds,
-                                    PretrainTask::kBinding}};
-  const TaskTable table = task_table(spec, given, rows);
-  constexpr std::size_t kBounds = analytical::kBoundCount;
-  ASSERT_EQ(table.width, 2 + 2 * kBounds);
-  double sum = 0;
-  for (const std::size_t row : rows) {
-    const analytical::Estimate& label = *given.priors[row];
-    const std::span<const float> tasks = table.row(row);
-    double faster = 0, same_kernel = 0;
-    for (const Example& other : given.rows) {
-      if (other.kernel != given.rows[row].kernel) continue;
-      faster += other.target < given.rows[row].target ? 1 : 0;
-      ++same_kernel;
-    }
-    EXPECT_FLOAT_EQ(tasks[0], static_cast<float>(faster / (same_kernel - 1)));
-    sum += tasks[1];
-    for (std::size_t b = 0; b < kBounds; ++b) {
-      const float bound = tasks[2 + b];
-      const double busy_s = label.bounds[b].value;
-      if (busy_s == label.time.value) {
-        EXPECT_FLOAT_EQ(bound, tasks[1]);
-      }
-      if (busy_s == 0) {
-        EXPECT_TRUE(std::isnan(bound));
-      }
-      EXPECT_FALSE(bound > tasks[1] && busy_s < label.time.value);
-      EXPECT_EQ(tasks[2 + kBounds + b], label.bound == static_cast<analytical::Bound>(b) ? 1 : 0);
-    }
-  }
-  EXPECT_NEAR(sum, 0, 1e-4) << "times are standardised";
-}
-
 constexpr std::string_view kProgram = R"(HloModule two_steps
 
 ENTRY main {

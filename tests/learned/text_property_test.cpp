@@ -254,26 +254,5 @@ TEST(TextProperty, RenamingIsOneToOneAndChangesNoOpsText) {
   }
 }
 
-TEST(TextProperty, JitteredKernelsHaveTheSameOpsOnOtherSizes) {
-  int made = 0;
-  for (std::uint64_t seed = 0; seed < kTextSeeds; ++seed) {
-    std::mt19937_64 random(seed);
-    const ir::Kernel kernel = host::random_kernel(seed).kernel;
-    const std::optional<ir::Module> module = jittered(kernel, random);
-    if (!module) continue;
-    ++made;
-    ir::WorkCounter counter(*module);
-    const ir::Kernel other =
-        ir::make_kernel(*module, module->entry, module->entry_computation().root, counter);
-    ASSERT_EQ(other.opcode(), kernel.opcode()) << seed;
-    std::multiset<ir::Opcode> before, after;
-    for (const ir::Op& op : kernel.ops()) before.insert(op.opcode);
-    for (const ir::Op& op : other.ops()) after.insert(op.opcode);
-    ASSERT_EQ(before, after) << seed << print_hlo(*module);
-    ASSERT_NE(tokens_of({.kernel = kernel}, {}), tokens_of({.kernel = other}, {})) << seed;
-  }
-  EXPECT_GT(made, 200) << "of " << kTextSeeds;
-}
-
 }  // namespace
 }  // namespace tilecast::learned

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "measured/csv_reader.h"
 
 namespace tilecast::measured {
 namespace {

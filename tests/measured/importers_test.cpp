@@ -8,7 +8,7 @@
 
 #include "base/source_text.h"
 #include "hwdesc/device_yaml.h"
-#include "measured/importers/expression.h"
+#include "measured/importers/column_rule.h"
 #include "measured/importers/importer.h"
 #include "measured/measurement_set.h"
 #include "tests/measured/set_on_disk.h"

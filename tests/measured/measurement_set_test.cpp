@@ -88,12 +88,13 @@ TEST(Manifest, PathsOfDevicesAreRelativeToItsFolder) {
 
 TEST(Manifest, SaysWhatIsWrong) {
   EXPECT_EQ(manifest_message(kManifest), "read");
-  EXPECT_EQ(manifest_message(edited("licence", "license")),
-            "manifest.yaml:4:1: unknown key 'license'; did you mean 'licence'?");
+  EXPECT_THAT(manifest_message(edited("licence", "license")),
+              AllOf(HasSubstr("manifest.yaml:4:1: license: unknown key; expected name, "),
+                    HasSubstr("did you mean 'licence'?")));
   EXPECT_THAT(manifest_message(edited("source: s\n", "")),
-              HasSubstr("source: the key is missing; expected where the numbers come from"));
+              HasSubstr("source is missing"));
   EXPECT_THAT(manifest_message(edited("timing: device", "timing: gpu")),
-              HasSubstr("manifest.yaml:5:1: timing: got 'gpu', expected device, host or none"));
+              HasSubstr("manifest.yaml:5:1: timing: got 'gpu', expected device, host, none"));
   EXPECT_THAT(manifest_message(edited("ments/1", "ments/2")),
               HasSubstr("got 'tilecast.measurements/2', expected tilecast.measurements/1"));
   EXPECT_THAT(manifest_message(edited("device: d", "")), HasSubstr("expected device or devices"));
@@ -103,7 +104,7 @@ TEST(Manifest, SaysWhatIsWrong) {
   EXPECT_THAT(manifest_message(edited("device: d", "device: d\ndtype: float31")),
               HasSubstr("got 'float31'"));
   EXPECT_THAT(manifest_message(edited("timing: device", "timing: host\ndispatch: {matmul: 3}")),
-              HasSubstr("dispatch.matmul"));
+              HasSubstr("matmul: "));
   EXPECT_THAT(manifest_message(edited("timing: device", "timing: none")),
               HasSubstr("none, but there are no quantities"));
   const auto with = [](const std::string& quantities) {
@@ -112,9 +113,9 @@ TEST(Manifest, SaysWhatIsWrong) {
   EXPECT_EQ(with("spills: {unit: stores, count: yes}"), "read");
   EXPECT_THAT(with("runtime: {unit: s}"), HasSubstr("that is no time"));
   EXPECT_THAT(with("Spills: {unit: s}"), HasSubstr("got 'Spills', expected a name of small"));
-  EXPECT_THAT(with("spills: {count: yes}"), HasSubstr("unit: the key is missing"));
-  EXPECT_THAT(with("spills: {unit: a, count: 3}"), HasSubstr("got '3', expected yes or no"));
-  EXPECT_THAT(with("spills: {unit: a, units: b}"), HasSubstr("unknown key in a quantity"));
+  EXPECT_THAT(with("spills: {count: yes}"), HasSubstr("spills: unit is missing"));
+  EXPECT_THAT(with("spills: {unit: a, count: 3}"), HasSubstr("got '3', expected no, yes"));
+  EXPECT_THAT(with("spills: {unit: a, units: b}"), HasSubstr("units: unknown key; expected unit, how, count"));
   EXPECT_THAT(manifest_message("- a\n- list\n"), HasSubstr("expected a mapping"));
   EXPECT_THAT(manifest_message(""), HasSubstr("expected a mapping"));
 }

@@ -433,34 +433,47 @@ TEST(Experiment, LearnersExtendThoseAbove) {
               HasSubstr("got 'c', expected the name of a learner above this one"));
 }
 
-TEST_F(ExperimentOnDisk, ExtendsAnotherOfItsFolder) {
-  const auto write = [&](const std::string& name, const std::string& text) {
-    std::ofstream(folder_ / name) << text;
-    return (folder_ / name).string();
+TEST_F(ExperimentOnDisk, ExtendsAnotherOfItsFile) {
+  const auto read = [&](const std::string& more, const std::string& name = "") {
+    std::ofstream(folder_ / "e.yaml")
+        << kHead << "split: {kind: largest, share: 20 %}\nby: [class]\n"
+        << kTail << more;
+    return read_experiments((folder_ / "e.yaml").string() + name);
   };
-  write("base.yaml",
-        std::string(kHead) + "split: {kind: largest, share: 20 %}\nby: [class]\n" + kTail);
-  const Experiment e = read_experiment(
-      write("more.yaml", "extends: base.yaml\nname: more\nclaim: d\nsplit: {share: 40 %}\n"));
+  const std::string more = "---\nextends: e\nname: more\nclaim: d\nsplit: {share: 40 %}\n";
+  const Experiment e = read(more).at(1);
   EXPECT_EQ(e.name, "more");
+  EXPECT_EQ(e.file, (folder_ / "e.yaml").string());
   EXPECT_EQ(e.split.kind, SplitKind::kLargest);
   EXPECT_DOUBLE_EQ(e.split.share, 0.4);
   EXPECT_EQ(e.by, std::vector{measured::Breakdown::kOpClass});
-  EXPECT_THROW(read_experiment(write("unnamed.yaml", "extends: base.yaml\n")), Error);
-  EXPECT_THROW(read_experiment(write("chain.yaml", "extends: more.yaml\nname: chain\n")), Error);
-  EXPECT_THROW(read_experiment(write("absent.yaml", "extends: no.yaml\nname: absent\n")), Error);
+  EXPECT_EQ(read(more, "#more").at(0).name, "more");
+  EXPECT_EQ(read(more, "#more").size(), 1U);
+  EXPECT_EQ(read(more + "---\nextends: more\nname: chain\n").at(2).claim, "d");
+  EXPECT_THROW(read(more, "#none"), Error);
+  EXPECT_THROW(read("---\nextends: e\n"), Error) << "no name";
+  try {
+    static_cast<void>(read("---\nextends: other\nname: more\n"));
+    FAIL();
+  } catch (const Error& error) {
+    const std::string head = std::string(kHead) + kTail;
+    const auto line = std::ranges::count(head, '\n') + 4;
+    EXPECT_THAT(error.what(), HasSubstr(fmt::format("e.yaml:{}:", line)));
+    EXPECT_THAT(error.what(), HasSubstr("expected the name of an experiment above this one"));
+  }
 }
 
 TEST(ShippedExperiments, AllRead) {
-  std::size_t count = 0;
-  for (const auto& entry :
-       fs::recursive_directory_iterator(support::source_dir() / "validation/experiments")) {
-    if (entry.path().extension() != ".yaml") continue;
-    const Experiment e = read_experiment(entry.path().string());
-    EXPECT_EQ(e.name, entry.path().stem().string());
-    ++count;
+  std::set<std::string> names;
+  for (const char* folder : {"validation/experiments", "validation/models"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(support::source_dir() / folder)) {
+      if (entry.path().extension() != ".yaml") continue;
+      for (const Experiment& e : read_experiments(entry.path().string())) {
+        EXPECT_TRUE(names.insert(e.name).second) << e.name << " is there twice";
+      }
+    }
   }
-  EXPECT_GT(count, 0U);
+  EXPECT_FALSE(names.empty());
 }
 
 TEST_F(ExperimentOnDisk, MissingDataIsNamed) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -36,33 +37,42 @@ std::size_t explained(const Bar& bar, const Json& result, std::vector<bool>& tak
   return strata.size();
 }
 
+void expect_result_of(const Experiment& e, const Json& result) {
+  EXPECT_EQ(result["columns"].get<std::vector<std::string>>(), e.columns) << e.name;
+  ASSERT_EQ(result["metrics"].size(), e.metrics.size()) << e.name;
+  for (std::size_t i = 0; i < e.metrics.size(); ++i) {
+    EXPECT_EQ(result["metrics"][i], measured::name(e.metrics[i])) << e.name;
+  }
+  std::vector<bool> taken(result["bars"].size());
+  for (const Bar& bar : e.bars) {
+    EXPECT_GT(explained(bar, result, taken), 0U)
+        << e.name << ": no result for a bar on " << bar.column << ", " << bar.stratum;
+  }
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    EXPECT_TRUE(taken[i]) << e.name << " has no such bar: " << result["bars"][i].dump();
+  }
+}
+
 TEST(ResultFiles, EveryExperimentHasAResultWithItsColumnsMetricsAndBars) {
-  std::set<std::string> experiments;
-  for (const auto& entry :
-       fs::recursive_directory_iterator(support::source_dir() / "validation/experiments")) {
+  const fs::path folder = support::source_dir() / "validation";
+  std::set<std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder / "experiments")) {
     if (entry.path().extension() != ".yaml") continue;
-    const Experiment e = read_experiment(entry.path().string());
-    experiments.insert(e.name);
-    std::ifstream file(support::source_dir() / "validation/results" / (e.name + ".json"));
-    ASSERT_TRUE(file) << e.name << " has no result";
-    const Json result = Json::parse(file);
-    EXPECT_EQ(result["name"], e.name);
-    EXPECT_EQ(result["columns"].get<std::vector<std::string>>(), e.columns) << e.name;
-    ASSERT_EQ(result["metrics"].size(), e.metrics.size()) << e.name;
-    for (std::size_t i = 0; i < e.metrics.size(); ++i) {
-      EXPECT_EQ(result["metrics"][i], measured::name(e.metrics[i])) << e.name;
-    }
-    std::vector<bool> taken(result["bars"].size());
-    for (const Bar& bar : e.bars) {
-      EXPECT_GT(explained(bar, result, taken), 0U)
-          << e.name << ": no result for a bar on " << bar.column << ", " << bar.stratum;
-    }
-    for (std::size_t i = 0; i < taken.size(); ++i) {
-      EXPECT_TRUE(taken[i]) << e.name << " has no such bar: " << result["bars"][i].dump();
+    const std::string stem = entry.path().stem().string();
+    files.insert(stem);
+    std::ifstream file(folder / "results" / (stem + ".json"));
+    ASSERT_TRUE(file) << stem << " has no results";
+    std::map<std::string, Json> results;
+    for (Json& result : Json::parse(file)) results.emplace(result["name"], std::move(result));
+    const std::vector<Experiment> experiments = read_experiments(entry.path().string());
+    EXPECT_EQ(results.size(), experiments.size()) << stem;
+    for (const Experiment& e : experiments) {
+      ASSERT_TRUE(results.contains(e.name)) << e.name << " has no result";
+      expect_result_of(e, results.at(e.name));
     }
   }
-  for (const auto& entry : fs::directory_iterator(support::source_dir() / "validation/results")) {
-    EXPECT_TRUE(experiments.contains(entry.path().stem().string())) << entry.path();
+  for (const auto& entry : fs::directory_iterator(folder / "results")) {
+    EXPECT_TRUE(files.contains(entry.path().stem().string())) << entry.path();
   }
 }
 

@@ -164,7 +164,7 @@ TEST(TextNetwork, KernelsOfABatchDoNotTouch) {
   }
 }
 
-// The networks of docs/learning.md, with the widths of validation/label_experiments.
+// The networks of docs/learning.md, with the widths of validation/models/labels.yaml.
 TEST(TextNetwork, HasFewerThanFiveMillionParametersForAVocabularyOfTenThousand) {
   constexpr NetworkWidths kWidths{.opcodes = 10000, .node = 1, .at_nodes = 0, .at_kernel = 60};
   for (const auto& [reduction, graph] : {std::pair(Reduction::kColumnWise, GraphLayer::kConv1d),
