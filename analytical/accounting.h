@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "analytical/estimate.h"
 #include "analytical/pipeline.h"
@@ -66,5 +67,26 @@ using AccountingOf = std::function<Accounting(BoundMask removed)>;
 // Builds the estimate: time, busy times, bytes and iterations; `bound` is the resource whose
 // removal saves most time, `next_bound` what the kernel then waits for longest.
 [[nodiscard]] Estimate explained(const AccountingOf& account);
+
+// A way to run a kernel other than by tiles. `name`: a flag of its estimate; "": none.
+struct Algorithm {
+  std::string name;
+  AccountingOf account;
+};
+[[nodiscard]] Estimate explained(const Algorithm& algorithm);
+
+// Contribution of each resource to the time of a kernel: its Shapley value ("A Value for n-Person
+// Games", 1953), the mean growth of the time when it is added to a machine on which everything else
+// is free, over all orders. They sum to the time; resources that are busy at the same time share
+// what they add (Estimate::bound gives it to the longer one alone). 2^n evaluations for n
+// resources.
+
+// v of the players whose bits are set.
+using CoalitionValue = std::function<double(std::uint32_t players)>;
+// One value per player, at most 20 players. Evaluates each coalition once.
+[[nodiscard]] std::vector<double> shapley_values(std::size_t players, const CoalitionValue& value);
+
+// Seconds per resource; they sum to the time. 0 for a resource without work.
+[[nodiscard]] PerBound attributed_time(const AccountingOf& account);
 
 }  // namespace tilecast::analytical

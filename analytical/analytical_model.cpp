@@ -7,19 +7,16 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "analytical/best_tile.h"
-#include "analytical/distinct_traffic.h"
+#include "analytical/accounting.h"
 #include "analytical/energy.h"
-#include "analytical/loop_nests.h"
-#include "analytical/memory_passes.h"
-#include "analytical/power_limit.h"
 #include "analytical/roofline.h"
-#include "analytical/shapley.h"
+#include "analytical/tile_model.h"
 #include "analytical/tile_space.h"
+#include "analytical/transfer.h"
 #include "analytical/untiled.h"
 #include "analytical/winograd.h"
 #include "base/error.h"
-#include "hwdesc/calibration.h"
+#include "hwdesc/device.h"
 #include "ir/kernels/in_place_update.h"
 
 namespace tilecast::analytical {
@@ -46,9 +43,8 @@ std::vector<std::size_t> by_content(std::span<const KernelQuery> queries) {
 
 Estimate estimate_of_nests(const std::vector<Kernel>& nests, const hwdesc::Device& device) {
   const NestSequence sequence(nests, device);
-  Estimate estimate = explained([&](BoundMask removed) { return sequence.account(removed); });
-  estimate.flags.push_back(fmt::format("{} loop nests, one after the other", nests.size()));
-  return estimate;
+  return explained({fmt::format("{} loop nests, one after the other", nests.size()),
+                    [&](BoundMask removed) { return sequence.account(removed); }});
 }
 
 // Fallback for kernels without a good tile: a few passes over the arrays, everything computed once.
@@ -229,7 +225,7 @@ Estimate KernelAnalysis::estimate_best() const {
   if (tileable()) return estimate_tiled();
   const State& state = *state_;
   const EstimateOn estimate_on = [&](const hwdesc::Device& device) {
-    return state.nests.empty() ? untiled_estimate(*state.kernel, device)
+    return state.nests.empty() ? explained(untiled(*state.kernel, device))
                                : estimate_of_nests(state.nests, device);
   };
   Estimate estimate = estimate_on(*state.device);
@@ -262,12 +258,13 @@ Estimate KernelAnalysis::estimate_tiled() const {
 BoundVector KernelAnalysis::attributed_time(const Estimate& answer) const {
   const Kernel& kernel = *state_->kernel;
   const hwdesc::Device& device = *state_->device;
-  AccountingOf account = [&](BoundMask removed) {
-    return tileable() ? state_->tiled->account(answer.tile, removed)
-                      : account_untiled(kernel, device, removed);
-  };
+  AccountingOf account;
   std::optional<NestSequence> sequence;
-  if (!state_->nests.empty()) {
+  if (tileable()) {
+    account = [&](BoundMask removed) { return state_->tiled->account(answer.tile, removed); };
+  } else if (state_->nests.empty()) {
+    account = untiled(kernel, device).account;
+  } else {
     sequence.emplace(state_->nests, device);
     account = [&](BoundMask removed) { return sequence->account(removed); };
   }
@@ -282,29 +279,37 @@ BoundVector KernelAnalysis::attributed_time(const Estimate& answer) const {
   return result;
 }
 
-std::vector<std::optional<Estimate>> AnalyticalModel::estimate(
-    std::span<const KernelQuery> queries, const hwdesc::Device& described) const {
+std::vector<std::optional<Estimate>> answer_each(
+    std::span<const KernelQuery> queries, const hwdesc::Device& described,
+    const std::function<std::optional<Estimate>(const KernelAnalysis&, const KernelQuery&)>&
+        answer) {
   const std::optional<hwdesc::Device> calibrated =
       hwdesc::is_calibrated(described) ? std::optional(hwdesc::apply_calibration(described))
                                        : std::nullopt;
-  const hwdesc::Device& device = calibrated ? *calibrated : described;
   std::vector<std::optional<Estimate>> answers(queries.size());
   const void* analysed = nullptr;
   std::optional<KernelAnalysis> analysis;
   for (const std::size_t i : by_content(queries)) {
     const KernelQuery& query = queries[i];
     if (analysed != query.kernel.content()) {
-      analysis.emplace(query.kernel, device);
+      analysis.emplace(query.kernel, calibrated ? *calibrated : described);
       analysed = query.kernel.content();
     }
-    if (query.tile == nullptr) {
-      answers[i] = analysis->estimate_best();
-      continue;
-    }
-    std::variant<Estimate, Infeasible> answer = analysis->estimate(*query.tile);
-    if (auto* estimate = std::get_if<Estimate>(&answer)) answers[i] = std::move(*estimate);
+    answers[i] = answer(*analysis, query);
   }
   return answers;
+}
+
+std::vector<std::optional<Estimate>> AnalyticalModel::estimate(std::span<const KernelQuery> queries,
+                                                               const hwdesc::Device& device) const {
+  return answer_each(
+      queries, device,
+      [](const KernelAnalysis& analysis, const KernelQuery& query) -> std::optional<Estimate> {
+        if (query.tile == nullptr) return analysis.estimate_best();
+        auto answer = analysis.estimate(*query.tile);
+        auto* estimate = std::get_if<Estimate>(&answer);
+        return estimate ? std::optional(std::move(*estimate)) : std::nullopt;
+      });
 }
 
 }  // namespace tilecast::analytical

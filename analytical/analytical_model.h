@@ -5,8 +5,10 @@
 //   for (const TileConfig& t : analysis.tiles()) ...  analysis.estimate(t)
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 
@@ -67,7 +69,7 @@ class KernelAnalysis {
   [[nodiscard]] std::optional<TileConfig> compiler_tile() const;
   // Uses the compiler's tile if there is one, else the best of tiles().
   [[nodiscard]] Estimate estimate_best() const;
-  // Contribution of each resource to the time of `answer` (analytical/shapley.h); sums to
+  // Contribution of each resource to the time of `answer` (analytical/accounting.h); sums to
   // Estimate::time. Costs up to 4,096 times as much as the estimate.
   [[nodiscard]] BoundVector attributed_time(const Estimate& answer) const;
 
@@ -76,5 +78,11 @@ class KernelAnalysis {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// Answers each query from the analysis of its kernel; kernels of one content are analysed once.
+[[nodiscard]] std::vector<std::optional<Estimate>> answer_each(
+    std::span<const KernelQuery> queries, const hwdesc::Device& device,
+    const std::function<std::optional<Estimate>(const KernelAnalysis&, const KernelQuery&)>&
+        answer);
 
 }  // namespace tilecast::analytical

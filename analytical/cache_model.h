@@ -1,10 +1,6 @@
-// The model of processor cores with caches: one kernel, one tile. The core executes every step
-// itself.
-//
-// For each tile a core packs the moved operands into a scratchpad that its caches hold, computes
-// there and stores finished results. No engine moves data in parallel, so pipeline.h does not
-// apply: the parts add up. Two things overlap: stores with the loop that computes them, and
-// prefetchers and the store queue with the core:
+// The model of processor cores with caches: one kernel, one tile. For each tile a core packs the
+// moved operands into a scratchpad that its caches hold, computes there and stores finished
+// results. No engine moves data in parallel, so the parts add up, but for what overlaps:
 //
 //   memory = sum over operands loaded from there (loads * load_s) + stores
 //   core   = sum over operands and caches (loads * load_s) + iterations * (use_s + overhead)
@@ -15,26 +11,19 @@
 //                   + scratchpad
 //
 // a: share of a tile's window already prefetched when the previous tile is done. A prefetcher stops
-// at the end of a page (Intel 64 and IA-32 optimization manual, hardware prefetching), so small
-// windows that are contiguous in memory come early; a = 0 where tiles accumulate into each other's
-// sums. Overlapped reads and writes: saved_beside_s() in transfer.h. Loads by level:
-// analytical/reuse.h. Memory sees whole lines, and long runs where neighbouring tiles are
-// contiguous while the core's cache holds them; the packing copy sees the tile's own elements and
-// runs. `run cost`: cost of starting another contiguous run
-// (hwdesc::TransferEngine::full_efficiency_run), at most that of streaming through the gap. Data
-// packed beyond the innermost cache is fetched before it is written, written back, and fetched to
-// be read. Arrays begin at page boundaries, so they compete for the same cache sets and take one
-// way each. Bandwidths are sustained ones and include the prefetchers' work. Tiles are spread over
-// `multiplexing.workers` cores, which together reach the bandwidth of a level. Edge tiles count
-// only their existing part. Values that a loop does not move are neither reloaded nor recomputed.
-// Rows that must be reduced before their elements are used are reduced whole.
+// at the end of a page (Intel 64 and IA-32 optimization manual), so small windows that are
+// contiguous come early; a = 0 where tiles accumulate into each other's sums. Loads by level:
+// reuse.h. Memory sees whole lines, and long runs where a cache holds neighbouring tiles; the copy
+// sees the tile's own. `run cost` (TransferEngine::full_efficiency_run) is at most that of
+// streaming through the gap. Data packed beyond the innermost cache is fetched before it is
+// written, written back, and fetched again. Arrays take one way each of the cache sets. Tiles are
+// spread over `multiplexing.workers` cores. Edge tiles count only their existing part; rows that
+// are reduced before use are whole.
 #pragma once
 
 #include "analytical/block_product.h"
 #include "analytical/compute_units.h"
-#include "analytical/loop_convolution.h"
 #include "analytical/reuse.h"
-#include "analytical/simt_passes.h"
 #include "analytical/tile_model.h"
 #include "analytical/transfer.h"
 

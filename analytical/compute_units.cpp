@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analytical/footprint_steps.h"
-
 namespace tilecast::analytical {
 namespace {
 
@@ -71,7 +69,8 @@ ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& devic
   const std::vector<bool> prologue = space.matrix ? ancestors_of(kernel, space.matrix->op)
                                                   : std::vector<bool>(kernel.ops().size(), false);
   for (std::size_t g = 0; g < groups; ++g) {
-    const ir::Shape& shape = region_shape(kernel.op(footprints.groups()[g].representative).shape);
+    const ir::Shape& shape =
+        ir::first_array(kernel.op(footprints.groups()[g].representative).shape);
     const ir::Dims order = physical_order(shape);
     padding_[g].rank = std::min(shape.rank(), kMaxRank);
     if (shape.rank() > kMaxRank) continue;

@@ -1,26 +1,16 @@
-// Cycles for which the compute units of a core are busy with one tile.
+// Cycles for which the compute units of a core are busy with one tile. Rates come from
+// hwdesc::Device; nothing here is fitted.
 //
 // Matrix unit: a weight-stationary systolic array of R x C. Each R x C block of weights is loaded
-// in `weight_load` cycles, hidden behind the pushes. Where both use one port, loading takes as many
-// cycles before them, and the weights move into place one word per lane and cycle behind the pushes
-// of the previous block (observed on TPU v3 tiles of at most 96 rows, n = 198). `rows` operand rows
-// are pushed through each block; contraction and columns that do not fill a block waste it. Element
-// types that need half a pass or less put two or more elements in each array row. Either operand
-// may be stationary: the compiler picks the left one if its rows waste less of a block than the
-// columns of the other. A product fills and drains the array once: the first block's load, and R +
-// C - 2 of skew (SCALE-Sim, Samajdar et al., ISPASS 2020, weight-stationary runtime 2R + C + rows -
-// 2).
-// Vector, transcendental and cross-lane units: operations / rate, elements padded to the native
-// tile. Element types that no unit computes in (`op_cycles` of the vector unit: convert-f16) pass
-// the vector unit when loaded and stored, and once more in every push through the matrix unit,
-// which waits for them.
-// Critical path: a tile takes at least its longest chain of dependent operations, each at the
-// latency of its unit, from a scratchpad load to the last result (Kaufman et al., MLSys 2021,
-// Appendix A):
-//   cycles = max(busy cycles of the busiest unit, sum of the chain's latencies).
-// Registers of one tile, and several sums into one result, are independent chains because the
-// compiler unrolls; conversions of unsupported types process the parts of an element in parallel.
-// Rates come from hwdesc::Device; nothing here is fitted.
+// in `weight_load` cycles, behind the pushes of operand rows or, where both use one port, before
+// them; contraction and columns that do not fill a block waste it. Types of half a pass or less put
+// several elements in each array row. Either operand may be stationary, whichever takes less. A
+// product fills and drains the array once: the first block's load, and R + C - 2 of skew
+// (SCALE-Sim, Samajdar et al., ISPASS 2020). Other units: operations / rate, elements padded to the
+// native tile. Types that no unit computes in
+// (`op_cycles`: convert-f16) pass the vector unit when loaded, stored and pushed.
+// A tile takes at least its longest chain of dependent operations (Kaufman et al., MLSys 2021,
+// Appendix A); registers of a tile and several sums into one result are independent chains.
 #pragma once
 
 #include <vector>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "analytical/footprint_steps.h"
 #include "base/math.h"
 
 namespace tilecast::analytical {
@@ -18,19 +17,19 @@ std::int64_t saturating_mul(std::int64_t a, std::int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? INT64_MAX / 4 : product;
 }
 
-bool is_plain(const DimMap& map) {
+bool is_plain(const ir::DimMap& map) {
   return map.source >= 0 && map.scale == 1 && map.second_source < 0 && map.offset == 0 &&
          map.divisor == 1;
 }
 
 bool is_plain(const Step& step) {
-  const auto plain = [](const DimMap& map) {
+  const auto plain = [](const ir::DimMap& map) {
     return map.gap == 0 && (map.source < 0 || map.plain);
   };
   return !step.same_volume && std::all_of(step.dims.begin(), step.dims.begin() + step.rank, plain);
 }
 
-std::int64_t apply(const DimMap& map, const std::int64_t* source) {
+std::int64_t apply(const ir::DimMap& map, const std::int64_t* source) {
   if (map.source < 0) return map.limit;
   if (map.plain) return std::min(source[map.source], map.limit);
   std::int64_t extent = saturating_mul(source[map.source], map.scale) + map.offset;
@@ -63,6 +62,49 @@ std::uint32_t source_dims(const Step& step) {
   return mask;
 }
 
+// Region of operand `operand` of the anchoring dot or convolution, from the loops.
+ir::IndexMap matrix_map(const Kernel& kernel, const IterationSpace& space, std::size_t operand) {
+  const Op& op = kernel.op(space.anchor);
+  ir::IndexMap of_operand = ir::operand_map(kernel, op, operand);
+  for (ir::DimMap& map : of_operand.dims) {  // from the anchor's dimensions to their loops
+    if (map.source >= 0) map.source = space.anchor_loops[map.source];
+  }
+  if (operand > 1) return of_operand;
+  if (const auto* conv = op.get<ir::ConvAttrs>()) {
+    const MatrixLoops& matrix = *space.matrix;
+    const auto& dims = conv->dims;
+    for (std::size_t i = 0; i < matrix.window_loops.size(); ++i) {
+      const auto& window = conv->window[i];
+      const int loop = matrix.window_loops[i];
+      if (loop < 0) continue;
+      ir::DimMap& map =
+          of_operand.dims[operand == 0 ? dims.input_spatial[i] : dims.kernel_spatial[i]];
+      if (operand == 1) {
+        map.source = loop;
+      } else if (space.loops[loop].reduction) {
+        map.second_source = loop;
+        map.second_scale = window.window_dilation;
+        map.offset = 1 - window.stride - window.window_dilation;
+      }
+    }
+    if (matrix.contraction.empty()) return of_operand;
+    const int feature = operand == 0 ? dims.input_feature : dims.kernel_input_feature;
+    of_operand.dims[feature].source = matrix.contraction[0];
+    if (operand == 0)
+      of_operand.dims[feature].scale = std::max<std::int64_t>(conv->feature_group_count, 1);
+    return of_operand;
+  }
+  const ir::DotDims& dims = op.as<ir::DotAttrs>().dims;
+  const ir::Dims& contracted = operand == 0 ? dims.lhs_contracting : dims.rhs_contracting;
+  for (std::size_t i = 0; i < contracted.size() && i < space.matrix->contraction.size(); ++i) {
+    of_operand.dims[contracted[i]].source = space.matrix->contraction[i];
+  }
+  if (operand == 1 && space.matrix->group_loop >= 0) {
+    of_operand.dims[dims.rhs_group[0]].source = space.matrix->group_loop;
+  }
+  return of_operand;
+}
+
 class Builder {
  public:
   Builder(const Kernel& kernel, const IterationSpace& space, std::vector<Group>& groups,
@@ -77,7 +119,8 @@ class Builder {
       backward();
     }
     for (std::size_t i = 0; i < group_of_.size(); ++i) {
-      if (group_of_[i] < 0) add_group(OpId(i), {whole_step(region_shape(kernel_.ops()[i].shape))});
+      if (group_of_[i] < 0)
+        add_group(OpId(i), {Step{ir::whole_map(ir::first_array(kernel_.ops()[i].shape))}});
     }
   }
 
@@ -90,7 +133,7 @@ class Builder {
     Group group{.steps = std::move(steps), .representative = op};
     dims_.emplace_back();
     for (Step& step : group.steps) {
-      for (DimMap& map : step.dims) map.plain = is_plain(map);
+      for (ir::DimMap& map : step.dims) map.plain = is_plain(map);
       group.loops |= loops_behind(step);
       note_dims(step, dims_.back());
     }
@@ -134,10 +177,10 @@ class Builder {
   }
 
   void assign_anchor() {
-    const ir::Shape& shape = region_shape(kernel_.op(space_.anchor).shape);
-    Step step = whole_step(shape);
+    const ir::Shape& shape = ir::first_array(kernel_.op(space_.anchor).shape);
+    Step step{ir::whole_map(shape)};
     if (shape.rank() > kMaxRank) {
-      step = volume_step(1, shape);
+      step = {ir::volume_map(1, shape)};
     } else {
       for (int d = 0; d < shape.rank(); ++d) step.dims[d].source = space_.anchor_loops[d];
     }
@@ -152,10 +195,8 @@ class Builder {
       const Op& op = kernel_.ops()[i];
       for (std::size_t k = 0; k < op.operands.size(); ++k) {
         const int source = group_of_[op.operands[k].index()];
-        if (source < 0 || !carries_region(kernel_, op, k)) continue;
-        Step step = forward_step(kernel_, op, k);
-        step.source_group = source;
-        join_or_add(OpId(i), {step});
+        if (source < 0 || !carries_region(op, k)) continue;
+        join_or_add(OpId(i), {Step{ir::result_map(kernel_, op, k), source}});
         break;
       }
     }
@@ -178,14 +219,20 @@ class Builder {
     }
   }
 
+  // Operands that only parameterise an op determine nothing of its result.
+  bool carries_region(const Op& op, std::size_t operand) const {
+    const ir::Shape& shape = ir::first_array(kernel_.op(op.operands[operand]).shape);
+    if (shape.is_scalar() && !ir::first_array(op.shape).is_scalar()) return false;
+    return ir::operand_use(op.opcode, op.operands.size(), operand) != ir::OperandUse::kSetting;
+  }
+
   void add_demands(OpId op, OpId user, std::vector<Step>& steps) {
     const Op& consumer = kernel_.op(user);
     for (std::size_t k = 0; k < consumer.operands.size(); ++k) {
       if (consumer.operands[k] != op) continue;
-      Step step = user == space_.anchor && space_.matrix ? matrix_step(kernel_, space_, k)
-                                                         : backward_step(kernel_, consumer, k);
-      if (!(user == space_.anchor && space_.matrix)) step.source_group = group_of_[user.index()];
-      steps.push_back(step);
+      steps.push_back(user == space_.anchor && space_.matrix
+                          ? Step{matrix_map(kernel_, space_, k)}
+                          : Step{ir::operand_map(kernel_, consumer, k), group_of_[user.index()]});
     }
   }
 
@@ -219,7 +266,7 @@ class Builder {
   }
 
   const ir::Shape& group_shape(int group) const {
-    return region_shape(kernel_.op(groups_[group].representative).shape);
+    return ir::first_array(kernel_.op(groups_[group].representative).shape);
   }
 
   const Kernel& kernel_;
@@ -246,7 +293,7 @@ void Footprints::evaluate(const LoopSizes& tile, std::span<Extents> out,
           step.source_group < 0 ? tile.data() : out[step.source_group].data();
       if (groups_[g].plain) {
         for (int d = 0; d < step.rank; ++d) {
-          const DimMap& map = step.dims[d];
+          const ir::DimMap& map = step.dims[d];
           extents[d] = map.source < 0 ? map.limit : std::min(source[map.source], map.limit);
         }
         continue;
@@ -256,7 +303,7 @@ void Footprints::evaluate(const LoopSizes& tile, std::span<Extents> out,
         continue;
       }
       for (int d = 0; d < step.rank; ++d) {
-        const DimMap& map = step.dims[d];
+        const ir::DimMap& map = step.dims[d];
         const std::int64_t extent = apply(map, source);
         extents[d] = map.gap > 0 ? std::min(extents[d] + std::min(extent, map.gap), map.limit)
                                  : std::max(extents[d], extent);

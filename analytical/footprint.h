@@ -1,38 +1,20 @@
 // The region of every op that one tile needs: extents propagated through the kernel's graph.
 //
 // Ops whose extents are always equal form a group (an elementwise chain is one group). A group's
-// extents follow from those of other groups by Steps: per dimension an affine map of up to two
-// sources (windows: stride * output + dilation * kernel position), or "same number of elements"
-// (reshape, gather). Groups are built once per kernel; evaluating them for a tile is a short loop.
-// Rules per op: docs/model.md; XLA operation semantics for windows, pads, slices, gathers.
+// extents follow from those of other groups by the index maps of ops (ir/ops/index_map.h). Groups
+// are built once per kernel; evaluating them for a tile is a short loop.
 #pragma once
 
 #include <span>
 #include <vector>
 
 #include "analytical/iteration_space.h"
+#include "ir/ops/index_map.h"
 
 namespace tilecast::analytical {
 
-struct DimMap {
-  int source = -1;  // dimension of the source extents; -1: the whole dimension
-  std::int64_t scale = 1;
-  int second_source = -1;
-  std::int64_t second_scale = 0;
-  std::int64_t offset = 0;
-  std::int64_t divisor = 1;  // the quotient is rounded up
-  std::int64_t limit = 1;    // size of the dimension: extents never exceed it
-  std::int64_t gap = 0;      // > 0: a piece this far from another, whose extent it adds to
-  bool plain = false;        // just the source's extent, up to the limit
-};
-
-struct Step {
-  int source_group = -1;     // -1: the loops themselves
-  bool same_volume = false;  // same number of elements as the source, filled minor first
-  int source_rank = 0;
-  int rank = 0;
-  std::array<DimMap, kMaxRank> dims;                // by dimension number of the group's ops
-  std::array<std::int8_t, kMaxRank> minor_first{};  // for same_volume
+struct Step : ir::IndexMap {
+  int source_group = -1;  // -1: the loops themselves
 };
 
 struct Group {

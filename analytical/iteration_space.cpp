@@ -256,17 +256,6 @@ std::vector<int> loop_order(const IterationSpace& space) {
 
 }  // namespace
 
-Dims physical_order(const Shape& shape) {
-  Dims order;
-  const int rank = shape.rank();
-  if (shape.layout && static_cast<int>(shape.layout->minor_to_major.size()) == rank) {
-    order.assign(shape.layout->minor_to_major.rbegin(), shape.layout->minor_to_major.rend());
-    return order;
-  }
-  for (int d = 0; d < rank; ++d) order.push_back(d);
-  return order;
-}
-
 bool depth_is_minor(const ir::Kernel& kernel, const ir::Op& dot, std::size_t operand) {
   const auto* attributes = dot.get<ir::DotAttrs>();
   if (attributes == nullptr) return false;

@@ -14,12 +14,12 @@
 #include "analytical/tile.h"
 #include "base/math.h"
 #include "hwdesc/device.h"
-#include "ir/kernel.h"
+#include "ir/ops/index_map.h"
 
 namespace tilecast::analytical {
 
 inline constexpr int kMaxLoops = 12;
-inline constexpr int kMaxRank = 8;
+inline constexpr int kMaxRank = ir::kMaxMapRank;
 
 using Extents = std::array<std::int64_t, kMaxRank>;     // per dimension of an op, elements
 using LoopSizes = std::array<std::int64_t, kMaxLoops>;  // per loop, elements
@@ -86,8 +86,7 @@ struct IterationSpace {
 [[nodiscard]] TileConfig tile_of_extents(const IterationSpace& space, const LoopSizes& extents);
 // The tile that cuts loop i into `trips[i]` pieces (of whole units).
 [[nodiscard]] TileConfig tile_of_trips(const IterationSpace& space, const LoopSizes& trips);
-// Dimension numbers of `shape`, most major first.
-[[nodiscard]] ir::Dims physical_order(const ir::Shape& shape);
+using ir::physical_order;
 // Whether a contracted dimension of this dot operand is innermost in memory.
 [[nodiscard]] bool depth_is_minor(const ir::Kernel& kernel, const ir::Op& dot, std::size_t operand);
 

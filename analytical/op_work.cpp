@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string>
 
-#include "analytical/footprint_steps.h"
+#include "analytical/footprint.h"
 #include "analytical/product_type.h"
 #include "ir/counts/work_counts.h"
 
@@ -72,7 +72,7 @@ void add_reduction(const Kernel& kernel, const Op& op, int group, int input_grou
     case Opcode::kReduceWindow:
     case Opcode::kSelectAndScatter:
       work[group].vector +=
-          steps * window_operations(op, region_shape(kernel.op(op.operands[0]).shape));
+          steps * window_operations(op, ir::first_array(kernel.op(op.operands[0]).shape));
       break;
     default: {
       work[input_group].vector += steps;
@@ -109,7 +109,7 @@ void add_indexed(const Kernel& kernel, OpId id, const Footprints& footprints,
   const auto* gather = op.get<ir::GatherAttrs>();
   const auto* scatter = op.get<ir::ScatterAttrs>();
   const OpId moved = scatter != nullptr ? op.operands.back() : id;
-  const Shape& shape = region_shape(kernel.op(moved).shape);
+  const Shape& shape = ir::first_array(kernel.op(moved).shape);
   ir::Dims dims;  // of a slice
   if (gather != nullptr) dims = gather->offset_dims;
   if (scatter != nullptr) dims = scatter->update_window_dims;

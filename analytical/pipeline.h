@@ -1,27 +1,15 @@
 // The time bound of all machines that move data in parallel with the core: the steady-state period
 // of a load-use pipeline. Scratchpads, thread blocks, opaque kernels and collectives use it, and so
-// do their explanations (accounting.h). Only a core with caches (cache_model.h) does not: it moves
-// its data itself, step by step, so its times add up.
-//
-// A loop runs n times: load a tile, use it, store the result. Let `busy_r` be the time per
-// iteration for which resource r is occupied, `round_trip` the time from the start of a tile's load
-// to the end of its use (latency included), N the pipeline stages (buffers) and M the workers that
-// hide each other's latency. Then one iteration of any worker completes every
+// do their explanations (accounting.h); a core with caches moves its data itself, so its times add
+// up (cache_model.h).
 //
 //     period = max( max_r busy_r, round_trip / (N * M), in_order / M )
 //
-// Derivation: resource r completes at most one iteration per busy_r (resource bound). A buffer is
-// free again only after its tile was used, so at most N * M iterations start per round_trip; a
-// worker's own steps, `in_order`, follow each other, so M complete in that time (recurrence
-// bounds). This is the initiation-interval bound of software pipelining (Rau, MICRO 1994, section
-// 2). The bound is linear: n equal iterations may be combined into one. Special cases, tested in
-// tests/analytical/pipeline_test.cpp:
-//   - Kaufman et al., MLSys 2021, Appendix A: max(transfer, compute) is the resource bound, N = 2;
-//   - ALCOP (Huang et al., MLSys 2023), Table I: with T_load the load time, latency included, the
-//     load-bound branch (T_load + T_use) / N_pipe is the recurrence bound, and its threshold
-//     T_load <= (N_pipe * N_mplx - 1) * T_use is where the bounds meet. ALCOP's times are those of
-//     one resident block: the unit is occupied for T_use, so M blocks take M * T_use per round.
-// Pure functions; all times in seconds, >= 0; stages and workers >= 1.
+// busy_r: time per iteration for which resource r is occupied; round_trip: from the start of a
+// tile's load to the end of its use, latency included; in_order: a worker's own steps; N: stages
+// (buffers); M: workers that hide each other's latency. docs/model.md derives it (Rau, MICRO 1994,
+// section 2) and shows the published special cases, which tests/analytical/accounting_test.cpp holds.
+// Linear: n equal iterations may be combined into one. Seconds, >= 0; stages and workers >= 1.
 #pragma once
 
 #include <algorithm>

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "analytical/winograd.h"
-
 namespace tilecast::analytical {
 namespace {
 
@@ -214,6 +212,14 @@ double multiply_add_operations(const hwdesc::Device& device) {
 FlopsPerSecond product_peak(const ProductType& type, const hwdesc::Device& device) {
   if (type.on_unit()) return device.matrix_peak(ir::name(type.dtype)) / type.products;
   return device.vector_peak() * multiply_add_operations(device) / type.products;
+}
+
+bool multiplies_on_lanes(const hwdesc::Device& device, std::string_view dtype) {
+  const hwdesc::VectorUnit& vector = device.vector;
+  const double lanes = static_cast<double>(vector.lanes * vector.sublanes) * vector.alus;
+  const double peak = 2 * device.multiplexing.workers * lanes * device.clock.value;
+  constexpr double kRounding = 1.01;
+  return device.matrix_peak(dtype).value <= kRounding * peak;
 }
 
 }  // namespace tilecast::analytical

@@ -1,14 +1,10 @@
 // The element type, and the number of products in it, with which a machine computes a dot or
-// convolution.
+// convolution (docs/model.md, Types of products).
 //
 // A matrix unit takes the types in its `passes`. Others are widened to the next type that contains
-// them, as XLA does before it uses the unit (float normalisation, its GEMM rewriter): f4 -> f8 ->
-// f16 or bf16 -> f32 (processors and GPUs try f16 first, TPUs bf16), s2 -> s4 -> s8 -> bf16 or f16
-// -> f32. Operands of two types use one that contains both. GPU libraries have no product of two
-// f8e5m2 (cuBLASLt): f16. A complex product is four real ones. f32 products on a unit for short
-// operands are sums of products of their parts: HIGH 3, HIGHEST 6, `dot_..._x3` the stated number
-// (Henry, Tang, Heinecke, ARITH 2019: bf16x3 has 6 significant products). On GPUs DEFAULT and HIGH
-// use the unit's f32 (TF32), HIGHEST plain lanes. Processors multiply f32 in full at any precision.
+// them, as XLA does before it uses the unit: f4 -> f8 -> f16 or bf16 -> f32, s2 -> s4 -> s8 -> bf16
+// or f16 -> f32. f32 products on a unit for short operands are sums of products of their parts
+// (Henry, Tang, Heinecke, ARITH 2019). GPU libraries have no product of two f8e5m2: f16.
 #pragma once
 
 #include <string>
@@ -43,5 +39,7 @@ struct ProductType {
 // FLOP/s of such products on the whole device: the unit's, or the lanes' if the unit takes none. 0
 // if there are neither.
 [[nodiscard]] FlopsPerSecond product_peak(const ProductType& type, const hwdesc::Device& device);
+// Whether products of this type run at the rate of the vector lanes, not faster.
+[[nodiscard]] bool multiplies_on_lanes(const hwdesc::Device& device, std::string_view dtype);
 
 }  // namespace tilecast::analytical

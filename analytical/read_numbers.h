@@ -10,7 +10,7 @@
 namespace tilecast::analytical {
 
 // Whether AnalyticalModel's time of the kernel may depend on the number at `path`, as in
-// hwdesc/device_numbers.h ("vector.op_cycles.tanh"). False only if no equation reads it: costs of
+// hwdesc/device_yaml.h ("vector.op_cycles.tanh"). False only if no equation reads it: costs of
 // ops and passes of element types that the kernel lacks, the interconnect without a collective,
 // energies without a power limit, the host's dispatch. Pure.
 [[nodiscard]] bool may_read(const ir::Kernel& kernel, const hwdesc::Device& device,

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "analytical/distinct_traffic.h"
+#include "analytical/transfer.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -55,22 +55,20 @@ ScratchpadModel::ScratchpadModel(const ir::Kernel& kernel, const hwdesc::Device&
 
 void ScratchpadModel::add_streams(const ir::Kernel& kernel) {
   const hwdesc::MemoryLevel& memory = device_->main_memory();
-  const auto in_main_memory = [&](const MemoryStream& stream) {
-    return !is_resident(kernel.op(stream.op).shape, *device_);
-  };
   const hwdesc::TransferEngine& engine = device_->engines.front();
-  const auto add = [&](std::vector<Stream>& streams, const MemoryStream& stream, bool resident) {
-    const bool outside = in_main_memory(stream);
-    streams.push_back({stream, outside, resident, outside && !resident ? stream.loops : 0});
-    streams.back().array.run_cost_bytes = engine.full_efficiency_run.value;
-    streams.back().array.descriptor_strides = engine.descriptor_strides;
+  const auto add = [&](const MemoryStream& stream, bool written, bool resident) {
+    const bool outside = !is_resident(kernel.op(stream.op).shape, *device_);
+    streams_.push_back(
+        {stream, outside, written, resident, outside && !resident ? stream.loops : 0});
+    streams_.back().array.run_cost_bytes = engine.full_efficiency_run.value;
+    streams_.back().array.descriptor_strides = engine.descriptor_strides;
   };
   for (const MemoryStream& input : input_streams(kernel, footprints_, memory.granule.value)) {
-    add(inputs_, input, /*resident=*/false);
+    add(input, /*written=*/false, /*resident=*/false);
   }
   const double small = kAccumulatorShare * device_->scratchpad().capacity.value;
   for (const MemoryStream& output : output_streams(kernel, footprints_, memory.granule.value)) {
-    add(outputs_, output, revisited(output.loops) && output.once_bytes <= small);
+    add(output, /*written=*/true, revisited(output.loops) && output.once_bytes <= small);
   }
 }
 
@@ -99,7 +97,7 @@ double ScratchpadModel::chain_excess_s(double busy_s, BoundMask removed) const {
 }
 
 void ScratchpadModel::update_compute(Run& run) const {
-  scratchpad::ComputeTime& time = run.compute;
+  ComputeTime& time = run.compute;
   const std::span<const Extents> groups = run.regions();
   if (depends(compute_.loops().epilogue, run.moved)) {
     UnitCycles& after = space_.matrix ? time.finish : time.iteration;
@@ -196,7 +194,7 @@ double ScratchpadModel::steps_s(const Run& run, std::uint32_t changed, bool fini
 }
 
 double ScratchpadModel::transitions_s(const Run& run) const {
-  const scratchpad::TileShape& shape = run.shape;
+  const TileShape& shape = run.shape;
   int cut[kMaxLoops], ragged[kMaxRagged];
   int cut_count = 0, ragged_count = 0;
   std::uint32_t cut_loops = 0, ragged_loops = 0;
@@ -264,17 +262,11 @@ double ScratchpadModel::ends_s(const Run& run) const {
   const MemoryPath& memory = run.rates.memory;
   const BoundMask removed = run.removed;
   Transfers first;
-  auto cost = run.costs.begin();
-  for (const Stream& stream : inputs_) {
-    if (stream.in_main_memory) first.read.add(*cost);
-    ++cost;
-  }
-  for (const Stream& stream : outputs_) {
-    const WindowCost& window = *cost++;
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    const Stream& stream = streams_[i];
     if (!stream.in_main_memory) continue;
     if (!stream.resident) {
-      first.write.add(window);
-      first.updates += window.updates;
+      first.add(stream, run.costs[i]);
       continue;
     }
     const double bytes = stream.once_bytes;
@@ -379,17 +371,16 @@ ScratchpadModel::Run ScratchpadModel::begin_run(BoundMask removed, Accounting* a
   run.shape.extents.fill(0);
   run.shape.trips.fill(1);
   run.groups = group_extents();
-  run.resident.resize(inputs_.size());
-  for (const Stream& stream : outputs_) {
+  for (const Stream& stream : streams_) {
     run.resident.push_back(stream.resident ? stream.once_bytes : 0);
   }
-  run.costs.resize(inputs_.size() + outputs_.size());
+  run.costs.resize(streams_.size());
   return run;
 }
 
 // Moves `run` to the next tile, updating only what depends on loops whose extents changed.
 void ScratchpadModel::move_to(const TileConfig& tile, Run& run) const {
-  scratchpad::TileShape& shape = run.shape;
+  TileShape& shape = run.shape;
   const LoopSizes before = shape.extents;
   shape.extents = tile_extents(space_, tile);
   std::uint32_t changed = run.moved == Footprints::kEveryLoop ? Footprints::kEveryLoop : 0;
@@ -401,15 +392,11 @@ void ScratchpadModel::move_to(const TileConfig& tile, Run& run) const {
     shape.cut = shape.trips[i] > 1 ? shape.cut | bit : shape.cut & ~bit;
   }
   footprints_.evaluate(shape.extents, {run.groups.data(), run.groups.size()}, changed);
-  auto resident = run.resident.begin();
-  const auto update = [&](const Stream& stream) {
-    if (!stream.resident && depends(stream.loops, changed)) {
-      *resident = resident_bytes(stream.array, run.groups[stream.group]);
-    }
-    ++resident;
-  };
-  for (const Stream& stream : inputs_) update(stream);
-  for (const Stream& stream : outputs_) update(stream);
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    const Stream& stream = streams_[i];
+    if (stream.resident || !depends(stream.loops, changed)) continue;
+    run.resident[i] = resident_bytes(stream.array, run.groups[stream.group]);
+  }
   if (depends(compute_.loops().anchor, changed)) {
     shape.accumulator_bytes = compute_.accumulator_bytes(run.regions());
   }
@@ -419,13 +406,11 @@ void ScratchpadModel::move_to(const TileConfig& tile, Run& run) const {
 
 double ScratchpadModel::footprint_bytes(const Run& run) const {
   double bytes = 0;
-  auto resident = run.resident.begin();
-  const auto add = [&](const Stream& stream) {
-    const double buffers = !stream.resident && (stream.loops & run.shape.cut) != 0 ? stages_ : 1;
-    bytes += buffers * *resident++;
-  };
-  for (const Stream& stream : inputs_) add(stream);
-  for (const Stream& stream : outputs_) add(stream);
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    const Stream& stream = streams_[i];
+    const bool buffered = !stream.resident && (stream.loops & run.shape.cut) != 0;
+    bytes += (buffered ? stages_ : 1) * run.resident[i];
+  }
   if (splits_reduction(run.shape)) bytes += run.shape.accumulator_bytes;
   return bytes;
 }
@@ -447,35 +432,18 @@ ScratchpadModel::WindowCost ScratchpadModel::window_cost(const Stream& stream,
 // Updates the costs of streams whose windows depend on one of the loops `changed`, or all of them.
 void ScratchpadModel::update_costs(WindowCosts& costs, std::uint32_t changed,
                                    std::span<const Extents> groups, const Rates& rates) const {
-  auto cost = costs.begin();
-  for (const Stream& stream : inputs_) {
-    if (stream.in_main_memory && depends(stream.loops, changed)) {
-      *cost = window_cost(stream, groups, rates.memory.read);
-    }
-    ++cost;
-  }
-  for (const Stream& stream : outputs_) {
-    if (stream.in_main_memory && !stream.resident && depends(stream.loops, changed)) {
-      *cost = window_cost(stream, groups, rates.memory.write);
-    }
-    ++cost;
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    const Stream& stream = streams_[i];
+    if (!stream.in_main_memory || stream.resident || !depends(stream.loops, changed)) continue;
+    costs[i] = window_cost(stream, groups, stream.written ? rates.memory.write : rates.memory.read);
   }
 }
 
 ScratchpadModel::Transfers ScratchpadModel::transfers(std::uint32_t changed,
                                                       const WindowCosts& costs) const {
   Transfers moved;
-  auto cost = costs.begin();
-  for (const Stream& stream : inputs_) {
-    if ((stream.transferred_by & changed) != 0) moved.read.add(*cost);
-    ++cost;
-  }
-  for (const Stream& stream : outputs_) {
-    if ((stream.transferred_by & changed) != 0) {
-      moved.write.add(*cost);
-      moved.updates += cost->updates;
-    }
-    ++cost;
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    if ((streams_[i].transferred_by & changed) != 0) moved.add(streams_[i], costs[i]);
   }
   return moved;
 }

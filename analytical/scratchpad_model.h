@@ -5,30 +5,21 @@
 //
 //   T = fill + sum over transitions (count * period) + last use + drain
 //
-// A transition advances one loop and resets the loops inside it. An operand is reloaded only if a
-// changed loop moves its tile; a result is stored when its tile is left. The period is pipeline.h's
-// bound over {load path, store path (shared unless full duplex), compute units}, with the memory's
-// latency in the round trip. The engine moves the bytes; the core issues transfers, runs the loop
-// and computes, one after the other. Edge tiles move only their existing part but compute in full,
-// because the code of an iteration is static. Small results that outer loops revisit stay in the
-// scratchpad as accumulators. A footprint beyond the capacity is stored to and loaded from main
-// memory once more.
-//
-// Operands that a kernel computes before a product (an activation function, a scale) are computed
-// tile by tile before the pushes, without overlap, and again only when a loop that moves the
-// operand advances (TPU v5p: two large products with computed operands take about that much longer,
-// n = 2; the tiles of a TPU v3 convolution, n = 579, fit equally well either way).
-//
-// A product of row groups with a right-hand side each (ragged-dot) takes ceil(rows / tile) + groups
-// - 1 steps along the rows: wherever a group ends within a tile, the tile is computed once more
-// with the next group's operand.
-//
-// An in-place update of part of the native tiles it falls into (dynamic-update-slice) reads,
-// changes and writes them window by window, without a second buffer (TPU v5p: 390 us for 28,672
-// tiles, n = 1).
+// A transition advances one loop and resets those inside it. An operand is reloaded only if a
+// changed loop moves its tile; a result is stored when its tile is left. The engine moves the
+// bytes; the core issues transfers, runs the loop, makes computed operands before their pushes and
+// computes, one after the other. Edge tiles move only their existing part but compute in full.
+// Small results that outer loops revisit stay as accumulators. A footprint beyond the capacity
+// moves once more. An in-place update of part of its native tiles goes window by window. Seen on:
+// docs/model.md.
 #pragma once
 
-#include "analytical/scratchpad_run.h"
+#include <boost/container/small_vector.hpp>
+#include <span>
+
+#include "analytical/compute_units.h"
+#include "analytical/tile_model.h"
+#include "analytical/transfer.h"
 
 namespace tilecast::analytical {
 
@@ -46,18 +37,79 @@ class ScratchpadModel final : public TileModel {
   [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const override;
 
  private:
-  using Stream = scratchpad::Stream;
-  using Rates = scratchpad::Rates;
-  using WindowCost = scratchpad::WindowCost;
-  using WindowCosts = scratchpad::WindowCosts;
-  using Transfers = scratchpad::Transfers;
-  using Run = scratchpad::Run;
+  struct Stream : MemoryStream {
+    bool in_main_memory = true, written = false;
+    bool resident = false;             // written: kept as an accumulator over all loops
+    std::uint32_t transferred_by = 0;  // loops whose steps transfer a window, one bit each
+  };
+  struct TileShape {
+    LoopSizes extents, trips;
+    std::uint32_t cut = 0;  // loops with more than one trip, one bit each
+    double accumulator_bytes = 0, scratchpad_bytes = 0;
+  };
+  struct Rates {
+    MemoryPath memory;
+    double setup_s = 0, overhead_s = 0, launch_s = 0;
+    double transfer_bytes = 0;  // bytes added to each transfer for its fixed cost
+
+    // Each window of an in-place update waits for its read and its write.
+    [[nodiscard]] double update_wait_s() const {
+      return 2 * (memory.latency_s + setup_s) + overhead_s;
+    }
+  };
+  struct WindowCost {                // cost of moving one window of a stream
+    double bytes = 0, engine_s = 0;  // cost of short runs included in engine_s
+    double updates = 0;              // windows that are read, changed and written in sequence
+  };
+  using WindowCosts = boost::container::small_vector<WindowCost, 16>;  // by stream
+  struct Transfers {
+    struct Direction {
+      double bytes = 0, count = 0, engine_s = 0;
+      void add(const WindowCost& window) {
+        bytes += window.bytes;
+        engine_s += window.engine_s;
+        count += 1;
+      }
+    };
+    Direction read, write;
+    double updates = 0;
+
+    void add(const Stream& stream, const WindowCost& window) {
+      (stream.written ? write : read).add(window);
+      if (stream.written) updates += window.updates;
+    }
+    [[nodiscard]] double count() const { return read.count + write.count; }
+  };
+  struct ComputeTime {
+    double iteration_s = 0, finish_s = 0;
+    double chain_s = 0;  // by which the critical path exceeds the busy time
+    double fill_s = 0;   // of the matrix unit, once: the next iteration hides it, except at the end
+    double loads = 0;    // cycles of vector loads of the products' operands
+    UnitCycles iteration, finish;
+    UnitCycles partial;  // adding a partial result to the one before
+  };
+  struct Run {  // evaluates tiles in sequence, with `removed` resources taken away
+    Rates rates;
+    BoundMask removed = 0;
+    Accounting* accounting = nullptr;  // null on the hot path
+    // The current tile, and values that the next tile may share with it.
+    TileShape shape;
+    GroupExtents groups;
+    boost::container::small_vector<double, 16> resident;  // bytes per buffer: inputs, then outputs
+    std::uint32_t moved = Footprints::kEveryLoop;         // loops whose extents changed since ...
+    ComputeTime compute;                                  // ... these were computed
+    WindowCosts costs;
+
+    [[nodiscard]] std::span<const Extents> regions() const {
+      return {groups.data(), groups.size()};
+    }
+  };
 
   void add_streams(const ir::Kernel& kernel);
   [[nodiscard]] bool revisited(std::uint32_t loops) const;
   [[nodiscard]] Run begin_run(BoundMask removed, Accounting* accounting) const;
   void move_to(const TileConfig& tile, Run& run) const;
-  [[nodiscard]] bool splits_reduction(const scratchpad::TileShape& shape) const {
+  [[nodiscard]] bool splits_reduction(const TileShape& shape) const {
     return (shape.cut & reductions_) != 0;
   }
   [[nodiscard]] double footprint_bytes(const Run& run) const;
@@ -86,7 +138,7 @@ class ScratchpadModel final : public TileModel {
   [[nodiscard]] double run_s(const TileConfig& tile, Run& run) const;
 
   ComputeModel compute_;
-  std::vector<Stream> inputs_, outputs_;
+  std::vector<Stream> streams_;  // inputs, then outputs
   Rates rates_;
   std::uint32_t reductions_ = 0;  // one bit per loop
   double stages_ = 2;

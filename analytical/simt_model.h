@@ -3,39 +3,30 @@
 //
 //   T = launch + set-up + period + ends                           (ALCOP, MLSys 2023, Table I)
 //
-// set-up: work of a product's blocks before their first load (hwdesc::TransferEngine::setup of the
-// engine that fills the worker's memory: tensor maps, barriers, clusters), once per launch.
+// set-up: TransferEngine::setup of the engine that fills the worker's memory, once per launch.
 // period: pipeline.h's bound over the steps of all waves together. Resources: main memory, shared
-// cache, the worker's own memory, compute units of the busiest worker (ceil(blocks / workers)
-// blocks). Main memory moves the working set of each wave once, unless the shared cache keeps it
-// (simt_launch.h); the shared cache serves the loads of every block. Round trip: waves x steps x
-// (latency + use), over the pipeline stages ALCOP's load-bound branch; the blocks of a wave are the
-// workers that hide each other's latency. In order: one block's own steps.
-// ends: first load and last store of a wave, hidden by other resident blocks except once.
+// cache, the worker's own memory, compute units of the busiest worker. Main memory moves the
+// working set of each wave once, unless the shared cache keeps it (simt_launch.h); that serves the
+// loads of every block. Round trip: waves x steps x (latency + use), over the stages; the blocks of
+// a wave hide each other's latency. In order: one block's own steps. ends: first load and last
+// store of a wave, hidden by other resident blocks except once.
 //
-// Behind a shared cache a product's loads queue for main memory. With m the memory's time alone and
-// w = waves x steps x latency / stages the time of the latencies alone, they take
+// A product's loads queue for main memory. With m its time alone and w = waves x steps x latency /
+// stages they take (m + w + sqrt(m^2 + w^2)) / 2: a load waits latency x (1 + b / (2 (1 - b))) at a
+// share b of the rate, the mean of a queue with constant service (M/D/1).
 //
-//   (m + w + sqrt(m^2 + w^2)) / 2
-//
-// so a load waits latency x (1 + b / (2 (1 - b))) at a share b of the memory's rate, the mean of a
-// queue with constant service (M/D/1; MAPE of 485 products of 56 to 66 blocks on an H800: 11.7 %
-// without, 6.0 % with it).
-//
-// If a power limit lowers the clock of long products, core time beyond MatrixUnit::full_clock_time
-// is scaled by the ratio of the clocks. A contraction may be split over blocks when these are fewer
-// than the workers hold; its partial sums then go through the shared cache. With one wave shape,
-// one resident block and no shared cache this is ALCOP's formula, see
-// tests/analytical/simt_model_test.cpp. Matrix work is padded to the unit's instruction shape. Rows
-// too long to be held pass through the block once per pass (simt_passes.h), read from the shared
-// cache as far as it keeps the rows in flight; a tile that cuts such rows makes each pass a launch.
+// A power limit slows products beyond MatrixUnit::full_clock_time. A contraction may be split over
+// blocks when these are fewer than the workers hold. Matrix work is padded to the unit's
+// instructions. Rows too long to be held pass through the block once per pass (reuse.h); a tile
+// that cuts such rows makes each pass a launch. Without these it is ALCOP's formula
+// (tests/analytical/simt_model_test.cpp).
 #pragma once
 
 #include "analytical/compute_units.h"
-#include "analytical/library_tiles.h"
-#include "analytical/product_waves.h"
-#include "analytical/simt_passes.h"
+#include "analytical/reuse.h"
+#include "analytical/simt_launch.h"
 #include "analytical/tile_model.h"
+#include "analytical/tile_space.h"
 #include "analytical/transfer.h"
 
 namespace tilecast::analytical {

@@ -7,7 +7,6 @@
 #include <tuple>
 #include <vector>
 
-#include "analytical/tile_parts.h"
 #include "base/error.h"
 
 namespace tilecast::analytical {

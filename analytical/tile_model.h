@@ -4,6 +4,7 @@
 #pragma once
 
 #include <boost/container/small_vector.hpp>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,6 +50,40 @@ class TileModel {
   IterationSpace space_;
   Footprints footprints_;
   double cycle_s_ = 1;
+};
+
+// The tile model for the device's kind of execution. `kernel` and `device` must outlive it.
+[[nodiscard]] std::unique_ptr<const TileModel> tile_model(const ir::Kernel& kernel,
+                                                          const hwdesc::Device& device);
+
+struct ChosenTile {
+  TileConfig tile;
+  bool fits = true;  // false: no candidate fits; this one needs the least memory
+};
+
+// The tile that a compiler is assumed to use: the fastest candidate that fits.
+[[nodiscard]] ChosenTile best_tile(const TileModel& model);
+
+// The loop nests of a kernel that does several independent things, as kernels in the order of their
+// first outputs; empty if there is only one. Outputs share a nest if they share a computation or an
+// array that both read whole, or if they have the same dimensions (a compiler writes one loop over
+// those). Other parts of a fusion (updates of several caches, slices of several arrays, a copy into
+// another layout) are nests of their own, which run one after the other in one launch. Thread-safe.
+[[nodiscard]] std::vector<ir::Kernel> loop_nests(const ir::Kernel& kernel);
+
+// Nests at their best tiles, one after the other in one launch.
+class NestSequence {
+ public:
+  NestSequence(const std::vector<ir::Kernel>& nests, const hwdesc::Device& device);
+  [[nodiscard]] Accounting account(BoundMask removed) const;
+
+ private:
+  std::unique_ptr<const hwdesc::Device> launched_, further_;  // with and without launch cost
+  struct Nest {
+    std::unique_ptr<const TileModel> model;
+    TileConfig tile;
+  };
+  std::vector<Nest> nests_;
 };
 
 }  // namespace tilecast::analytical

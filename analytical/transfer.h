@@ -8,13 +8,16 @@
 // descriptors hold few strides needs several for a region with more strides, and processes them one
 // by one: seconds = max(bytes / rate, descriptors * hwdesc::TransferEngine::descriptor). A transfer
 // to or from a scratchpad has such a cost as well (TransferEngine::full_efficiency_transfer).
-// Sources: XLA tiled layouts (openxla.org/xla/tiled_layout); DMA granules as in
-// hwdesc::MemoryLevel, run cost as in hwdesc::TransferEngine::full_efficiency_run; strides of a
-// descriptor: Jouppi et al., ISCA 2021 (two-dimensional DMA up to TPU v3, four-dimensional since).
+// Sources: XLA tiled layouts (openxla.org/xla/tiled_layout); strides of a descriptor: Jouppi et
+// al., ISCA 2021.
 #pragma once
+
+#include <vector>
 
 #include "analytical/accounting.h"
 #include "analytical/footprint.h"
+#include "hwdesc/device.h"
+#include "ir/kernel.h"
 
 namespace tilecast::analytical {
 
@@ -67,11 +70,8 @@ struct StoredArray {
 // Bytes of the same region in the scratchpad (padded, no granule).
 [[nodiscard]] double resident_bytes(const StoredArray& array, const Extents& extents);
 // Time of main memory for runs of `run` bytes, one per row of `stride` bytes, relative to one long
-// run. A run in rows further apart than a memory page (2 KiB) opens a page, which costs `run_cost`
-// bytes; rows further apart than an address page (64 KiB) cost 1.5 times that in addition; closer
-// rows a proportional share. Measured on 8,797 products x W^T of a P4 and a P100 with the depth
-// innermost in both operands: runs of 32 bytes reach a quarter of the rate at strides of 2 to 8
-// KiB, a tenth beyond 64 KiB, the full rate below 0.5 KiB.
+// run: rows further apart than a memory page (2 KiB) open a page, which costs `run_cost` bytes,
+// further than an address page (64 KiB) 1.5 times that in addition, closer rows a share.
 [[nodiscard]] double strided_slowdown(double run, double stride, double run_cost);
 // Attained share of `rate`, bytes per second: at most the bytes that `workers` have outstanding,
 // per latency (Little's law).
@@ -105,5 +105,30 @@ struct MemoryStream {
 [[nodiscard]] std::vector<MemoryStream> output_streams(const ir::Kernel& kernel,
                                                        const Footprints& footprints,
                                                        double granule_bytes);
+
+// The least main-memory traffic: every distinct byte that the outputs need once, every byte written
+// once, without padding or repeated loads. Slices and gathers need what they return (XLA's rule for
+// reads of fusions), in-place updates the update, windows what they touch. Uses of the same data
+// share it; slices of one array add up. Values resident in on-chip memory cost nothing.
+struct Traffic {
+  Bytes read, write;
+};
+
+[[nodiscard]] Traffic distinct_traffic(const ir::Kernel& kernel, const hwdesc::Device& device);
+
+inline constexpr int kHostMemory = 5;  // HLO space S(5)
+// The same over the link to the host: arrays in S(5), and all arrays of computations on the host.
+// Zero on a processor, which is the host.
+[[nodiscard]] Traffic host_traffic(const ir::Kernel& kernel, const hwdesc::Device& device);
+
+// Per op, the share of its elements that the outputs need, [0, 1].
+[[nodiscard]] std::vector<double> needed_shares(const ir::Kernel& kernel);
+
+inline constexpr int kSyncFlags = 2;  // HLO space S(2) of cores with a scratchpad
+
+// Whether the array costs no main-memory traffic: a level below main memory holds its space S(n)
+// (MemoryLevel::memory_space), or it is in host memory. Other spaces are in main memory, except
+// sync flags S(2) and scalars S(6) of cores with a scratchpad.
+[[nodiscard]] bool is_resident(const ir::Shape& shape, const hwdesc::Device& device);
 
 }  // namespace tilecast::analytical

@@ -187,36 +187,25 @@ double least_multiplications(const ir::Kernel& kernel) {
   return may_skip ? 36.0 / (9 * 16) : 1;
 }
 
-bool multiplies_on_lanes(const hwdesc::Device& device, std::string_view dtype) {
-  const hwdesc::VectorUnit& vector = device.vector;
-  const double lanes = static_cast<double>(vector.lanes * vector.sublanes) * vector.alus;
-  const double peak = 2 * device.multiplexing.workers * lanes * device.clock.value;
-  constexpr double kRounding = 1.01;
-  return device.matrix_peak(dtype).value <= kRounding * peak;
-}
-
-std::optional<Winograd> winograd(const ir::Kernel& kernel, const hwdesc::Device& device) {
+std::optional<Algorithm> winograd(const ir::Kernel& kernel, const hwdesc::Device& device) {
   if (device.execution != hwdesc::Execution::kSimt || device.matrix_peak("f32").value <= 0 ||
       !multiplies_on_lanes(device, "f32")) {
     return std::nullopt;
   }
   const std::optional<Convolution> c = convolution_of(kernel);
   if (!c) return std::nullopt;
-  Winograd one{"Winograd F(2x2, 3x3), fused",
-               [c = *c, &device](BoundMask removed) { return fused(c, device, removed); }};
-  Winograd several{"Winograd F(4x4, 3x3), 36 products",
-                   [c = *c, tile = fastest_tile(*c, device), &device](BoundMask removed) {
-                     return in_parts(c, tile, device, removed);
-                   }};
+  Algorithm one{"Winograd F(2x2, 3x3), fused",
+                [c = *c, &device](BoundMask removed) { return fused(c, device, removed); }};
+  Algorithm several{"Winograd F(4x4, 3x3), 36 products",
+                    [c = *c, tile = fastest_tile(*c, device), &device](BoundMask removed) {
+                      return in_parts(c, tile, device, removed);
+                    }};
   return one.account(0).total_s <= several.account(0).total_s ? one : several;
 }
 
 std::optional<Estimate> winograd_estimate(const ir::Kernel& kernel, const hwdesc::Device& device) {
-  const std::optional<Winograd> fewer = winograd(kernel, device);
-  if (!fewer) return std::nullopt;
-  Estimate estimate = explained(fewer->account);
-  estimate.flags.push_back(fewer->name);
-  return estimate;
+  const std::optional<Algorithm> fewer = winograd(kernel, device);
+  return fewer ? std::optional(explained(*fewer)) : std::nullopt;
 }
 
 }  // namespace tilecast::analytical

@@ -13,7 +13,6 @@
 #include "base/error.h"
 #include "base/output_file.h"
 #include "base/plugin.h"
-#include "base/zip_module.h"
 
 namespace tilecast::base {
 namespace {

@@ -11,7 +11,7 @@
 #include "host/workloads.h"
 #include "ir/canonical_hash.h"
 #include "ir/fusion/fusion_space.h"
-#include "ir/kernels/isolate.h"
+#include "ir/kernels/kernel_module.h"
 #include "ir/load_program.h"
 #include "ir/op_hash.h"
 #include "ir/text/hlo_printer.h"

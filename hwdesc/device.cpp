@@ -1,8 +1,13 @@
 #include "hwdesc/device.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 
 #include "base/error.h"
+#include "hwdesc/config_reader.h"
+#include "hwdesc/slice.h"
 
 namespace tilecast::hwdesc {
 namespace {
@@ -70,6 +75,106 @@ FlopsPerSecond Device::vector_peak() const {
   return FlopsPerSecond{static_cast<double>(multiplexing.workers) *
                         static_cast<double>(vector.lanes) * static_cast<double>(vector.sublanes) *
                         vector.alus * clock.value};
+}
+
+namespace {
+
+// Scales a share of a peak; the peak itself is never calibrated.
+void scale(double& share, double factor) {
+  share = std::min(share * factor, 1.0);
+}
+
+void scale_bandwidth(MemoryLevel& level, double factor) {
+  scale(level.efficiency, factor);
+  if (level.write_efficiency) scale(*level.write_efficiency, factor);
+}
+
+}  // namespace
+
+bool is_calibrated(const Device& device) {
+  const Calibration& c = device.calibration;
+  const double factors[] = {c.memory_bandwidth, c.memory_write,   c.cache_bandwidth,
+                            c.memory_latency,   c.transfer_setup, c.iteration_overhead,
+                            c.matrix,           c.vector,         c.transcendental,
+                            c.cross_lane,       c.network};
+  return c.kernel_overhead.value != 0 ||
+         std::any_of(std::begin(factors), std::end(factors), [](double f) { return f != 1; });
+}
+
+Device apply_calibration(Device device) {
+  const Calibration c = device.calibration;
+  MemoryLevel& memory = device.memory.front();
+  scale_bandwidth(memory, c.memory_bandwidth);
+  if (c.memory_write != 1) {
+    memory.write_efficiency = memory.write_efficiency.value_or(memory.efficiency);
+    scale(*memory.write_efficiency, c.memory_write);
+  }
+  for (std::size_t i = 1; i + 1 < device.memory.size(); ++i) {
+    scale_bandwidth(device.memory[i], c.cache_bandwidth);
+  }
+  memory.latency = memory.latency * c.memory_latency;
+  for (TransferEngine& engine : device.engines) {
+    engine.setup = engine.setup * c.transfer_setup;
+    engine.iteration_overhead = engine.iteration_overhead * c.iteration_overhead;
+  }
+  device.matrix.efficiency *= c.matrix;
+  device.vector.efficiency *= c.vector;
+  device.transcendental.per_cycle *= c.transcendental;
+  device.cross_lane.elements_per_cycle *= c.cross_lane;
+  device.cross_lane.reduce_elements_per_cycle *= c.cross_lane;
+  device.cross_lane.irregular_elements_per_cycle *= c.cross_lane;
+  if (device.interconnect) scale(device.interconnect->efficiency, c.network);
+  device.dispatch.kernel_launch += c.kernel_overhead;
+  device.calibration = {.dispatch = c.dispatch, .source = c.source};
+  return device;
+}
+
+namespace {
+
+constexpr std::int64_t kMostChips = 1 << 20;  // per slice
+
+std::vector<std::string_view> split_at(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> slice_shape(std::string_view shape) {
+  std::vector<std::int64_t> dims;
+  std::int64_t chips = 1;
+  for (const std::string_view part : split_at(shape, 'x')) {
+    std::int64_t side = 0;
+    const auto [end, failed] = std::from_chars(part.data(), part.data() + part.size(), side);
+    const bool whole = failed == std::errc() && end == part.data() + part.size();
+    if (!whole || side < 1 || side > kMostChips || chips * side > kMostChips) {
+      throw Error(fmt::format(
+          "got {}, expected chips along each dimension such as 4x4x8, at most {} in all",
+          show_text(shape), kMostChips));
+    }
+    chips *= side;
+    dims.push_back(side);
+  }
+  return dims;
+}
+
+std::vector<bool> slice_rings(std::string_view wraps, std::size_t dimensions) {
+  std::vector<bool> rings;
+  for (const std::string_view word : split_at(wraps, ' ')) {
+    if (word != "ring" && word != "line") break;
+    rings.push_back(word == "ring");
+  }
+  if (rings.size() != dimensions || split_at(wraps, ' ').size() != dimensions) {
+    throw Error(
+        fmt::format("got {}, expected ring or line for each of {} dimensions, such as 'ring line'",
+                    show_text(wraps), dimensions));
+  }
+  return rings;
 }
 
 }  // namespace tilecast::hwdesc

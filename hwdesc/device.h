@@ -27,7 +27,7 @@ struct PublishedPeak {   // a data-sheet number; device_check recomputes it
 
 struct Device {
   std::string name, description, generation;
-  std::string profile_names;  // names in profiles, comma-separated: hwdesc/device_guess.h
+  std::string profile_names;  // names in profiles, comma-separated: hwdesc/device_check.h
   Execution execution = Execution::kScratchpad;
   Hertz clock;
   int cores_per_chip = 1;
@@ -47,7 +47,7 @@ struct Device {
   Dispatch dispatch;
   std::optional<Energy> energy;
   std::vector<PublishedPeak> published;
-  Calibration calibration;  // identity in presets; hwdesc/calibration.h applies it
+  Calibration calibration;  // identity in presets; apply_calibration() applies it
   std::string file;         // the file it was read from
   // Names of the descriptions it extends without changing the machine (only name, description and
   // calibration differ), nearest first: measurements of them apply to this one too.
@@ -81,5 +81,13 @@ struct Device {
   // Whether the power limit applies to a launch of this duration.
   [[nodiscard]] bool limits_power_of(Seconds launch) const;
 };
+
+// Whether the block changes anything that a model of on-device time reads.
+[[nodiscard]] bool is_calibrated(const Device& device);
+
+// The device with its multipliers folded into efficiencies, latencies and overheads and reset to 1,
+// and the kernel overhead added to dispatch.kernel_launch. Peaks, and with them the speed of light,
+// stay as described. Dispatch times per op class stay, as they are host times.
+[[nodiscard]] Device apply_calibration(Device device);
 
 }  // namespace tilecast::hwdesc

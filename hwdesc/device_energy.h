@@ -1,5 +1,5 @@
 // Energy and power of a Device (hwdesc/device.h). Names and units of keys:
-// hwdesc/energy_schema.cpp.
+// hwdesc/device_schema.cpp.
 #pragma once
 
 #include <map>

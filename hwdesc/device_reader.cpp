@@ -1,5 +1,3 @@
-#include "hwdesc/device_reader.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/source_text.h"
+#include "hwdesc/config_reader.h"
 #include "hwdesc/device_schema.h"
 
 namespace tilecast::hwdesc {

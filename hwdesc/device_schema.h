@@ -17,6 +17,8 @@
 
 namespace tilecast::hwdesc {
 
+struct ConfigNode;
+
 struct Field {
   std::string_view key;
   UnitKind kind = UnitKind::kCount;
@@ -58,5 +60,10 @@ void walk(SchemaVisitor& visitor, Device& device);
 
 // Unit of a published quantity: "hbm.bandwidth" is a bandwidth, "bf16" a rate.
 [[nodiscard]] UnitKind published_kind(std::string_view quantity);
+
+// Converts a merged tree to a Device, checking every key against the schema and
+// the parts against each other. Throws Error `file:line:col: key: got ..., expected ...; did you
+// mean ...`.
+[[nodiscard]] Device read_device(const ConfigNode& root);
 
 }  // namespace tilecast::hwdesc

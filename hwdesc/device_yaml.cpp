@@ -8,9 +8,7 @@
 
 #include "base/error.h"
 #include "base/source_text.h"
-#include "hwdesc/config_merge.h"
 #include "hwdesc/config_reader.h"
-#include "hwdesc/device_reader.h"
 #include "hwdesc/device_schema.h"
 #include "hwdesc/yaml_text.h"
 
@@ -359,34 +357,65 @@ class YamlPrinter final : public LeafVisitor {
   int depth_ = 0;
 };
 
-class Flattener final : public LeafVisitor {
+// Knows the path of each leaf.
+class PathVisitor : public LeafVisitor {
  public:
-  using Rows = std::vector<std::pair<std::string, std::string>>;
-
-  [[nodiscard]] Rows take() { return std::move(rows_); }
-
-  void numbers(const Field& field, std::map<std::string, double>& values) override {
-    for (const auto& [key, value] : values) {
-      rows_.emplace_back(path(fmt::format("{}.{}", field.key, key)),
-                         format_quantity(value, field.kind));
-    }
-  }
   [[nodiscard]] bool enter(const Block& block, bool present) override {
     if (present) blocks_.push_back(path(block.key));
     return present;
   }
   void leave() override { blocks_.pop_back(); }
 
- private:
+ protected:
   [[nodiscard]] std::string path(std::string_view key) const {
     return blocks_.empty() ? std::string(key) : fmt::format("{}.{}", blocks_.back(), key);
   }
+
+ private:
+  std::vector<std::string> blocks_;
+};
+
+class Flattener final : public PathVisitor {
+ public:
+  using Rows = std::vector<std::pair<std::string, std::string>>;
+  [[nodiscard]] Rows take() { return std::move(rows_); }
+  void numbers(const Field& field, std::map<std::string, double>& values) override {
+    for (const auto& [key, value] : values) {
+      rows_.emplace_back(path(fmt::format("{}.{}", field.key, key)),
+                         format_quantity(value, field.kind));
+    }
+  }
+
+ private:
   void leaf(const Field& field, const std::string& value) override {
     rows_.emplace_back(path(field.key), value);
   }
-
-  std::vector<std::string> blocks_;
   Rows rows_;
+};
+
+class NumberLister final : public PathVisitor {
+ public:
+  [[nodiscard]] std::vector<DeviceNumber> take() { return std::move(numbers_); }
+  void number(const Field& field, double& value) override { list(field, value, field.key); }
+  void optional_number(const Field& field, std::optional<double>& value) override {
+    if (value) list(field, *value, field.key);
+  }
+  void integer(const Field& field, std::int64_t& value) override {
+    list(field, static_cast<double>(value), field.key);
+    numbers_.back().integer = true;
+  }
+  void numbers(const Field& field, std::map<std::string, double>& values) override {
+    for (const auto& [key, value] : values) {
+      list(field, value, fmt::format("{}.{}", field.key, key));
+    }
+  }
+
+ private:
+  void leaf(const Field&, const std::string&) override {}
+  void list(const Field& field, double value, std::string_view key) {
+    numbers_.push_back({path(key), field.kind, false, field.low, field.high, value});
+  }
+  std::vector<DeviceNumber> numbers_;
 };
 
 // Lists the keys of one block of each kind; user-chosen names are in angle brackets.
@@ -459,6 +488,24 @@ std::vector<std::pair<std::string, std::string>> flatten(const Device& device) {
   Flattener flattener;
   walk(flattener, copy);
   return flattener.take();
+}
+
+std::vector<DeviceNumber> device_numbers(const Device& device) {
+  Device visited = device;
+  NumberLister lister;
+  walk(lister, visited);
+  return lister.take();
+}
+
+const DeviceNumber* find_number(const std::vector<DeviceNumber>& numbers, std::string_view path) {
+  for (const std::string_view prefix : {"", "memory.", "transfer."}) {
+    const auto found = std::ranges::find_if(numbers, [&](const DeviceNumber& number) {
+      return number.path.size() == prefix.size() + path.size() && number.path.starts_with(prefix) &&
+             number.path.ends_with(path);
+    });
+    if (found != numbers.end()) return &*found;
+  }
+  return nullptr;
 }
 
 std::string schema_help() {

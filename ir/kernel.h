@@ -5,7 +5,7 @@
 // `OpId` order is a valid evaluation order. Immutable after KernelBuilder::build(); analyses keep
 // side tables indexed by OpId. Reading is thread-safe. Shapes carry the device layouts. Copies, and
 // equal kernels of one program, share everything but names and device groups
-// (ir/kernels/kernel_contents.h). Tuples are flattened: an op with several results (variadic
+// (ir/kernels/kernel_fingerprint.h). Tuples are flattened: an op with several results (variadic
 // reduce, sort ...) keeps its tuple shape, and get-tuple-element ops select its leaves by flat
 // position. Parameters are the array leaves of the instruction's operands that are used, with their
 // outside shapes; scalar constants among them become constant ops.

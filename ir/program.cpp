@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "ir/kernels/kernel_contents.h"
+#include "ir/kernels/kernel_fingerprint.h"
 #include "ir/library_calls.h"
 #include "ir/program_builder.h"
 #include "ir/schedule_order.h"

@@ -8,8 +8,8 @@
 #include <unordered_set>
 
 #include "analytical/analytical_model.h"
-#include "analytical/distinct_traffic.h"
 #include "analytical/roofline.h"
+#include "analytical/transfer.h"
 #include "analytical/winograd.h"
 #include "base/parallel.h"
 #include "base/statistics.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "analytical/tile_parts.h"
+#include "analytical/tile.h"
 #include "base/error.h"
 
 namespace tilecast::measured {

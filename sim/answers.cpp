@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "analytical/layout_rules.h"
-#include "analytical/tile_parts.h"
+#include "analytical/tile.h"
 #include "base/error.h"
 #include "base/source_text.h"
 

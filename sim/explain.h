@@ -29,7 +29,7 @@ struct Explanation {
   std::vector<std::string> notes = {};
   ir::Opcode opcode = ir::Opcode::kFusion;
   analytical::Estimate estimate;  // with the requested, the compiler's or the best tile
-  // The time added by each resource in the analytical model (analytical/shapley.h); sums to the
+  // The time added by each resource in the analytical model (analytical/accounting.h); sums to the
   // time.
   analytical::BoundVector added = {};
   // "given", "compiler", "best by the model", "best by physics", "best by the ranks", "none"

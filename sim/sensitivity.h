@@ -17,7 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "hwdesc/device_numbers.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/load_program.h"
 #include "sim/simulator.h"

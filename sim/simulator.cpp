@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "analytical/distinct_traffic.h"
+#include "analytical/transfer.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ir/canonical_hash.h"

@@ -1,4 +1,4 @@
-// Implements base/ranks.h with MPI.
+// Implements base::Ranks with MPI.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <mpi.h>
@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "base/error.h"
+#include "base/jobs.h"
 #include "base/plugin.h"
-#include "base/ranks.h"
 
 namespace tilecast::base {
 namespace {

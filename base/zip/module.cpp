@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 #include <zip.h>
 
+#include "base/archive.h"
 #include "base/error.h"
 #include "base/plugin.h"
-#include "base/zip_module.h"
 
 namespace tilecast::base {
 namespace {

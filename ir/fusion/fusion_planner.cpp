@@ -28,24 +28,6 @@ Position operand_position(const Instruction& user, Position position) {
 
 }  // namespace
 
-FusionGraph::FusionGraph(const Computation& computation)
-    : pinned_(computation.instructions.size(), false) {
-  const std::size_t count = computation.instructions.size();
-  first_user_.assign(count + 1, 0);
-  for (const Instruction& op : computation.instructions) {
-    for (const InstrId operand : op.operands) ++first_user_[operand.index() + 1];
-    for (const InstrId before : *op.control_predecessors) pinned_[before.index()] = true;
-  }
-  for (std::size_t i = 0; i < count; ++i) first_user_[i + 1] += first_user_[i];
-  users_.resize(first_user_[count]);
-  std::vector<std::uint32_t> next(first_user_.begin(), first_user_.end() - 1);
-  for (std::uint32_t user = 0; user < count; ++user) {
-    for (const InstrId operand : computation.instructions[user].operands) {
-      users_[next[operand.index()]++] = user;
-    }
-  }
-}
-
 FusionPlanner::FusionPlanner(const Computation& computation, const FusionGraph& graph,
                              const FusionOptions& options, FusionChoices choices)
     : computation_(computation),
@@ -318,6 +300,386 @@ Dims FusionPlanner::reduced_dims(const Instruction& reduction) const {
     return dims;
   }
   return {-1 - (&reduction - computation_.instructions.data())};
+}
+
+// Step 2 of the fusion planner: kernels with several outputs.
+
+namespace {
+
+constexpr std::size_t kMaxReaders = 12;  // most readers of one array that are compared
+
+}  // namespace
+
+void FusionPlanner::fuse_outputs() {
+  const auto count = static_cast<std::uint32_t>(computation_.instructions.size());
+  for (std::uint32_t id = 0; id < count; ++id) {
+    if (owner_[id] != kNoCluster) fuse_into_readers(id);
+  }
+  for (std::uint32_t id = 0; id < count; ++id) {
+    if (at(id).shape.is_array() && !at(id).shape.is_scalar()) fuse_siblings(id);
+  }
+  drop_unread();
+}
+
+FusionPlanner::Clusters FusionPlanner::reading_clusters(std::uint32_t id) const {
+  Clusters readers;
+  for (const std::uint32_t user : users(id)) {
+    for (const Home& home : homes_[user]) {
+      if (clusters_[home.cluster].inputs.contains(id)) readers.push_back(home.cluster);
+    }
+  }
+  std::sort(readers.begin(), readers.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair(clusters_[a].first, a) < std::pair(clusters_[b].first, b);
+  });
+  readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+  return readers;
+}
+
+void FusionPlanner::fuse_into_readers(std::uint32_t id) {
+  if (!fuses_into_users(at(id))) return;
+  Clusters readers = reading_clusters(id);
+  if (readers.size() > kMaxReaders) readers.resize(kMaxReaders);
+  for (const std::uint32_t reader : readers) {
+    const std::uint32_t own = owner_[id];
+    if (own == kNoCluster) return;  // nothing outside reads it anymore
+    if (reader == own || !clusters_[reader].alive) continue;
+    const Cluster& from = clusters_[own];
+    const Cluster& to = clusters_[reader];
+    if (!can_merge(from, to) || (from.has_reduction && to.has_matrix)) continue;
+    bool in_order = true;
+    for (const InstrId root : from.roots) {
+      if (!to.inputs.contains(root.value)) continue;
+      const std::optional<Position> position = reading_position(reader, root.value);
+      in_order &= position.has_value() && *position != Position::kOther;
+      if (from.has_matrix && to.has_reduction) in_order &= position == Position::kBefore;
+      if (from.has_reduction && to.has_reduction) {
+        in_order &= loop_dims(computation_.at(root).shape) == from.reduced_loop;
+      }
+    }
+    if (!in_order || is_kept(FusionStep::kOutput, id, reader)) continue;
+    if (!reaches(own, reader, true)) merge(own, reader);
+  }
+}
+
+// Merges kernels that read the same array element by element, in the same loop nest.
+void FusionPlanner::fuse_siblings(std::uint32_t id) {
+  const Clusters readers = reading_clusters(id);
+  if (readers.size() < 2) return;
+  const std::size_t count = std::min(readers.size(), kMaxReaders);
+  const auto in_order = [&](std::uint32_t cluster) {
+    const std::optional<Position> position = reading_position(cluster, id);
+    return position.has_value() && *position != Position::kOther;
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!clusters_[readers[i]].alive || !in_order(readers[i])) continue;
+    for (std::size_t j = i + 1; j < count; ++j) {
+      const std::uint32_t a = readers[i], b = readers[j];
+      if (!clusters_[b].alive || !in_order(b)) continue;
+      if (clusters_[a].has_matrix || clusters_[b].has_matrix) continue;
+      if (!can_merge(clusters_[a], clusters_[b])) continue;
+      if (reading_position(a, id) != reading_position(b, id) && loops_differ(a, b, id)) continue;
+      if (is_kept(FusionStep::kBeside, id, b)) continue;
+      if (!reaches(a, b, false) && !reaches(b, a, false)) merge(a, b);
+    }
+  }
+}
+
+// If one kernel streams the array to its output and the other reduces it, the loops are the same
+// unless the first kernel has reductions before that position.
+bool FusionPlanner::loops_differ(std::uint32_t a, std::uint32_t b, std::uint32_t id) const {
+  const auto after_reduction = [&](std::uint32_t cluster) {
+    return clusters_[cluster].has_reduction && reading_position(cluster, id) == Position::kAfter;
+  };
+  return after_reduction(a) || after_reduction(b);
+}
+
+// The common position of all members of `cluster` that read `id` directly; nullopt if they differ.
+std::optional<FusionPlanner::Position> FusionPlanner::reading_position(std::uint32_t cluster,
+                                                                       std::uint32_t id) const {
+  std::optional<Position> common;
+  for (const std::uint32_t user : users(id)) {
+    const Home* found = home(user, cluster);
+    if (found == nullptr) continue;
+    Position position = Position::kOther;
+    if (streams(at(user))) position = found->position;
+    if (at(user).opcode == Opcode::kReduce && found->position == Position::kAfter)
+      position = Position::kBefore;
+    if (common && *common != position) return std::nullopt;
+    common = position;
+  }
+  return common;
+}
+
+bool FusionPlanner::can_merge(const Cluster& a, const Cluster& b) const {
+  if (a.has_tuple_root || b.has_tuple_root || a.update != kNoCluster || b.update != kNoCluster)
+    return false;
+  if (a.has_matrix && b.has_matrix) return false;
+  if (a.has_reduction && b.has_reduction &&
+      (a.reduced != b.reduced || a.reduced_loop != b.reduced_loop)) {
+    return false;
+  }
+  const auto root_only = [&](const Cluster& cluster) {
+    return std::any_of(cluster.roots.begin(), cluster.roots.end(),
+                       [&](InstrId root) { return !fuses_into_users(computation_.at(root)); });
+  };
+  if (root_only(a) || root_only(b)) return false;
+  return std::ssize(a.members) + std::ssize(b.members) <= options_.max_ops &&
+         std::ssize(a.roots) + std::ssize(b.roots) <= options_.max_parameters &&
+         std::ssize(a.inputs) + std::ssize(b.inputs) <= options_.max_parameters;
+}
+
+void FusionPlanner::merge(std::uint32_t into, std::uint32_t from) {
+  Cluster& kernel = clusters_[into];
+  Cluster& gone = clusters_[from];
+  for (const InstrId member : gone.members) {
+    Homes& homes = homes_[member.index()];
+    const bool already_there = home(member.value, into) != nullptr;
+    for (auto it = homes.begin(); it != homes.end(); ++it) {
+      if (it->cluster != from) continue;
+      if (already_there) {
+        homes.erase(it);
+      } else {
+        it->cluster = into;
+      }
+      break;
+    }
+    if (!already_there) kernel.members.push_back(member);
+  }
+  kernel.inputs.merge(gone.inputs);
+  for (auto it = kernel.inputs.begin(); it != kernel.inputs.end();) {
+    it = home(*it, into) != nullptr ? kernel.inputs.erase(it) : it + 1;
+  }
+  for (const InstrId root : gone.roots) {
+    kernel.roots.push_back(root);
+    owner_[root.index()] = into;
+  }
+  kernel.first = std::min(kernel.first, gone.first);
+  kernel.last = std::max(kernel.last, gone.last);
+  kernel.has_matrix |= gone.has_matrix;
+  if (gone.has_reduction) {
+    kernel.has_reduction = true;
+    kernel.reduced = gone.reduced;
+    kernel.reduced_loop = gone.reduced_loop;
+  }
+  gone = {};
+  gone.alive = false;
+  drop_inner_roots(into);
+  const std::vector<InstrId>& roots = clusters_[into].roots;
+  if (roots.size() < 2) return;
+  add_span(std::min_element(roots.begin(), roots.end())->value, clusters_[into].last);
+}
+
+bool FusionPlanner::is_read_outside(InstrId root) const {
+  if (root == computation_.root) return true;
+  for (const std::uint32_t user : users(root.value)) {
+    if (homes_[user].empty()) return true;
+    for (const Home& reader : homes_[user]) {
+      if (clusters_[reader.cluster].inputs.contains(root.value)) return true;
+    }
+  }
+  return false;
+}
+
+// Roots that only the kernel itself reads are not outputs.
+void FusionPlanner::drop_inner_roots(std::uint32_t cluster) {
+  std::erase_if(clusters_[cluster].roots, [&](InstrId root) {
+    if (is_read_outside(root)) return false;
+    owner_[root.index()] = kNoCluster;
+    return true;
+  });
+}
+
+// After a merge, a value that one kernel read from a third may be computed inside. If nothing else
+// reads the third kernel's result, it is dropped, with everything that only it needed.
+void FusionPlanner::drop_unread() {
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (std::uint32_t cluster = 0; cluster < clusters_.size(); ++cluster) {
+      if (!clusters_[cluster].alive) continue;
+      drop_inner_roots(cluster);
+      changed |= drop_unread_members(cluster);
+    }
+  }
+}
+
+bool FusionPlanner::drop_unread_members(std::uint32_t cluster) {
+  Cluster& kernel = clusters_[cluster];
+  std::vector<InstrId> members = kernel.members;  // sorted: users before operands
+  std::sort(members.rbegin(), members.rend());
+  ++visit_;  // marks needed members
+  for (const InstrId root : kernel.roots) seen_[root.index()] = visit_;
+  const auto is_unread = [&](InstrId member) { return seen_[member.index()] != visit_; };
+  for (const InstrId member : members) {
+    if (is_unread(member)) continue;
+    for (const InstrId operand : computation_.at(member).operands) {
+      seen_[operand.index()] = visit_;
+    }
+  }
+  if (std::erase_if(kernel.members, is_unread) == 0) return false;
+  kernel.inputs.clear();
+  for (const InstrId member : members) {
+    if (is_unread(member)) {
+      const auto here = [&](const Home& home) { return home.cluster == cluster; };
+      Homes& homes = homes_[member.index()];
+      homes.erase(std::remove_if(homes.begin(), homes.end(), here), homes.end());
+    }
+  }
+  for (const InstrId member : kernel.members) {
+    for (const InstrId operand : computation_.at(member).operands) {
+      const bool is_inside = home(operand.value, cluster) != nullptr;
+      if (!is_inside && !is_small_constant(operand)) kernel.inputs.insert(operand.value);
+    }
+  }
+  kernel.alive = !kernel.members.empty();
+  return true;
+}
+
+// Cycle checks of the fusion planner: whether one kernel depends on another.
+
+namespace {
+
+// Most users visited in one cycle check: near the kernels, and anywhere that kernels with several
+// roots reach. The second search is rarely needed, so it may be long.
+constexpr std::size_t kMaxVisitedNear = 256;
+constexpr std::size_t kMaxVisitedFar = 65536;
+
+}  // namespace
+
+// The last text position that can come before `position` in some order of the kernels. Kernels with
+// several roots need everything up to their last member before anything after their first root.
+std::uint32_t FusionPlanner::last_before(std::uint32_t position) const {
+  const auto after = spans_.upper_bound(position);
+  return after == spans_.begin() ? position : std::max(position, std::prev(after)->second);
+}
+
+// The first position that can come after `position`.
+std::uint32_t FusionPlanner::first_after(std::uint32_t position) const {
+  const auto after = spans_.upper_bound(position);
+  const bool inside = after != spans_.begin() && std::prev(after)->second >= position;
+  return inside ? std::prev(after)->first : position;
+}
+
+// Adds a span; overlapping spans are merged.
+void FusionPlanner::add_span(std::uint32_t first, std::uint32_t last) {
+  auto it = spans_.upper_bound(first);
+  if (it != spans_.begin() && std::prev(it)->second >= first) --it;
+  while (it != spans_.end() && it->first <= last) {
+    first = std::min(first, it->first);
+    last = std::max(last, it->second);
+    it = spans_.erase(it);
+  }
+  spans_.emplace(first, last);
+}
+
+// Whether `to` depends on `from`, through other kernels only or also directly. Returns true if the
+// bounded search is exhausted; text positions prune the search.
+bool FusionPlanner::reaches(std::uint32_t from, std::uint32_t to, bool through_others_only) {
+  const std::uint32_t last = clusters_[to].last;
+  return reaches_near(from, to, through_others_only, last) ||
+         (last_before(last) > last && reaches_far(from, to, through_others_only));
+}
+
+bool FusionPlanner::reaches_near(std::uint32_t from, std::uint32_t to, bool through_others_only,
+                                 std::uint32_t last) {
+  ++visit_;
+  std::size_t visited = 0;
+  std::vector<std::uint32_t> open;
+  const auto open_roots = [&](std::uint32_t cluster) {
+    clusters_[cluster].last_visit = visit_;
+    for (const InstrId root : clusters_[cluster].roots) open.push_back(root.value);
+  };
+  open_roots(from);
+  std::size_t direct = open.size();
+  for (std::size_t next = 0; next < open.size(); ++next) {
+    const bool is_direct = next < direct;
+    for (const std::uint32_t user : users(open[next])) {
+      if (homes_[user].empty() && user <= last && seen_[user] != visit_) {
+        seen_[user] = visit_;
+        open.push_back(user);
+      }
+      for (const Home& reading : homes_[user]) {
+        const Cluster& reader = clusters_[reading.cluster];
+        if (reading.cluster != to && reader.last_visit == visit_) continue;
+        if (reader.first > last) continue;                           // it cannot reach the target
+        if (home(open[next], reading.cluster) != nullptr) continue;  // computes it itself
+        if (reading.cluster != to) {
+          open_roots(reading.cluster);
+        } else if (!(is_direct && through_others_only)) {
+          return true;
+        }
+      }
+      if (++visited > kMaxVisitedNear) return true;
+    }
+  }
+  return false;
+}
+
+// Bidirectional search, because one of the two sides is often small.
+bool FusionPlanner::reaches_far(std::uint32_t from, std::uint32_t to, bool through_others_only) {
+  const std::uint32_t last = last_before(clusters_[to].last);
+  const std::uint32_t first = first_after(std::ranges::min(clusters_[from].roots).value);
+  Side after{++visit_, {}}, before{++visit_, {}};
+  const Node start{from, true}, goal{to, true};
+  std::size_t visited = 0;
+  bool met = false;
+  const auto open = [&](Side& side, const Side& other, Node at, Node next) {
+    std::uint32_t& mark = next.is_cluster ? clusters_[next.id].last_visit : seen_[next.id];
+    const bool is_direct = (at == start && next == goal) || (at == goal && next == start);
+    if (mark == other.mark) met |= !(is_direct && through_others_only);
+    if (mark == other.mark || mark == side.mark) return;
+    mark = side.mark;
+    side.open.push_back(next);
+  };
+  clusters_[from].last_visit = after.mark;
+  after.open.push_back(start);
+  clusters_[to].last_visit = before.mark;
+  before.open.push_back(goal);
+  for (std::size_t i = 0; i < after.open.size() && i < before.open.size(); ++i) {
+    for_each_reader(after.open[i], last, [&, at = after.open[i]](Node next) {
+      ++visited;
+      open(after, before, at, next);
+    });
+    for_each_source(before.open[i], first, [&, at = before.open[i]](Node next) {
+      ++visited;
+      open(before, after, at, next);
+    });
+    if (met || visited > kMaxVisitedFar) return true;
+  }
+  return false;
+}
+
+// Only readers up to text position `last`.
+template <class Visit>
+void FusionPlanner::for_each_reader(Node of, std::uint32_t last, Visit&& visit) const {
+  const auto readers = [&](std::uint32_t value) {
+    for (const std::uint32_t user : users(value)) {
+      if (homes_[user].empty() && user <= last) visit(Node{user, false});
+      for (const Home& reader : homes_[user]) {
+        if (clusters_[reader.cluster].first > last) continue;
+        if (home(value, reader.cluster) == nullptr) visit(Node{reader.cluster, true});
+      }
+    }
+  };
+  if (!of.is_cluster) return readers(of.id);
+  for (const InstrId root : clusters_[of.id].roots) readers(root.value);
+}
+
+// Only sources from text position `first` on.
+template <class Visit>
+void FusionPlanner::for_each_source(Node of, std::uint32_t first, Visit&& visit) const {
+  const auto source = [&](std::uint32_t value) {
+    if (owner_[value] != kNoCluster) {
+      if (clusters_[owner_[value]].last >= first) visit(Node{owner_[value], true});
+    } else if (value >= first) {
+      visit(Node{value, false});
+    }
+  };
+  if (of.is_cluster) {
+    for (const std::uint32_t input : clusters_[of.id].inputs) source(input);
+  } else {
+    for (const InstrId operand : at(of.id).operands) source(operand.value);
+  }
 }
 
 }  // namespace tilecast::ir

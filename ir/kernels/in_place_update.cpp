@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/ops/index_map.h"
+
 namespace tilecast::ir {
 namespace {
 
@@ -11,19 +13,15 @@ bool only_renames(const Op& op) {
          (op.opcode == Opcode::kBitcast || op.opcode == Opcode::kReshape);
 }
 
-// The target and update of one result. The operands of scatter are n targets, the indices and n
-// updates.
+// The target and update of one result.
 std::optional<InPlaceUpdate> update_of(const Kernel& kernel, OpId id, std::size_t result) {
   const Op& op = kernel.op(id);
-  if (op.opcode == Opcode::kDynamicUpdateSlice && op.operands.size() >= 2) {
-    return InPlaceUpdate{.op = id, .target = op.operands[0], .update = op.operands[1]};
-  }
-  const std::size_t targets = op.operands.size() / 2;
-  if (op.opcode != Opcode::kScatter || result >= targets) return std::nullopt;
+  const auto update = replacement_of(op.opcode, op.operands.size(), result);
+  if (!update) return std::nullopt;
   return InPlaceUpdate{.op = id,
                        .target = op.operands[result],
-                       .update = op.operands[targets + 1 + result],
-                       .reads = true};
+                       .update = op.operands[*update],
+                       .reads = op.opcode == Opcode::kScatter};
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <mutex>
 
 #include "ir/kernel.h"
 
@@ -17,5 +19,24 @@ namespace tilecast::ir {
 using Fingerprint = std::array<std::uint64_t, 2>;
 
 [[nodiscard]] Fingerprint fingerprint(const Kernel& kernel);
+
+// Shares the contents of equal kernels. Programs repeat layers, so a million kernels often have
+// only a few hundred distinct contents.
+//
+//   KernelContents contents;
+//   contents.share(kernel);   // shares the contents of an equal kernel seen before, if any
+//
+// Kernels are equal if they have the same fingerprint, constants, comparisons and called
+// operations, so that they cost and compute the same. Names and device groups are not shared.
+// Kernels with ops that communicate with the outside (collectives, custom calls, host transfers)
+// are never shared. Thread-safe.
+class KernelContents {
+ public:
+  void share(Kernel& kernel);
+
+ private:
+  std::mutex mutex_;
+  std::map<Fingerprint, Shared<Kernel::Content>> known_;
+};
 
 }  // namespace tilecast::ir

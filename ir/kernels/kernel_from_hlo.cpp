@@ -1,11 +1,14 @@
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "base/error.h"
+#include "ir/array_elements.h"
 #include "ir/backend_config.h"
 #include "ir/collective_groups.h"
-#include "ir/kernels/kernel_inliner.h"
+#include "ir/kernels/kernel_sources.h"
 #include "ir/library_costs.h"
+#include "ir/ops/index_map.h"
 #include "ir/schedule_order.h"
 
 namespace tilecast::ir {
@@ -14,12 +17,6 @@ namespace {
 constexpr int kMaxInlineDepth = 256;
 constexpr std::size_t kMaxOps = std::size_t{1} << 20;
 constexpr std::size_t kKeptLiteralText = 64;
-
-std::size_t leaf_count(const Shape& shape) {
-  std::size_t count = 0;
-  for_each_leaf(shape, [&](const Shape&) { ++count; });
-  return count;
-}
 
 // The part of a start op's shape that is its result; the rest are operands and contexts.
 const Shape& result_part(const Instruction& instruction) {
@@ -107,7 +104,58 @@ std::pair<ComputationId, InstrId> working_instruction(const Module& module, Comp
   return {instruction.called[0], *found};
 }
 
-}  // namespace
+// Builds the interior graph of one scheduled instruction: called fusions are inlined, tuples are
+// resolved to their array leaves.
+class KernelInliner {
+ public:
+  KernelInliner(const Module& module, ComputationId computation, const Instruction& instruction,
+                WorkCounter& counter);
+  // `worker` is the instruction itself, or the one wrapped by an async-start.
+  [[nodiscard]] Kernel build(const Computation& where, const Instruction& worker, WorkCounts work);
+  // The sources of the parameters; call after build().
+  [[nodiscard]] std::vector<ArraySource> take_sources() { return std::move(sources_); }
+
+ private:
+  // One leaf of a value: an op of the kernel, an array defined outside and not used yet, or nothing
+  // (token, opaque).
+  struct Leaf {
+    enum class Kind : std::uint8_t { kNone, kOp, kOutside } kind = Kind::kNone;
+    std::uint32_t index = 0;
+  };
+  using Value = boost::container::small_vector<Leaf, 1>;  // all leaves, depth first
+  struct Outside {
+    InstrId id;
+    const Instruction* instruction;
+    const Shape* shape;
+    std::size_t leaf;
+    OpId op;  // once used
+  };
+
+  [[nodiscard]] std::size_t expected_ops() const;
+  [[nodiscard]] Value outside_value(InstrId id);
+  [[nodiscard]] OpId use(const Leaf& leaf);
+  [[nodiscard]] Value inline_computation(ComputationId id, std::vector<Value> arguments, int depth);
+  [[nodiscard]] Value inline_instruction(const Computation& computation,
+                                         const Instruction& instruction,
+                                         const std::vector<Value>& values,
+                                         const std::vector<Value>& arguments, int depth);
+  [[nodiscard]] Value add_op(const Instruction& instruction, const Shape& shape,
+                             const std::vector<const Value*>& operands);
+  [[nodiscard]] std::vector<OpId> outputs(const Value& result, const Shape& shape);
+  void note_in_place(const std::vector<OpId>& outputs, const std::vector<Value>& operands);
+  [[nodiscard]] std::optional<std::size_t> updated_parameter(OpId output) const;
+  [[nodiscard]] std::optional<std::size_t> parameter_at(OpId id) const;
+  void read_config(const Computation& where, const Instruction& instruction);
+
+  const Module& module_;
+  const Computation& caller_;
+  const Instruction& instruction_;
+  WorkCounter& counter_;
+  KernelBuilder builder_;
+  std::vector<Outside> outside_;
+  std::vector<ArraySource> sources_;
+  std::map<InstrId, std::size_t> first_outside_;  // operand -> index of its first entry in outside_
+};
 
 KernelInliner::KernelInliner(const Module& module, ComputationId computation,
                              const Instruction& instruction, WorkCounter& counter)
@@ -213,10 +261,7 @@ KernelInliner::Value KernelInliner::inline_instruction(const Computation& comput
     const Shape& tuple = computation.at(instruction.operands[0]).shape;
     const Value& whole = values[instruction.operands[0].index()];
     const auto element = static_cast<std::size_t>(instruction.as<IndexAttrs>().index);
-    std::size_t first = 0;
-    for (std::size_t i = 0; i < element && i < tuple.elements.size(); ++i) {
-      first += leaf_count(tuple.elements[i]);
-    }
+    const std::size_t first = leaves_before(tuple, std::min(element, tuple.elements.size()));
     const std::size_t end = first + leaf_count(instruction.shape);
     if (end > whole.size()) {
       throw Error("instruction " + instruction.name + ": its index is beyond its tuple");
@@ -325,6 +370,60 @@ void KernelInliner::read_config(const Computation& where, const Instruction& ins
   if (config.tile) builder_.set_compiler_tile(std::move(*config.tile));
   if (config.cost) builder_.set_custom_call_cost(*config.cost);
 }
+
+// Outputs that share a buffer with a parameter.
+
+std::optional<std::size_t> KernelInliner::parameter_at(OpId id) const {
+  const auto parameters = builder_.parameters();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i] == id) return i;
+  }
+  return std::nullopt;
+}
+
+// Follows bitcasts from an output to an op that updates an operand in place, then from that operand
+// to a parameter.
+std::optional<std::size_t> KernelInliner::updated_parameter(OpId output) const {
+  const auto behind_bitcasts = [&](OpId id) {
+    while (builder_.op(id).opcode == Opcode::kBitcast) id = builder_.op(id).operands[0];
+    return id;
+  };
+  OpId id = behind_bitcasts(output);
+  std::size_t result = 0;
+  if (builder_.op(id).opcode == Opcode::kGetTupleElement) {
+    result = static_cast<std::size_t>(builder_.op(id).as<IndexAttrs>().index);
+    id = builder_.op(id).operands[0];
+  }
+  const Op& op = builder_.op(id);
+  if (!replacement_of(op.opcode, op.operands.size(), result)) return std::nullopt;
+  return parameter_at(behind_bitcasts(op.operands[result]));
+}
+
+void KernelInliner::note_in_place(const std::vector<OpId>& outputs,
+                                  const std::vector<Value>& operands) {
+  std::vector<bool> shared(outputs.size(), false);
+  for (const Alias& alias : *instruction_.aliasing) {
+    if (alias.operand < 0 || alias.operand >= std::ssize(operands)) continue;
+    const auto operand = static_cast<std::size_t>(alias.operand);
+    const Shape& operand_shape = caller_.at(instruction_.operands[operand]).shape;
+    const auto output = leaf_at(instruction_.shape, alias.output_index);
+    const auto leaf = leaf_at(operand_shape, alias.operand_index);
+    if (!output || *output >= outputs.size() || shared[*output]) continue;
+    if (!leaf || *leaf >= operands[operand].size()) continue;
+    const Leaf& source = operands[operand][*leaf];
+    if (source.kind != Leaf::Kind::kOutside || !outside_[source.index].op.valid()) continue;
+    if (const auto parameter = parameter_at(outside_[source.index].op)) {
+      builder_.add_in_place(*output, *parameter);
+      shared[*output] = true;
+    }
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (shared[i]) continue;
+    if (const auto parameter = updated_parameter(outputs[i])) builder_.add_in_place(i, *parameter);
+  }
+}
+
+}  // namespace
 
 WiredKernel make_wired_kernel(const Module& module, ComputationId computation, InstrId instruction,
                               WorkCounter& counter) {

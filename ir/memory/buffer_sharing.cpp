@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/array_elements.h"
 #include "ir/fusion/fusion_rules.h"
 
 namespace tilecast::ir {
@@ -73,19 +74,6 @@ class FusionPaths {
 };
 
 }  // namespace
-
-std::optional<std::size_t> leaf_at(const Shape& shape, const Dims& index) {
-  std::size_t position = 0;
-  const Shape* at = &shape;
-  for (const std::int64_t step : index) {
-    if (step < 0 || step >= std::ssize(at->elements)) return std::nullopt;
-    for (std::int64_t i = 0; i < step; ++i) {
-      for_each_leaf(at->elements[static_cast<std::size_t>(i)], [&](const Shape&) { ++position; });
-    }
-    at = &at->elements[static_cast<std::size_t>(step)];
-  }
-  return position;
-}
 
 const std::vector<BufferSharing::Overwritten>& BufferSharing::of_fusion(ComputationId fused) {
   const auto [found, is_new] = fusions_.try_emplace(fused.value);

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -23,9 +22,6 @@ struct BufferShare {
   std::size_t operand_leaf = 0;  // leaf of that operand's shape
   bool in_place = true;          // false: only if the operand produces the array
 };
-
-// The depth-first number of the leaf of `shape` at `index`; nullopt if there is no such leaf.
-[[nodiscard]] std::optional<std::size_t> leaf_at(const Shape& shape, const Dims& index);
 
 // Caches the results for fused computations; not thread-safe.
 class BufferSharing {

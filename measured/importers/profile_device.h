@@ -1,7 +1,7 @@
-// Converts a profile's device information for preset lookup (hwdesc/device_guess.h).
+// Converts a profile's device information for preset lookup (hwdesc/device_check.h).
 #pragma once
 
-#include "hwdesc/device_guess.h"
+#include "hwdesc/device_check.h"
 #include "measured/importers/xplane.h"
 
 namespace tilecast::measured {

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/ranks.h"
+#include "base/jobs.h"
 #include "sim/cli/interrupt.h"
 
 namespace tilecast::sim::cli {

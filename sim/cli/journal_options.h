@@ -1,4 +1,4 @@
-// Options of verbs with long work: a journal of finished work (base/journal.h), and resuming from
+// Options of verbs with long work: a journal of finished work (base/jobs.h), and resuming from
 // it.
 #pragma once
 

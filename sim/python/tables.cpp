@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analytical/tile_parts.h"
+#include "analytical/tile.h"
 #include "base/error.h"
 #include "sim/op_table.h"
 #include "sim/python/bindings.h"

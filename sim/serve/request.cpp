@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analytical/tile_parts.h"
+#include "analytical/tile.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "hwdesc/device_yaml.h"

@@ -28,7 +28,6 @@
 
 #include "base/formula.h"
 #include "hwdesc/config_reader.h"
-#include "hwdesc/device_numbers.h"
 #include "hwdesc/device_yaml.h"
 
 namespace tilecast::sim {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/journal.h"
+#include "base/jobs.h"
 #include "base/text.h"
 #include "search/constrained_minimum.h"
 

@@ -10,7 +10,7 @@
 
 #include "analytical/layout_rules.h"
 #include "base/error.h"
-#include "base/journal.h"
+#include "base/jobs.h"
 #include "sim/study/study_columns.h"
 
 namespace tilecast::sim {

@@ -11,7 +11,6 @@
 #include <filesystem>
 
 #include "analytical/analytical_model.h"
-#include "analytical/bottleneck.h"
 #include "analytical/roofline.h"
 #include "base/error.h"
 #include "base/source_text.h"

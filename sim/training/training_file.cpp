@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/source_text.h"
-#include "hwdesc/config_merge.h"
+#include "hwdesc/config_reader.h"
 #include "hwdesc/device_yaml.h"
 #include "measured/importers/import_manifest.h"
 #include "sim/views/text_table.h"

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "analytical/tile_parts.h"
+#include "analytical/tile.h"
 #include "sim/views/correction.h"
 #include "sim/views/energy.h"
 #include "sim/views/rows.h"

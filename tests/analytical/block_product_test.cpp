@@ -8,8 +8,7 @@
 #include <cmath>
 #include <random>
 
-#include "cache_kernels.h"
-#include "simt_kernels.h"
+#include "test_kernels.h"
 
 namespace tilecast::analytical::testing {
 namespace {

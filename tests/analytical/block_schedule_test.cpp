@@ -13,9 +13,8 @@
 #include "analytical/pipeline.h"
 #include "analytical/simt_model.h"
 #include "base/error.h"
-#include "cache_kernels.h"
 #include "hwdesc/device_yaml.h"
-#include "simt_kernels.h"
+#include "test_kernels.h"
 
 namespace tilecast::analytical::testing {
 namespace {

@@ -7,12 +7,11 @@
 #include <functional>
 
 #include "analytical/analytical_model.h"
+#include "analytical/reuse.h"
 #include "analytical/roofline.h"
 #include "analytical/simt_launch.h"
-#include "analytical/simt_passes.h"
-#include "cache_kernels.h"
 #include "hwdesc/device_yaml.h"
-#include "simt_kernels.h"
+#include "test_kernels.h"
 
 namespace tilecast::analytical::testing {
 namespace {

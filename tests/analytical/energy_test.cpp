@@ -6,10 +6,8 @@
 #include <random>
 
 #include "analytical/analytical_model.h"
-#include "analytical/power_limit.h"
 #include "analytical/roofline.h"
 #include "hwdesc/device_yaml.h"
-#include "simt_kernels.h"
 #include "test_kernels.h"
 
 namespace tilecast::analytical::testing {

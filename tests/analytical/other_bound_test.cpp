@@ -8,7 +8,6 @@
 #include "analytical/collective.h"
 #include "analytical/pipeline.h"
 #include "hwdesc/device_yaml.h"
-#include "simt_kernels.h"
 #include "test_kernels.h"
 
 namespace tilecast::analytical {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "analytical/analytical_model.h"
-#include "analytical/distinct_traffic.h"
 #include "analytical/layout_rules.h"
-#include "hwdesc/calibration.h"
+#include "analytical/transfer.h"
+#include "hwdesc/device.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/load_program.h"
 #include "ir/text/hlo_parser.h"

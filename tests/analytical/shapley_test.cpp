@@ -1,5 +1,3 @@
-#include "analytical/shapley.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,14 +5,13 @@
 #include <numeric>
 #include <random>
 
+#include "analytical/accounting.h"
 #include "analytical/analytical_model.h"
 #include "analytical/cache_model.h"
 #include "analytical/scratchpad_model.h"
 #include "analytical/simt_model.h"
 #include "analytical/winograd.h"
-#include "cache_kernels.h"
 #include "hwdesc/device_yaml.h"
-#include "simt_kernels.h"
 #include "test_kernels.h"
 
 namespace tilecast::analytical::testing {

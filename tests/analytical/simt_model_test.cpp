@@ -7,7 +7,7 @@
 #include "alcop.h"
 #include "analytical/analytical_model.h"
 #include "ir/kernels/kernel_sketch.h"
-#include "simt_kernels.h"
+#include "test_kernels.h"
 
 namespace tilecast::analytical::testing {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "analytical/analytical_model.h"
 #include "hwdesc/device_yaml.h"
-#include "simt_kernels.h"
+#include "test_kernels.h"
 
 namespace tilecast::analytical::testing {
 namespace {

@@ -1,13 +1,12 @@
-#include "analytical/simt_passes.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "analytical/analytical_model.h"
+#include "analytical/reuse.h"
 #include "analytical/simt_model.h"
 #include "ir/kernels/kernel_sketch.h"
-#include "simt_kernels.h"
+#include "test_kernels.h"
 
 namespace tilecast::analytical::testing {
 namespace {

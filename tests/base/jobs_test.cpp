@@ -13,7 +13,6 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/journal.h"
 #include "tests/base/little_address_space.h"
 
 namespace tilecast::base {

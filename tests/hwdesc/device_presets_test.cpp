@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <set>
 
 #include "base/error.h"
 #include "hwdesc/device_check.h"
 #include "hwdesc/device_yaml.h"
+#include "hwdesc/slice.h"
 
 namespace tilecast::hwdesc {
 namespace {
@@ -190,6 +192,162 @@ TEST(MatrixPeak, LetsOneEntryStandForTheVariantsOfAType) {
   const Device device = load_device("h100_sxm");
   EXPECT_EQ(device.matrix_peak("f8e4m3fn"), device.matrix_peak("f8"));
   EXPECT_DOUBLE_EQ(device.matrix_peak("f8e5m2") / device.matrix_peak("bf16"), 2.0);
+}
+
+}  // namespace
+
+// Finds the preset for the machine of a profile, from facts that profilers state.
+
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+MachineFacts facts_of(const Device& device) {
+  return {.matrix_flops = device.matrix_peak("bf16").value,
+          .bandwidth = device.main_memory().bandwidth.value,
+          .capacity_bytes = device.main_memory().capacity.value,
+          .clock_hz = device.clock.value,
+          .workers = static_cast<double>(device.multiplexing.workers)};
+}
+
+TEST(DeviceGuess, GoesByTheNameInWhateverCase) {
+  const DeviceGuess guess = guess_device({.name = "TPU v6 Lite", .matrix_flops = 918e12});
+  EXPECT_EQ(guess.preset, "tpu_v6e");
+  EXPECT_THAT(guess.why, AllOf(HasSubstr("'TPU v6 Lite'"), HasSubstr("1 of 1 facts agree")));
+  EXPECT_EQ(guess_device({.name = "TPU v5 lite"}).preset, "tpu_v5e");
+  EXPECT_EQ(guess_device({.name = "TPU v5"}).preset, "tpu_v5p");
+}
+
+TEST(DeviceGuess, BelievesTheNameAlthoughAFactDiffers) {
+  EXPECT_EQ(guess_device({.name = "TPU v4", .clock_hz = 3e9, .workers = 77}).preset, "tpu_v4");
+}
+
+// ROCm's profiler states no name, and half the bandwidth: it assumes single data rate memory.
+TEST(DeviceGuess, FindsAnUnnamedMachineByItsFactsAlthoughOneIsWrong) {
+  const MachineFacts facts{
+      .bandwidth = 2662.4e9, .capacity_bytes = 206141652992.0, .clock_hz = 2.1e9, .workers = 304};
+  const DeviceGuess guess = guess_device(facts);
+  EXPECT_EQ(guess.preset, "mi300x");
+  EXPECT_THAT(guess.why, HasSubstr("3 of 4 facts agree"));
+  EXPECT_THAT(disagreements(facts, load_device("mi300x")),
+              ElementsAre(AllOf(HasSubstr("memory bandwidth: 2.6624 TB/s in the profile"),
+                                HasSubstr("5.325 TB/s in mi300x"))));
+}
+
+TEST(DeviceGuess, FindsEveryPresetByItsOwnFacts) {
+  for (const std::string& preset : preset_names()) {
+    const MachineFacts facts = facts_of(load_device(preset));
+    const DeviceGuess guess = guess_device(facts);
+    ASSERT_FALSE(guess.preset.empty()) << preset;
+    // Presets that only differ in links or software state the same facts.
+    EXPECT_THAT(disagreements(facts, load_device(guess.preset)), IsEmpty()) << preset;
+  }
+}
+
+TEST(DeviceGuess, OfAnUnknownMachineNamesTheNearest) {
+  const DeviceGuess guess = guess_device({.name = "GPU of tomorrow",
+                                          .bandwidth = 20e12,
+                                          .capacity_bytes = 400e9,
+                                          .clock_hz = 2.0e9,
+                                          .workers = 500});
+  EXPECT_EQ(guess.preset, "");
+  EXPECT_THAT(guess.why, AllOf(HasSubstr("no preset is near 'GPU of tomorrow'"),
+                               HasSubstr("1 of 4 facts agree with")));
+}
+
+TEST(DeviceGuess, NeedsMoreThanOneFactOfAnUnnamedMachine) {
+  EXPECT_EQ(guess_device({.clock_hz = 1.75e9}).preset, "");
+  EXPECT_THAT(guess_device({}).why, HasSubstr("states nothing"));
+}
+
+TEST(ProfileNames, StandInOnePresetEach) {
+  std::map<std::string, std::string> owner;
+  for (const std::string& preset : preset_names()) {
+    const std::string names = load_device(preset).profile_names;
+    if (names.empty()) continue;
+    EXPECT_TRUE(owner.emplace(names, preset).second) << names << ": " << owner[names];
+  }
+  EXPECT_GT(owner.size(), 20U);
+}
+
+TEST(ProfileNames, AreNotInheritedAndChangeNoMachine) {
+  const Device child =
+      parse_device("extends: h100_sxm\nclock: 1 GHz\nsource: a test\n", "child.yaml");
+  EXPECT_EQ(child.profile_names, "");
+  const Device renamed =
+      parse_device("extends: h100_sxm\nprofile_names: \"H100 of ours\"\n", "renamed.yaml");
+  EXPECT_EQ(renamed.profile_names, "H100 of ours");
+  EXPECT_EQ(renamed.machine, load_device("h100_sxm").machine);
+  EXPECT_THAT(renamed.lineage, ElementsAre("h100_sxm"));
+}
+
+}  // namespace
+
+// The block interconnect.slice: valid values, errors with their places, and omission of the block.
+
+namespace {
+
+std::string slice_refusal(const std::string& block, const std::string& base = "tpu_v5p") {
+  try {
+    (void)parse_device("extends: " + base + "\ninterconnect:\n  slice: " + block + "\n",
+                       "chip.yaml");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "loaded";
+}
+
+TEST(SliceBlock, IsReadAndPrintedAsItIsWritten) {
+  const Device device = parse_device(
+      "extends: tpu_v5p\ninterconnect:\n  slice: {shape: 4x4x8, wraps: ring ring line, count: 2, "
+      "network_bandwidth: 25 GB/s, network_latency: 10 us}\n",
+      "chip.yaml");
+  const Slice& slice = *device.interconnect->slice;
+  EXPECT_THAT(slice_shape(slice.shape), ElementsAre(4, 4, 8));
+  EXPECT_THAT(slice_rings(slice.wraps, 3), ElementsAre(true, true, false));
+  EXPECT_EQ(slice.count, 2);
+  EXPECT_EQ(slice.network_bandwidth, BytesPerSecond{25e9});
+  EXPECT_DOUBLE_EQ(slice.network_latency.value, 10e-6);
+  EXPECT_EQ(flatten(parse_device(print_device(device), "chip.yaml")), flatten(device));
+}
+
+TEST(SliceBlock, LeftOutAddsNoKeyAndNoNumber) {
+  const Device device = load_device("tpu_v5p");
+  EXPECT_FALSE(device.interconnect->slice);
+  for (const auto& [path, value] : flatten(device)) {
+    EXPECT_EQ(path.find("slice"), std::string::npos) << path;
+  }
+  EXPECT_EQ(find_number(device_numbers(device), "interconnect.slice.count"), nullptr);
+  EXPECT_NE(load_device("tpu_v5p", {{"interconnect.slice.shape", "4x4"}}).machine, device.machine);
+}
+
+TEST(SliceBlock, IsSetLikeAnyOtherKey) {
+  const Device device =
+      load_device("h100_sxm", {{"interconnect.slice.shape", "8"},
+                               {"interconnect.slice.count", "4"},
+                               {"interconnect.slice.network_bandwidth", "400 GB/s"}});
+  EXPECT_EQ(device.interconnect->slice->count, 4);
+  EXPECT_NE(find_number(device_numbers(device), "interconnect.slice.network_bandwidth"), nullptr);
+}
+
+TEST(SliceBlock, RefusesSlipsWithTheirPlaceAndWhatWasExpected) {
+  EXPECT_THAT(slice_refusal("{shape: 4xx4}"),
+              AllOf(HasSubstr("chip.yaml:3:"), HasSubstr("interconnect.slice.shape: got '4xx4'"),
+                    HasSubstr("such as 4x4x8")));
+  for (const char* shape : {"0x4", "4x-1", "4 x 4", "x4", "4x", "4.5", "99999999", "2000000x2"}) {
+    EXPECT_THAT(slice_refusal("{shape: \"" + std::string(shape) + "\"}"), HasSubstr("shape: got"))
+        << shape;
+  }
+  EXPECT_THAT(slice_refusal("{shape: 4x4x4}", "tpu_v5e"), HasSubstr("at most 2 dimensions"));
+  EXPECT_THAT(slice_refusal("{shape: 2x4}", "h100_sxm"), HasSubstr("at most 1 dimension;"));
+  EXPECT_THAT(slice_refusal("{shape: 4x4, wraps: ring}"), HasSubstr("for each of 2 dimensions"));
+  EXPECT_THAT(slice_refusal("{shape: 4x4, wraps: ring loop}"), HasSubstr("slice.wraps: got"));
+  EXPECT_THAT(slice_refusal("{shape: 4x4, count: 2}"),
+              HasSubstr("interconnect.slice.network_bandwidth: missing"));
+  EXPECT_THAT(slice_refusal("{shap: 4x4}"), HasSubstr("'shape' is missing"));
+  EXPECT_THAT(slice_refusal("{shape: 4x4, cuont: 2}"), HasSubstr("did you mean 'count'?"));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 #include "analytical/analytical_model.h"
 #include "base/error.h"
-#include "hwdesc/calibration.h"
+#include "hwdesc/device.h"
 #include "hwdesc/device_yaml.h"
 #include "learned/training/examples.h"
 #include "tests/hybrid/synthetic_set.h"

@@ -1,10 +1,9 @@
 // A kernel isolated from its module is the same kernel, in memory and as text.
-#include "ir/kernels/isolate.h"
-
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "ir/canonical_hash.h"
+#include "ir/kernels/kernel_module.h"
 #include "ir/layout_assignment.h"
 #include "ir/text/hlo_parser.h"
 #include "ir/text/hlo_printer.h"

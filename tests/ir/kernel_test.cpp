@@ -4,7 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/source_text.h"
+#include "ir/kernels/kernel_fingerprint.h"
+#include "ir/kernels/kernel_sketch.h"
 #include "ir/kernels/kernel_sources.h"
+#include "ir/kernels/kernel_split.h"
+#include "ir/program.h"
 #include "ir/text/hlo_parser.h"
 
 namespace tilecast::ir {
@@ -370,6 +375,165 @@ ENTRY e {
   EXPECT_EQ(wired.parameters[0].leaf, 2U);
   EXPECT_EQ(entry.at(wired.parameters[1].instruction).name, "first");
   EXPECT_EQ(wired.parameters[1].leaf, 0U);
+}
+
+}  // namespace
+namespace {
+
+Program program_with(const std::string& body, int jobs = 1) {
+  const std::string text =
+      "HloModule m\n"
+      "add { x = f32[] parameter(0) y = f32[] parameter(1) ROOT s = f32[] add(x, y) }\n"
+      "ENTRY e { a = f32[64,128] parameter(0) b = f32[64,128] parameter(1)\n" +
+      body + "}\n";
+  return make_program(parse_hlo(base::SourceText("test.hlo", text)), {.jobs = jobs});
+}
+
+bool shared(const Program& program, std::size_t i, std::size_t j) {
+  return program.kernels()[i].kernel.content() == program.kernels()[j].kernel.content();
+}
+
+TEST(KernelContents, EqualKernelsKeepOneContentAndTheirOwnNames) {
+  const Program program = program_with(
+      "c = f32[64,128] add(a, b), metadata={op_name=\"first\"}\n"
+      "ROOT d = f32[64,128] add(b, c), metadata={op_name=\"second\"}\n");
+  ASSERT_EQ(program.kernels().size(), 2U);
+  EXPECT_TRUE(shared(program, 0, 1));
+  const Kernel& first = program.kernels()[0].kernel;
+  const Kernel& second = program.kernels()[1].kernel;
+  EXPECT_EQ(first.ops().data(), second.ops().data());
+  EXPECT_EQ(first.name(), "c");
+  EXPECT_EQ(second.name(), "d");
+  EXPECT_EQ(first.op_name(), "first");
+  EXPECT_EQ(second.op_name(), "second");
+  EXPECT_EQ(first.name_of(first.outputs()[0]), "c");
+  EXPECT_EQ(second.name_of(second.outputs()[0]), "d");
+  EXPECT_EQ(second.name_of(second.parameters()[0]), "b");
+}
+
+TEST(KernelContents, WhatComputesSomethingElseIsAnother) {
+  const auto are_one = [](const std::string& one, const std::string& other) {
+    const Program program = program_with(one + "\n" + other + "\nROOT r = f32[64,128] negate(a)\n");
+    EXPECT_EQ(program.kernels().size(), 3U);
+    return shared(program, 0, 1);
+  };
+  EXPECT_TRUE(are_one("c = f32[64,128] exponential(a)", "d = f32[64,128] exponential(b)"));
+  EXPECT_FALSE(are_one("c = f32[64,128] exponential(a)", "d = f32[64,128] tanh(b)"));
+  EXPECT_FALSE(are_one("c = f32[64,128] add(a, b)", "d = f32[64,128] add(b, b)"));
+  EXPECT_FALSE(are_one("c = pred[64,128] compare(a, b), direction=LT",
+                       "d = pred[64,128] compare(a, b), direction=GT"));
+  EXPECT_FALSE(are_one("c = f32[32,128] slice(a), slice={[0:32], [0:128]}",
+                       "d = f32[32,128] slice(a), slice={[32:64], [0:128]}"));
+  EXPECT_TRUE(are_one(
+      "one = f32[] constant(1)\nc = f32[64] reduce(a, one), dimensions={1}, to_apply=add",
+      "same = f32[] constant(1)\nd = f32[64] reduce(b, same), dimensions={1}, to_apply=add"));
+  EXPECT_FALSE(
+      are_one("one = f32[] constant(1)\nc = f32[64] reduce(a, one), dimensions={1}, to_apply=add",
+              "two = f32[] constant(2)\nd = f32[64] reduce(a, two), dimensions={1}, to_apply=add"));
+}
+
+TEST(KernelContents, WhatSpeaksToTheWorldOutsideIsNeverShared) {
+  const Program program = program_with(
+      "c = f32[64,128] all-reduce(a), channel_id=1, replica_groups={{0}}, to_apply=add\n"
+      "d = f32[64,128] all-reduce(a), channel_id=2, replica_groups={{0}}, to_apply=add\n"
+      "e1 = f32[64,128] custom-call(a), custom_call_target=\"t\"\n"
+      "ROOT e2 = f32[64,128] custom-call(a), custom_call_target=\"t\"\n");
+  ASSERT_EQ(program.kernels().size(), 4U);
+  EXPECT_FALSE(shared(program, 0, 1));
+  EXPECT_FALSE(shared(program, 2, 3));
+}
+
+TEST(KernelContents, TheProgramDoesNotDependOnThreads) {
+  std::string body = "op0 = f32[64,128] add(a, b)\n";
+  constexpr std::size_t kKernels = 1000;
+  for (std::size_t i = 1; i < kKernels; ++i) {
+    const std::string before = "op" + std::to_string(i - 1), own = "op" + std::to_string(i);
+    body += (i + 1 == kKernels ? "ROOT " : "") + own + " = f32[64,128] " +
+            (i % 7 == 0 ? "multiply" : "add") + "(a, " + before + ")\n";
+  }
+  const Program one = program_with(body);
+  const Program many = program_with(body, 4);
+  ASSERT_EQ(one.kernels().size(), kKernels);
+  ASSERT_EQ(many.kernels().size(), kKernels);
+  for (std::size_t i = 0; i < kKernels; ++i) {
+    const Kernel& a = one.kernels()[i].kernel;
+    const Kernel& b = many.kernels()[i].kernel;
+    EXPECT_EQ(a.name(), b.name());
+    EXPECT_EQ(fingerprint(a), fingerprint(b));
+    EXPECT_EQ(shared(one, 0, i), shared(many, 0, i)) << i;
+    EXPECT_EQ(shared(one, 0, i), i % 7 != 0 || i == 0) << i;
+  }
+}
+
+}  // namespace
+namespace {
+
+constexpr std::int64_t kRows = 64, kColumns = 512;
+constexpr double kArray = 4.0 * kRows * kColumns;  // bytes of f32[64,512]
+constexpr double kColumn = 4.0 * kRows;
+
+// exp(x - max) / sum over the columns
+Kernel softmax() {
+  KernelSketch sketch("softmax", Opcode::kFusion, LayoutRules{});
+  const OpId x = sketch.parameter(DType::kF32, {kRows, kColumns});
+  const OpId top = sketch.broadcast_like(sketch.reduce(x, Opcode::kMaximum, 1), x, {0});
+  const OpId powers =
+      sketch.elementwise(Opcode::kExp, {sketch.elementwise(Opcode::kSubtract, {x, top})});
+  const OpId sum = sketch.broadcast_like(sketch.reduce(powers, Opcode::kAdd, 1), x, {0});
+  return sketch.build({sketch.elementwise(Opcode::kDivide, {powers, sum})});
+}
+
+double bytes(const std::vector<Kernel>& kernels) {
+  double total = 0;
+  for (const Kernel& kernel : kernels) total += kernel.work().bytes_accessed;
+  return total;
+}
+
+TEST(SplitKernel, PerOpLoadsAndStoresEveryArray) {
+  const std::vector<Kernel> steps = split_kernel(softmax(), Launches::kPerOp);
+  ASSERT_EQ(steps.size(), 5U);  // max, subtract, exp, sum, divide
+  EXPECT_DOUBLE_EQ(bytes(steps), 5 * kArray + 3 * kArray + 4 * kColumn);
+}
+
+TEST(SplitKernel, PerReductionRecomputesWhatIsNotStored) {
+  const std::vector<Kernel> steps = split_kernel(softmax(), Launches::kPerReduction);
+  ASSERT_EQ(steps.size(), 3U);  // max, sum of exp, exp / sum
+  EXPECT_DOUBLE_EQ(bytes(steps), 3 * kArray + kArray + (1 + 2 + 2) * kColumn);
+}
+
+TEST(SplitKernel, FusedIsTheKernelItself) {
+  const std::vector<Kernel> steps = split_kernel(softmax(), Launches::kFused);
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_DOUBLE_EQ(bytes(steps), 2 * kArray);
+}
+
+TEST(SplitKernel, DoesTheSameWorkPerOp) {
+  const Kernel whole = softmax();
+  double flops = 0, transcendentals = 0;
+  for (const Kernel& step : split_kernel(whole, Launches::kPerOp)) {
+    flops += step.work().flops;
+    transcendentals += step.work().transcendentals;
+  }
+  EXPECT_DOUBLE_EQ(flops, whole.work().flops);
+  EXPECT_DOUBLE_EQ(transcendentals, whole.work().transcendentals);
+}
+
+TEST(KernelSketch, ReductionsSayWhatTheyApply) {
+  std::vector<Opcode> applied;
+  const Kernel kernel = softmax();
+  for (const Op& op : kernel.ops()) {
+    if (op.opcode == Opcode::kReduce) applied.push_back(op.applied.value());
+  }
+  EXPECT_EQ(applied, (std::vector<Opcode>{Opcode::kMaximum, Opcode::kAdd}));
+}
+
+TEST(SplitKernel, RefusesProducts) {
+  KernelSketch sketch("matmul", Opcode::kDot, LayoutRules{});
+  const OpId a = sketch.parameter(DType::kF32, {8, 8});
+  const OpId b = sketch.parameter(DType::kF32, {8, 8});
+  const Kernel product = sketch.build({sketch.dot(
+      a, b, DotDims{.lhs_contracting = {1}, .rhs_contracting = {0}}, {8, 8}, DType::kF32)});
+  EXPECT_THROW(static_cast<void>(split_kernel(product, Launches::kPerOp)), Error);
 }
 
 }  // namespace

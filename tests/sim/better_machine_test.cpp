@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <set>
 
-#include "hwdesc/device_numbers.h"
 #include "hwdesc/device_yaml.h"
 #include "sim/answers.h"
 #include "sim/sensitivity.h"
@@ -22,7 +21,7 @@ constexpr double kRounding = 1e-9;  // relative
 struct Better {
   const char* what;
   double by;
-  bool (*raises)(std::string_view path);  // paths of hwdesc/device_numbers.h
+  bool (*raises)(std::string_view path);  // paths of hwdesc/device_yaml.h
 };
 
 constexpr Better kBetter[] = {
