@@ -5,7 +5,7 @@
 #include "ir/backend_config.h"
 #include "ir/collective_groups.h"
 #include "ir/kernels/kernel_inliner.h"
-#include "ir/library_costs.h"
+#include "ir/library_calls.h"
 #include "ir/schedule_order.h"
 
 namespace tilecast::ir {
