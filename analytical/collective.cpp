@@ -263,12 +263,11 @@ AlphaBeta permute_cost(double bytes, const PermutePlace& place, const Network& n
 // Collectives on that network.
 
 std::optional<Pattern> pattern_of(Opcode opcode) {
-  switch (opcode) {
+  if (ir::op_class(opcode) != ir::OpClass::kCollective) return std::nullopt;
+  switch (ir::info(opcode).plain) {
     case Opcode::kAllReduce:
-    case Opcode::kAllReduceStart:
       return Pattern::kAllReduce;
     case Opcode::kAllGather:
-    case Opcode::kAllGatherStart:
       return Pattern::kAllGather;
     case Opcode::kReduceScatter:
       return Pattern::kReduceScatter;
@@ -278,13 +277,8 @@ std::optional<Pattern> pattern_of(Opcode opcode) {
     case Opcode::kCollectiveBroadcast:
     case Opcode::kCollectiveReduce:  // a reversed broadcast
       return Pattern::kBroadcast;
-    case Opcode::kCollectivePermute:
-    case Opcode::kCollectivePermuteStart:
-    case Opcode::kSend:
-    case Opcode::kRecv:
+    default:  // send and receive, too
       return Pattern::kPermute;
-    default:
-      return std::nullopt;
   }
 }
 
@@ -326,9 +320,7 @@ double step_s(const hwdesc::Interconnect& net, const MemoryPath& memory) {
 }
 
 std::string plain_name(Opcode opcode) {
-  std::string text(ir::name(opcode));
-  if (text.ends_with("-start")) text.resize(text.size() - 6);
-  return text;
+  return std::string(ir::name(ir::info(opcode).plain));
 }
 
 using Ids = std::vector<std::int64_t>;

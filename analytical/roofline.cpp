@@ -66,7 +66,8 @@ Work matrix_work(const ir::Kernel& kernel, const std::vector<double>& needed,
 
 // Conversions are part of loads and stores on some machines, so they do not count towards a roof.
 bool makes_vector_roof(const Op& op) {
-  return ir::op_class(op.opcode) == OpClass::kElementwise && op.opcode != ir::Opcode::kConvert &&
+  return ir::op_class(op.opcode) == OpClass::kElementwise &&
+         ir::arithmetic(op.opcode) != ir::Arithmetic::kConversion &&
          op.opcode != ir::Opcode::kBitcastConvert && op.opcode != ir::Opcode::kMap &&
          op.shape.is_array();
 }

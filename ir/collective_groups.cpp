@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/ops/op_row.h"
+
 namespace tilecast::ir {
 namespace {
 
@@ -77,9 +79,11 @@ const Instruction& crossing(const Module& module, const Instruction& instruction
 }  // namespace
 
 bool takes_global_ids(Opcode opcode) {
-  using enum Opcode;
-  return !is_one_of(opcode, {kAllToAll, kRaggedAllToAll, kCollectiveBroadcast, kCollectivePermute,
-                             kCollectivePermuteStart});
+  const auto rows = attributes_for(opcode, /*predicated=*/false);
+  const auto names = [&](std::string_view key) {
+    return std::ranges::find(rows, key, &AttributeRow::key) != rows.end();
+  };
+  return names("use_global_device_ids") || !names("mode");
 }
 
 GroupMode group_mode(Opcode opcode, const CollectiveAttrs& attrs) {

@@ -3,123 +3,99 @@
 namespace tilecast::ir {
 namespace {
 
-void add_window(Hash128& hash, const Window& window) {
-  hash.add(std::uint64_t{window.size()});
-  for (const WindowDim& dim : window) {
-    hash.add(Dims{dim.size, dim.stride, dim.pad_low, dim.pad_high, dim.base_dilation,
-                  dim.window_dilation, dim.reversal});
-  }
-}
-
-void add_conv_dims(Hash128& hash, const ConvDims& dims) {
-  hash.add(Dims{dims.input_batch, dims.input_feature, dims.kernel_input_feature,
-                dims.kernel_output_feature, dims.output_batch, dims.output_feature});
-  hash.add(dims.input_spatial);
-  hash.add(dims.kernel_spatial);
-  hash.add(dims.output_spatial);
-}
-
-// A missing precision equals "default".
-void add_precision(Hash128& hash, const std::vector<std::string>& precision) {
-  for (std::size_t i = 0; i < precision.size(); ++i) {
-    if (precision[i] == "default") continue;
-    hash.add(std::uint64_t{i});
-    hash.add(precision[i]);
-  }
-}
-
-struct CostAttributes {
+// Adds values of every kind that attributes have, in the order given: stored hashes depend on it.
+struct Adding {
   Hash128& hash;
 
-  void operator()(const DotAttrs& a) const {
-    for (const Dims* dims : {&a.dims.lhs_contracting, &a.dims.rhs_contracting, &a.dims.lhs_batch,
-                             &a.dims.rhs_batch, &a.dims.lhs_ragged, &a.dims.rhs_group}) {
-      hash.add(*dims);
+  template <class... Values>
+  void add(const Values&... values) const {
+    (one(values), ...);
+  }
+
+ private:
+  void one(const Window& window) const {
+    add(window.size());
+    for (const WindowDim& dim : window) {
+      add(Dims{dim.size, dim.stride, dim.pad_low, dim.pad_high, dim.base_dilation,
+               dim.window_dilation, dim.reversal});
     }
-    add_precision(hash, a.precision);
-    hash.add(a.algorithm);
+  }
+  void one(const ConvDims& dims) const {
+    add(Dims{dims.input_batch, dims.input_feature, dims.kernel_input_feature,
+             dims.kernel_output_feature, dims.output_batch, dims.output_feature},
+        dims.input_spatial, dims.kernel_spatial, dims.output_spatial);
+  }
+  void one(const std::vector<std::string>& precision) const {  // a missing one equals "default"
+    for (std::size_t i = 0; i < precision.size(); ++i) {
+      if (precision[i] != "default") add(i, precision[i]);
+    }
+  }
+  template <class Value>
+  void one(const Value& value) const {
+    if constexpr (std::is_integral_v<Value> || std::is_enum_v<Value>) {
+      hash.add(static_cast<std::uint64_t>(value));
+    } else {
+      hash.add(value);
+    }
+  }
+};
+
+struct CostAttributes : Adding {
+  void operator()(const DotAttrs& a) const {
+    add(a.dims.lhs_contracting, a.dims.rhs_contracting, a.dims.lhs_batch, a.dims.rhs_batch,
+        a.dims.lhs_ragged, a.dims.rhs_group, a.precision, a.algorithm);
   }
   void operator()(const ConvAttrs& a) const {
-    add_window(hash, a.window);
-    add_conv_dims(hash, a.dims);
-    hash.add(Dims{a.feature_group_count, a.batch_group_count});
-    add_precision(hash, a.precision);
+    add(a.window, a.dims, Dims{a.feature_group_count, a.batch_group_count}, a.precision);
   }
-  void operator()(const WindowAttrs& a) const { add_window(hash, a.window); }
+  void operator()(const WindowAttrs& a) const { add(a.window); }
   void operator()(const SliceAttrs& a) const {
-    for (const SliceDim& d : a.dims) hash.add(Dims{d.start, d.limit, d.stride});
+    for (const SliceDim& d : a.dims) add(Dims{d.start, d.limit, d.stride});
   }
   void operator()(const PadAttrs& a) const {
-    for (const PadDim& d : a.dims) hash.add(Dims{d.low, d.high, d.interior});
+    for (const PadDim& d : a.dims) add(Dims{d.low, d.high, d.interior});
   }
-  void operator()(const DynamicSliceAttrs& a) const { hash.add(a.sizes); }
+  void operator()(const DynamicSliceAttrs& a) const { add(a.sizes); }
   void operator()(const GatherAttrs& a) const {
-    for (const Dims* dims :
-         {&a.offset_dims, &a.collapsed_slice_dims, &a.start_index_map, &a.slice_sizes,
-          &a.operand_batching_dims, &a.start_indices_batching_dims}) {
-      hash.add(*dims);
-    }
+    add(a.offset_dims, a.collapsed_slice_dims, a.start_index_map, a.slice_sizes,
+        a.operand_batching_dims, a.start_indices_batching_dims);
   }
   void operator()(const ScatterAttrs& a) const {
-    for (const Dims* dims :
-         {&a.update_window_dims, &a.inserted_window_dims, &a.scatter_dims_to_operand_dims,
-          &a.input_batching_dims, &a.scatter_indices_batching_dims}) {
-      hash.add(*dims);
-    }
+    add(a.update_window_dims, a.inserted_window_dims, a.scatter_dims_to_operand_dims,
+        a.input_batching_dims, a.scatter_indices_batching_dims);
   }
   void operator()(const CollectiveAttrs& a) const {
-    hash.add(a.groups.text);
-    hash.add(std::uint64_t{a.source_target_pairs.size()});
-    hash.add(std::uint64_t{a.is_host_transfer});
+    add(a.groups.text, a.source_target_pairs.size(), a.is_host_transfer);
   }
-  void operator()(const CustomCallAttrs& a) const { hash.add(a.target); }
-  void operator()(const FftAttrs& a) const {
-    hash.add(a.type);
-    hash.add(a.length);
-  }
-  void operator()(const BatchNormAttrs& a) const {
-    hash.add(static_cast<std::uint64_t>(a.feature_index));
-  }
-  void operator()(const IndexAttrs& a) const { hash.add(static_cast<std::uint64_t>(a.index)); }
-  void operator()(const FusionAttrs& a) const { hash.add(static_cast<std::uint64_t>(a.kind)); }
+  void operator()(const CustomCallAttrs& a) const { add(a.target); }
+  void operator()(const FftAttrs& a) const { add(a.type, a.length); }
+  void operator()(const BatchNormAttrs& a) const { add(a.feature_index); }
+  void operator()(const IndexAttrs& a) const { add(a.index); }
+  void operator()(const FusionAttrs& a) const { add(a.kind); }
   template <class Other>  // does not affect the cost: numbers, names, literals, flags
   void operator()(const Other&) const {}
 };
 
-struct ValueAttributes {
-  Hash128& hash;
-
+struct ValueAttributes : Adding {
   void operator()(const ConstantAttrs& a) const {
-    hash.add(std::uint64_t{a.literal.elided});
-    hash.add(a.literal.text);
-    hash.add(std::uint64_t{a.literal.integers.size()});
-    for (const std::int64_t value : a.literal.integers) {
-      hash.add(static_cast<std::uint64_t>(value));
-    }
+    add(a.literal.elided, a.literal.text, a.literal.integers.size());
+    for (const std::int64_t value : a.literal.integers) add(value);
   }
-  void operator()(const CompareAttrs& a) const {
-    hash.add(a.direction);
-    hash.add(a.type);
-  }
-  void operator()(const GatherAttrs& a) const {
-    hash.add(static_cast<std::uint64_t>(a.index_vector_dim));
-  }
-  void operator()(const ScatterAttrs& a) const {
-    hash.add(static_cast<std::uint64_t>(a.index_vector_dim));
-  }
+  void operator()(const CompareAttrs& a) const { add(a.direction, a.type); }
+  void operator()(const GatherAttrs& a) const { add(a.index_vector_dim); }
+  void operator()(const ScatterAttrs& a) const { add(a.index_vector_dim); }
   void operator()(const CollectiveAttrs& a) const {
-    for (const auto& [source, target] : a.source_target_pairs) hash.add(Dims{source, target});
+    for (const auto& [source, target] : a.source_target_pairs) add(Dims{source, target});
   }
   void operator()(const CustomCallAttrs& a) const {
-    add_window(hash, a.window);
-    if (a.dims) add_conv_dims(hash, *a.dims);
-    hash.add(Dims{a.feature_group_count, a.batch_group_count, a.has_side_effect});
+    add(a.window);
+    if (a.dims) add(*a.dims);
+    add(Dims{a.feature_group_count, a.batch_group_count, a.has_side_effect});
   }
   void operator()(const TriangularAttrs& a) const {
-    hash.add(Dims{a.left_side, a.lower, a.unit_diagonal});
-    hash.add(a.transpose_a);
+    add(Dims{a.left_side, a.lower, a.unit_diagonal}, a.transpose_a);
   }
-  void operator()(const BatchNormAttrs& a) const { hash.add(a.epsilon); }
+  void operator()(const BatchNormAttrs& a) const { add(a.epsilon); }
   template <class Other>  // everything relevant is in CostAttributes
   void operator()(const Other&) const {}
 };
@@ -156,11 +132,11 @@ void add_shape(Hash128& hash, const Shape& shape) {
 }
 
 void add_cost_attributes(Hash128& hash, const OpAttrs& attrs) {
-  attrs.visit(CostAttributes{hash});
+  attrs.visit(CostAttributes{{hash}});
 }
 
 void add_value_attributes(Hash128& hash, const OpAttrs& attrs) {
-  attrs.visit(ValueAttributes{hash});
+  attrs.visit(ValueAttributes{{hash}});
 }
 
 }  // namespace tilecast::ir

@@ -55,8 +55,7 @@ std::vector<bool> sequential_computations(const Module& module) {
     const Computation& computation = module.at(open.back());
     open.pop_back();
     for (const Instruction& op : computation.instructions) {
-      const bool runs = op.opcode == Opcode::kWhile || op.opcode == Opcode::kConditional ||
-                        op.opcode == Opcode::kCall;
+      const bool runs = op_class(op.opcode) == OpClass::kControl && !is_async_chain(op.opcode);
       if (!runs) continue;
       for (const ComputationId called : op.called) {
         if (sequential[called.index()]) continue;

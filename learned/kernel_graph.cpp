@@ -15,13 +15,7 @@
 namespace tilecast::learned {
 namespace {
 
-constexpr std::int32_t kOpcodes = [] {
-  std::int32_t count = 0;
-#define TILECAST_COUNT_OPCODE(id, text, arity, work) ++count;
-  TILECAST_OPCODES(TILECAST_COUNT_OPCODE)
-#undef TILECAST_COUNT_OPCODE
-  return count;
-}();
+constexpr auto kOpcodes = static_cast<std::int32_t>(ir::kOpcodes);
 
 std::int32_t opcode_number(ir::Opcode opcode, GraphEncoding encoding) {
   return encoding == GraphEncoding::kTpuGraphs ? tpugraphs_opcode(opcode)

@@ -159,10 +159,12 @@ void applied_columns(const Seen& seen, Columns& to) {
   const auto applies = [op = seen.node.op](ir::Opcode opcode) {
     return op != nullptr && op->applied == opcode;
   };
+  const bool extremum = seen.node.op != nullptr && seen.node.op->applied &&
+                        ir::arithmetic(*seen.node.op->applied) == ir::Arithmetic::kExtremum;
   to.value({"applied.add", "1 for a reduction by addition, else 0."},
            applies(ir::Opcode::kAdd) ? 1 : 0);
   to.value({"applied.compare", "1 for a reduction by maximum or minimum, else 0."},
-           applies(ir::Opcode::kMaximum) || applies(ir::Opcode::kMinimum) ? 1 : 0);
+           extremum ? 1 : 0);
 }
 
 void dtype_columns(const Seen& seen, Columns& to) {

@@ -9,35 +9,14 @@
 namespace tilecast::learned {
 namespace {
 
+using ir::Arithmetic;
 using ir::Op;
 using ir::Opcode;
 
 constexpr int kUnseen = -2, kInvariant = -1;
 
 bool is_view(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kBroadcast:
-    case Opcode::kReshape:
-    case Opcode::kBitcast:
-    case Opcode::kTranspose:
-    case Opcode::kSlice:
-    case Opcode::kReverse:
-    case Opcode::kCopy:
-    case Opcode::kConvert:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool is_division(Opcode opcode) {
-  return opcode == Opcode::kDivide || opcode == Opcode::kRemainder || opcode == Opcode::kSqrt ||
-         opcode == Opcode::kRsqrt || opcode == Opcode::kCbrt;
-}
-
-bool is_selection(Opcode opcode) {
-  return opcode == Opcode::kSelect || opcode == Opcode::kCompare || opcode == Opcode::kClamp ||
-         opcode == Opcode::kMaximum || opcode == Opcode::kMinimum;
+  return ir::has(opcode, ir::Trait::kView);
 }
 
 // The operand's dimension that corresponds to dimension `along` of `op`.
@@ -134,11 +113,12 @@ class Expression {
     result_.ops += 1;
     result_.shared += uses_[i] > 1 ? 1 : 0;
     result_.functions += ir::op_class(op.opcode) == ir::OpClass::kTranscendental ? 1 : 0;
-    result_.divisions += is_division(op.opcode) ? 1 : 0;
-    result_.selections += is_selection(op.opcode) ? 1 : 0;
+    const Arithmetic kind = ir::arithmetic(op.opcode);
+    result_.divisions += kind == Arithmetic::kDivision || kind == Arithmetic::kRoot ? 1 : 0;
+    result_.selections += kind == Arithmetic::kSelection || kind == Arithmetic::kExtremum ? 1 : 0;
     std::vector<double> needs;
     bool fused = false;
-    const bool sums = op.opcode == Opcode::kAdd || op.opcode == Opcode::kSubtract;
+    const bool sums = kind == Arithmetic::kSum;
     for (const ir::OpId id : op.operands) {
       const bool product = ops_[id.index()].opcode == Opcode::kMultiply && uses_[id.index()] == 1 &&
                            along_[id.index()] >= 0;

@@ -6,6 +6,7 @@
 namespace tilecast::learned {
 namespace {
 
+using ir::Arithmetic;
 using ir::Op;
 using ir::OpClass;
 using ir::Opcode;
@@ -189,34 +190,21 @@ void add_slice(const Op& op, double elements, OpsFacts& facts) {
 
 // The counter of elements for this opcode; nullptr if it depends on more than the opcode.
 double OpsFacts::*counter_of(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kReverse:
-      return &OpsFacts::reversed;
-    case Opcode::kPad:
-      return &OpsFacts::padded;
-    case Opcode::kConcatenate:
-      return &OpsFacts::concatenated;
-    case Opcode::kDivide:
-    case Opcode::kRemainder:
+  if (opcode == Opcode::kReverse) return &OpsFacts::reversed;
+  if (opcode == Opcode::kPad) return &OpsFacts::padded;
+  if (opcode == Opcode::kConcatenate) return &OpsFacts::concatenated;
+  switch (ir::arithmetic(opcode)) {
+    case Arithmetic::kDivision:
       return &OpsFacts::divided;
-    case Opcode::kConvert:
+    case Arithmetic::kConversion:
       return &OpsFacts::converted;
-    case Opcode::kSelect:
-    case Opcode::kCompare:
-    case Opcode::kClamp:
+    case Arithmetic::kSelection:
       return &OpsFacts::selected;
-    case Opcode::kSqrt:
-    case Opcode::kRsqrt:
-    case Opcode::kCbrt:
+    case Arithmetic::kRoot:
       return &OpsFacts::roots;
-    case Opcode::kExp:
-    case Opcode::kExpm1:
-    case Opcode::kTanh:
-    case Opcode::kLogistic:
-    case Opcode::kErf:
+    case Arithmetic::kExponential:
       return &OpsFacts::exponentials;
-    case Opcode::kLog:
-    case Opcode::kLog1p:
+    case Arithmetic::kLogarithm:
       return &OpsFacts::logarithms;
     default:
       return ir::op_class(opcode) == OpClass::kTranscendental ? &OpsFacts::slow_functions : nullptr;
@@ -256,7 +244,7 @@ void add_reduction(const KernelScan& scan, const Op& op, double elements, OpsFac
   const bool minor = contains(op.dimensions, innermost);
   (minor ? facts.minor_reduced : facts.major_reduced) += operand_elements(scan, op);
   if (minor) facts.reduced_row = std::fmin(facts.reduced_row, minor_size(*from));
-  if (op.applied == Opcode::kMaximum || op.applied == Opcode::kMinimum) {
+  if (op.applied && ir::arithmetic(*op.applied) == Arithmetic::kExtremum) {
     facts.compared += operand_elements(scan, op);
   }
 }

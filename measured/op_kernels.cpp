@@ -9,6 +9,7 @@
 #include "analytical/layout_rules.h"
 #include "base/error.h"
 #include "ir/kernels/kernel_sketch.h"
+#include "measured/op_sketch.h"
 
 namespace tilecast::measured {
 namespace {
@@ -154,15 +155,9 @@ using ir::OpId;
 constexpr double kScopedBytes = 32.0 * 1024 * 1024;
 
 // Widens 16-bit floats for the arithmetic of a fusion; the result is narrowed at its end.
-OpId widen(ir::KernelSketch& sketch, OpId x) {
+OpId widen(OpSketch& sketch, OpId x) {
   const DType dtype = sketch.shape(x).dtype;
-  if (dtype != DType::kBF16 && dtype != DType::kF16) return x;
-  return sketch.elementwise(Opcode::kConvert, {x}, DType::kF32);
-}
-
-OpId narrow(ir::KernelSketch& sketch, OpId x, DType dtype) {
-  if (sketch.shape(x).dtype == dtype) return x;
-  return sketch.elementwise(Opcode::kConvert, {x}, dtype);
+  return dtype == DType::kBF16 || dtype == DType::kF16 ? sketch.to(x, DType::kF32) : x;
 }
 
 void require_floating(const OpRow& row) {
@@ -181,7 +176,7 @@ ir::Kernel matmul(const OpRow& row, const OpDefaults& defaults) {
   if (!lhs_is && !rhs_is && !transposed.empty()) {
     row.fail("transposed", fmt::format("got '{}', expected lhs, rhs, both or nothing", transposed));
   }
-  ir::KernelSketch sketch("matmul", Opcode::kDot, defaults.layout);
+  OpSketch sketch("matmul", Opcode::kDot, defaults.layout);
   ir::Dims lhs{m, k}, rhs{k, n}, result{m, n};
   if (lhs_is) std::swap(lhs[0], lhs[1]);
   if (rhs_is) std::swap(rhs[0], rhs[1]);
@@ -203,68 +198,57 @@ ir::Kernel matmul(const OpRow& row, const OpDefaults& defaults) {
 
 ir::Kernel softmax(const OpRow& row, const OpDefaults& defaults) {
   require_floating(row);
-  ir::KernelSketch sketch("softmax", Opcode::kFusion, defaults.layout);
+  OpSketch sketch("softmax", Opcode::kFusion, defaults.layout);
   const OpId in = sketch.parameter(row.dtype(), {row.integer("rows"), row.integer("columns")});
-  const OpId x = widen(sketch, in);
-  const OpId top = sketch.broadcast_like(sketch.reduce(x, Opcode::kMaximum, 1), x, {0});
-  const OpId shifted = sketch.elementwise(Opcode::kSubtract, {x, top});
-  const OpId powers = sketch.elementwise(Opcode::kExp, {shifted});
-  const OpId sum = sketch.broadcast_like(sketch.reduce(powers, Opcode::kAdd, 1), x, {0});
-  const OpId out = sketch.elementwise(Opcode::kDivide, {powers, sum});
-  return sketch.build({narrow(sketch, out, row.dtype())});
+  return sketch.build({sketch.to(sketch.softmax(widen(sketch, in)), row.dtype())});
 }
 
 ir::Kernel layernorm(const OpRow& row, const OpDefaults& defaults) {
   require_floating(row);
   const std::int64_t rows = row.integer("rows"), columns = row.integer("columns");
-  ir::KernelSketch sketch("layernorm", Opcode::kFusion, defaults.layout);
+  OpSketch sketch("layernorm", Opcode::kFusion, defaults.layout);
   const OpId in = sketch.parameter(row.dtype(), {rows, columns});
   const OpId scale = widen(sketch, sketch.parameter(row.dtype(), {columns}));
   const OpId shift = widen(sketch, sketch.parameter(row.dtype(), {columns}));
   const OpId x = widen(sketch, in);
   const auto mean = [&](OpId of) {
-    const OpId sum = sketch.reduce(of, Opcode::kAdd, 1);
-    const OpId share = sketch.constant_like(sum, fmt::format("{}", 1.0 / double(columns)));
-    return sketch.elementwise(Opcode::kMultiply, {sum, share});
+    const OpId sum = sketch.sum(of, 1);
+    return sketch.times(sum, sketch.constant_like(sum, fmt::format("{}", 1.0 / double(columns))));
   };
-  const OpId centre =
-      sketch.elementwise(Opcode::kSubtract, {x, sketch.broadcast_like(mean(x), x, {0})});
-  const OpId variance = mean(sketch.elementwise(Opcode::kMultiply, {centre, centre}));
-  const OpId guarded =
-      sketch.elementwise(Opcode::kAdd, {variance, sketch.constant_like(variance, "1e-05")});
-  const OpId inverse = sketch.broadcast_like(sketch.elementwise(Opcode::kRsqrt, {guarded}), x, {0});
-  const OpId unit = sketch.elementwise(Opcode::kMultiply, {centre, inverse});
-  const OpId scaled =
-      sketch.elementwise(Opcode::kMultiply, {unit, sketch.broadcast_like(scale, x, {1})});
-  const OpId out = sketch.elementwise(Opcode::kAdd, {scaled, sketch.broadcast_like(shift, x, {1})});
-  return sketch.build({narrow(sketch, out, row.dtype())});
+  const OpId centre = sketch.minus(x, sketch.broadcast_like(mean(x), x, {0}));
+  const OpId variance = mean(sketch.times(centre, centre));
+  const OpId guarded = sketch.plus(variance, sketch.constant_like(variance, "1e-05"));
+  const OpId inverse = sketch.broadcast_like(sketch.inverse_root(guarded), x, {0});
+  const OpId unit = sketch.times(centre, inverse);
+  const OpId scaled = sketch.times(unit, sketch.broadcast_like(scale, x, {1}));
+  const OpId out = sketch.plus(scaled, sketch.broadcast_like(shift, x, {1}));
+  return sketch.build({sketch.to(out, row.dtype())});
 }
 
 // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))): Hendrycks and Gimpel, arXiv:1606.08415.
 ir::Kernel gelu(const OpRow& row, const OpDefaults& defaults) {
   require_floating(row);
-  ir::KernelSketch sketch("gelu", Opcode::kFusion, defaults.layout);
+  OpSketch sketch("gelu", Opcode::kFusion, defaults.layout);
   const OpId x = widen(sketch, sketch.parameter(row.dtype(), row.elements()));
-  const auto times = [&](OpId a, OpId b) { return sketch.elementwise(Opcode::kMultiply, {a, b}); };
-  const auto plus = [&](OpId a, OpId b) { return sketch.elementwise(Opcode::kAdd, {a, b}); };
+  const auto times = [&](OpId a, OpId b) { return sketch.times(a, b); };
+  const auto plus = [&](OpId a, OpId b) { return sketch.plus(a, b); };
   const auto number = [&](const char* value) { return sketch.constant_like(x, value); };
   const OpId cubic = times(times(times(x, x), x), number("0.044715"));
   const OpId inner = times(plus(x, cubic), number("0.797884583"));
   const OpId gate = plus(sketch.elementwise(Opcode::kTanh, {inner}), number("1"));
   const OpId out = times(times(x, number("0.5")), gate);
-  return sketch.build({narrow(sketch, out, row.dtype())});
+  return sketch.build({sketch.to(out, row.dtype())});
 }
 
 ir::Kernel reduce(const OpRow& row, const OpDefaults& defaults) {
   const bool half = row.dtype() == DType::kBF16 || row.dtype() == DType::kF16;
-  ir::KernelSketch sketch("reduce", half ? Opcode::kFusion : Opcode::kReduce, defaults.layout);
+  OpSketch sketch("reduce", half ? Opcode::kFusion : Opcode::kReduce, defaults.layout);
   const OpId in = sketch.parameter(row.dtype(), {row.integer("rows"), row.integer("columns")});
-  const OpId sum = sketch.reduce(widen(sketch, in), Opcode::kAdd, 1);
-  return sketch.build({narrow(sketch, sum, row.dtype())});
+  return sketch.build({sketch.to(sketch.sum(widen(sketch, in), 1), row.dtype())});
 }
 
 ir::Kernel transpose(const OpRow& row, const OpDefaults& defaults) {
-  ir::KernelSketch sketch("transpose", Opcode::kTranspose, defaults.layout);
+  OpSketch sketch("transpose", Opcode::kTranspose, defaults.layout);
   ir::Dims dims{row.integer("rows"), row.integer("columns")};
   if (const std::int64_t batch = row.integer("batch", 1); batch != 1) {
     dims.insert(dims.begin(), batch);
@@ -273,12 +257,12 @@ ir::Kernel transpose(const OpRow& row, const OpDefaults& defaults) {
 }
 
 ir::Kernel copy(const OpRow& row, const OpDefaults& defaults) {
-  ir::KernelSketch sketch("copy", Opcode::kCopy, defaults.layout);
+  OpSketch sketch("copy", Opcode::kCopy, defaults.layout);
   return sketch.build({sketch.copy(sketch.parameter(row.dtype(), row.elements()))});
 }
 
 ir::Kernel all_reduce(const OpRow& row, const OpDefaults& defaults) {
-  ir::KernelSketch sketch("all_reduce", Opcode::kAllReduce, defaults.layout);
+  OpSketch sketch("all_reduce", Opcode::kAllReduce, defaults.layout);
   const std::int64_t devices = row.integer("devices", defaults.all_reduce_devices);
   return sketch.build({sketch.all_reduce(sketch.parameter(row.dtype(), row.elements()), devices)});
 }
@@ -291,7 +275,7 @@ DType elementwise_result(const OpRow& row, Opcode opcode) {
 }
 
 ir::Kernel elementwise(const OpRow& row, const OpDefaults& defaults, Opcode opcode) {
-  ir::KernelSketch sketch(std::string(ir::name(opcode)), opcode, defaults.layout);
+  OpSketch sketch(std::string(ir::name(opcode)), opcode, defaults.layout);
   const ir::Dims dims = row.elements();
   std::vector<OpId> operands;
   for (int i = 0; i < ir::info(opcode).arity; ++i) {

@@ -4,13 +4,12 @@
 
 #include "analytical/roofline.h"
 #include "base/error.h"
-#include "ir/kernels/kernel_sketch.h"
+#include "measured/op_sketch.h"
 
 namespace tilecast::measured {
 namespace {
 
 using ir::DType;
-using ir::KernelSketch;
 using ir::Opcode;
 using ir::OpId;
 
@@ -38,48 +37,38 @@ std::vector<Dense> dense_layers(const FcTraining& net) {
   return layers;
 }
 
-OpId to(KernelSketch& sketch, OpId x, DType dtype) {
-  if (sketch.shape(x).dtype == dtype) return x;
-  return sketch.elementwise(Opcode::kConvert, {x}, dtype);
-}
-
-OpId zeros_like(KernelSketch& sketch, OpId x) {
+OpId zeros_like(OpSketch& sketch, OpId x) {
   return sketch.constant_like(x, "0");
 }
 
 ir::Kernel forward(const Dense& layer, const Step& step) {
-  KernelSketch sketch(layer.last ? "logits" : "forward", Opcode::kFusion, step.layout);
+  OpSketch sketch(layer.last ? "logits" : "forward", Opcode::kFusion, step.layout);
   const OpId x = sketch.parameter(step.dtype, {step.rows, layer.inputs});
   const OpId weight =
-      to(sketch, sketch.parameter(DType::kF32, {layer.inputs, layer.units}), step.dtype);
+      sketch.to(sketch.parameter(DType::kF32, {layer.inputs, layer.units}), step.dtype);
   const OpId bias = sketch.parameter(DType::kF32, {layer.units});
   const OpId product = sketch.dot(x, weight, {.lhs_contracting = {1}, .rhs_contracting = {0}},
                                   {step.rows, layer.units}, DType::kF32);
-  OpId y = sketch.elementwise(Opcode::kAdd, {product, sketch.broadcast_like(bias, product, {1})});
+  OpId y = sketch.plus(product, sketch.broadcast_like(bias, product, {1}));
   if (!layer.last) y = sketch.elementwise(Opcode::kMaximum, {y, zeros_like(sketch, y)});
-  return sketch.build({to(sketch, y, step.dtype)});
+  return sketch.build({sketch.to(y, step.dtype)});
 }
 
 // Gradient to the logits: (softmax - one-hot labels) / rows of the whole batch.
 ir::Kernel loss(const Dense& layer, const Step& step) {
-  KernelSketch sketch("softmax_cross_entropy", Opcode::kFusion, step.layout);
+  OpSketch sketch("softmax_cross_entropy", Opcode::kFusion, step.layout);
   const OpId logits =
-      to(sketch, sketch.parameter(step.dtype, {step.rows, layer.units}), DType::kF32);
+      sketch.to(sketch.parameter(step.dtype, {step.rows, layer.units}), DType::kF32);
   const OpId labels = sketch.parameter(DType::kF32, {step.rows, layer.units});
-  const OpId top = sketch.broadcast_like(sketch.reduce(logits, Opcode::kMaximum, 1), logits, {0});
-  const OpId powers =
-      sketch.elementwise(Opcode::kExp, {sketch.elementwise(Opcode::kSubtract, {logits, top})});
-  const OpId sum = sketch.broadcast_like(sketch.reduce(powers, Opcode::kAdd, 1), powers, {0});
-  const OpId chances = sketch.elementwise(Opcode::kDivide, {powers, sum});
-  const OpId gradient = sketch.elementwise(Opcode::kSubtract, {chances, labels});
-  return sketch.build({to(sketch, gradient, step.dtype)});
+  const OpId gradient = sketch.minus(sketch.softmax(logits), labels);
+  return sketch.build({sketch.to(gradient, step.dtype)});
 }
 
 ir::Kernel gradient_to_input(const Dense& layer, const Step& step) {
-  KernelSketch sketch("input_gradient", Opcode::kFusion, step.layout);
+  OpSketch sketch("input_gradient", Opcode::kFusion, step.layout);
   const OpId dy = sketch.parameter(step.dtype, {step.rows, layer.units});
   const OpId weight =
-      to(sketch, sketch.parameter(DType::kF32, {layer.inputs, layer.units}), step.dtype);
+      sketch.to(sketch.parameter(DType::kF32, {layer.inputs, layer.units}), step.dtype);
   const OpId x = sketch.parameter(step.dtype, {step.rows, layer.inputs});
   const OpId product = sketch.dot(dy, weight, {.lhs_contracting = {1}, .rhs_contracting = {1}},
                                   {step.rows, layer.inputs}, DType::kF32);
@@ -87,11 +76,11 @@ ir::Kernel gradient_to_input(const Dense& layer, const Step& step) {
       sketch.elementwise(Opcode::kCompare, {x, zeros_like(sketch, x)}, DType::kPred);
   const OpId dx = sketch.elementwise(Opcode::kSelect,
                                      {passed, product, zeros_like(sketch, product)}, DType::kF32);
-  return sketch.build({to(sketch, dx, step.dtype)});
+  return sketch.build({sketch.to(dx, step.dtype)});
 }
 
 ir::Kernel gradient_to_weight(const Dense& layer, const Step& step) {
-  KernelSketch sketch("weight_gradient", Opcode::kFusion, step.layout);
+  OpSketch sketch("weight_gradient", Opcode::kFusion, step.layout);
   const OpId x = sketch.parameter(step.dtype, {step.rows, layer.inputs});
   const OpId dy = sketch.parameter(step.dtype, {step.rows, layer.units});
   return sketch.build({sketch.dot(x, dy, {.lhs_contracting = {0}, .rhs_contracting = {0}},
@@ -99,29 +88,29 @@ ir::Kernel gradient_to_weight(const Dense& layer, const Step& step) {
 }
 
 ir::Kernel gradient_to_bias(const Dense& layer, const Step& step) {
-  KernelSketch sketch("bias_gradient", Opcode::kFusion, step.layout);
+  OpSketch sketch("bias_gradient", Opcode::kFusion, step.layout);
   const OpId dy = sketch.parameter(step.dtype, {step.rows, layer.units});
-  return sketch.build({sketch.reduce(to(sketch, dy, DType::kF32), Opcode::kAdd, 0)});
+  return sketch.build({sketch.sum(sketch.to(dy, DType::kF32), 0)});
 }
 
 ir::Kernel sum_over_devices(const ir::Dims& shape, const Step& step) {
-  KernelSketch sketch("gradient_all_reduce", Opcode::kAllReduce, step.layout);
+  OpSketch sketch("gradient_all_reduce", Opcode::kAllReduce, step.layout);
   return sketch.build({sketch.all_reduce(sketch.parameter(DType::kF32, shape), step.devices)});
 }
 
 // square' = square + (g^2 - square) (1 - decay);  momentum' = m momentum + rate g / sqrt(square' +
 // epsilon);  w' = w - momentum'
 ir::Kernel rmsprop_update(const ir::Dims& shape, const Step& step) {
-  KernelSketch sketch("rmsprop_update", Opcode::kFusion, step.layout);
+  OpSketch sketch("rmsprop_update", Opcode::kFusion, step.layout);
   const OpId w = sketch.parameter(DType::kF32, shape), g = sketch.parameter(DType::kF32, shape);
   const OpId square = sketch.parameter(DType::kF32, shape);
   const OpId momentum = sketch.parameter(DType::kF32, shape);
-  const auto times = [&](OpId a, OpId b) { return sketch.elementwise(Opcode::kMultiply, {a, b}); };
-  const auto plus = [&](OpId a, OpId b) { return sketch.elementwise(Opcode::kAdd, {a, b}); };
-  const auto less = [&](OpId a, OpId b) { return sketch.elementwise(Opcode::kSubtract, {a, b}); };
+  const auto times = [&](OpId a, OpId b) { return sketch.times(a, b); };
+  const auto plus = [&](OpId a, OpId b) { return sketch.plus(a, b); };
+  const auto less = [&](OpId a, OpId b) { return sketch.minus(a, b); };
   const auto number = [&](const char* value) { return sketch.constant_like(w, value); };
   const OpId new_square = plus(square, times(less(times(g, g), square), number("0.1")));
-  const OpId scale = sketch.elementwise(Opcode::kRsqrt, {plus(new_square, number("1"))});
+  const OpId scale = sketch.inverse_root(plus(new_square, number("1")));
   const OpId new_momentum =
       plus(times(momentum, number("0.9")), times(times(g, number("0.1")), scale));
   return sketch.build({less(w, new_momentum), new_square, new_momentum});

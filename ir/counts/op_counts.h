@@ -27,22 +27,45 @@ struct CountedOp {
 [[nodiscard]] WorkCounts count_op(const CountedOp& op);
 // The starting point of every rule: no work, and every operand and result byte accessed once.
 [[nodiscard]] WorkCounts default_counts(const CountedOp& op);
-// Replaces the bytes in `counts` with those that a gather or scatter touches.
+
+// The rules of the table of ops (ir/ops/op_table.cpp), each by the opcode or class it is for. They
+// change the default counts ...
+void count_elements(const CountedOp& op, WorkCounts& counts);
+void count_transcendentals(const CountedOp& op, WorkCounts& counts);
+void count_map(const CountedOp& op, WorkCounts& counts);
+void count_slice(const CountedOp& op, WorkCounts& counts);
+void count_dynamic_update_slice(const CountedOp& op, WorkCounts& counts);
+void count_transpose(const CountedOp& op, WorkCounts& counts);
+void count_broadcast(const CountedOp& op, WorkCounts& counts);
 void count_gather(const CountedOp& op, WorkCounts& counts);
 void count_scatter(const CountedOp& op, WorkCounts& counts);
+void count_product(const CountedOp& op, WorkCounts& counts);
+void count_cholesky(const CountedOp& op, WorkCounts& counts);
+void count_fft(const CountedOp& op, WorkCounts& counts);
+void count_triangular_solve(const CountedOp& op, WorkCounts& counts);
+void count_reduce(const CountedOp& op, WorkCounts& counts);
+void count_reduce_window(const CountedOp& op, WorkCounts& counts);
+void count_select_and_scatter(const CountedOp& op, WorkCounts& counts);
+void count_scan(const CountedOp& op, WorkCounts& counts);
+void count_sort(const CountedOp& op, WorkCounts& counts);
+void count_random(const CountedOp& op, WorkCounts& counts);
+void count_infeed(const CountedOp& op, WorkCounts& counts);
+void count_outfeed(const CountedOp& op, WorkCounts& counts);
+void count_all_reduce(const CountedOp& op, WorkCounts& counts);
+void count_tuple(const CountedOp& op, WorkCounts& counts);
+void count_nothing(const CountedOp& op, WorkCounts& counts);  // no bytes either
+// ... or replace them.
+[[nodiscard]] WorkCounts count_callees(const CountedOp& op);
+[[nodiscard]] WorkCounts count_unknown(const CountedOp& op);  // -1
+// By how the callee uses its parameters (ir/fusion/fusion_bytes.cpp).
+[[nodiscard]] WorkCounts count_fusion(const CountedOp& op);
 
-// Work of reduce, reduce-window, select-and-scatter and scan (ir/counts/reduction_counts.cpp).
-void count_reduction(const CountedOp& op, WorkCounts& counts);
 // Adds the work of called computation `callee`, applied `times` times.
 void add_applied(const CountedOp& op, std::size_t callee, float times, WorkCounts& counts);
 
 // Number of elements of an array, or of the first array of a tuple.
 [[nodiscard]] std::int64_t first_result_elements(const Shape& shape);
 void set_operand(WorkCounts& counts, std::size_t i, long double bytes);
-
-// Counts of a fusion: the work of its callee, and bytes according to how its parameters are used
-// (ir/fusion/fusion_bytes.cpp).
-[[nodiscard]] WorkCounts count_fusion(const CountedOp& op);
 
 // Counts are summed in this type so that 64-bit integers stay exact.
 template <class Number>

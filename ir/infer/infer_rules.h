@@ -83,6 +83,18 @@ void append_dim(Shape& result, const Shape& from, int dim);
 void check_reducer(const Computation& reducer, const std::vector<const Shape*>& init_values,
                    const std::vector<DType>& element_types);
 
+[[nodiscard]] Shape tuple(const Site& site);
+[[nodiscard]] Shape tuple_element(const Site& site);
+[[nodiscard]] Shape copy_start(const Site& site);
+[[nodiscard]] Shape first_element(const Site& site);
+[[nodiscard]] Shape first_operand(const Site& site);
+[[nodiscard]] Shape callee_root(const Site& site);
+[[nodiscard]] Shape conditional(const Site& site);
+[[nodiscard]] Shape token(const Site& site);
+[[nodiscard]] Shape device_number(const Site& site);
+[[nodiscard]] Shape random_state(const Site& site);
+
+[[nodiscard]] Shape convert(const Site& site);
 [[nodiscard]] Shape unary(const Site& site);
 [[nodiscard]] Shape binary(const Site& site);
 [[nodiscard]] Shape clamp(const Site& site);
@@ -91,7 +103,6 @@ void check_reducer(const Computation& reducer, const std::vector<const Shape*>& 
 [[nodiscard]] Shape stochastic_convert(const Site& site);
 [[nodiscard]] Shape reduce_precision(const Site& site);
 [[nodiscard]] Shape map(const Site& site);
-
 [[nodiscard]] Shape concatenate(const Site& site);
 [[nodiscard]] Shape pad(const Site& site);
 [[nodiscard]] Shape slice(const Site& site);
@@ -101,17 +112,15 @@ void check_reducer(const Computation& reducer, const std::vector<const Shape*>& 
 [[nodiscard]] Shape reverse(const Site& site);
 [[nodiscard]] Shape get_dimension_size(const Site& site);
 [[nodiscard]] Shape set_dimension_size(const Site& site);
-// The result shape is given in the text; these check it against the operand.
-void check_broadcast(const Site& site);
-void check_reshape(const Site& site);
-
+// The result shape is given in the text; these check it against the operand and return none.
+[[nodiscard]] Shape check_broadcast(const Site& site);
+[[nodiscard]] Shape check_reshape(const Site& site);
 [[nodiscard]] Shape reduce(const Site& site);
 [[nodiscard]] Shape reduce_window(const Site& site);
 [[nodiscard]] Shape select_and_scatter(const Site& site);
 [[nodiscard]] Shape sort(const Site& site);
 [[nodiscard]] Shape top_k(const Site& site);
 [[nodiscard]] Shape scan(const Site& site);
-
 [[nodiscard]] Shape dot(const Site& site);
 [[nodiscard]] Shape scaled_dot(const Site& site);
 [[nodiscard]] Shape ragged_dot(const Site& site);
@@ -122,7 +131,6 @@ void check_reshape(const Site& site);
 [[nodiscard]] Shape batch_norm_training(const Site& site);
 [[nodiscard]] Shape batch_norm_inference(const Site& site);
 [[nodiscard]] Shape batch_norm_grad(const Site& site);
-
 [[nodiscard]] Shape gather(const Site& site);
 [[nodiscard]] Shape scatter(const Site& site);
 

@@ -7,7 +7,7 @@
 #include "ir/backend_config.h"
 #include "ir/collective_groups.h"
 #include "ir/kernels/kernel_sources.h"
-#include "ir/library_costs.h"
+#include "ir/library_calls.h"
 #include "ir/ops/index_map.h"
 #include "ir/schedule_order.h"
 

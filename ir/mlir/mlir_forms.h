@@ -25,7 +25,8 @@ struct Draft {
   TypeList results;
 };
 
-// The pretty form of an op: a list of items (mlir_form_table.cpp), or a reader function of its own.
+// The pretty form of an op: a list of items (mlir_pretty_form.cpp), or a reader function of its
+// own.
 class Reader;
 struct Form {
   // The types written after the colon if they are not a function type.

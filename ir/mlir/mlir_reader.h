@@ -13,7 +13,6 @@
 #include "ir/mlir/mlir_forms.h"
 #include "ir/mlir/mlir_scanner.h"
 #include "ir/mlir/mlir_tree.h"
-#include "ir/mlir/mlir_values.h"
 
 namespace tilecast::ir::mlir {
 
@@ -37,7 +36,7 @@ class Reader {
   friend class PrettyForm;
   class Nesting;
 
-  // mlir_types.cpp
+  // mlir_attributes.cpp
   TypeId type();
   TypeId intern(std::string text);  // a scalar or ranked tensor type not in the source
   TypeId add_type(Type type);
@@ -64,7 +63,7 @@ class Reader {
   std::string symbol();  // after `@`, nested ones joined by ::
   std::vector<std::int64_t> integer_list();
 
-  // mlir_operations.cpp
+  // mlir_parser.cpp
   void find_aliases();
   void find_alias(Scanner& line, std::size_t begin);
   // Calls `read` at the definition of an alias, then returns to the current position.

@@ -1,16 +1,25 @@
 // Module -> StableHLO text.
+//
+// Computations become functions or regions of ops. If HLO has one tuple value where StableHLO has
+// several values, the tuple is unpacked before the op and packed again after it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
 #include "base/error.h"
 #include "ir/stablehlo/print_bodies.h"
-#include "ir/stablehlo/print_values.h"
 #include "ir/stablehlo/stablehlo.h"
-#include "ir/stablehlo/stablehlo_printer.h"
 #include "ir/text/hlo_lexer.h"
+#include "ir/text/print_order.h"
 
 namespace tilecast::ir {
 namespace stablehlo {
@@ -40,6 +49,22 @@ std::string_view only_op_name(std::string_view metadata) {
   return simple ? quoted : std::string_view();
 }
 
+// Null if StableHLO has no such op.
+const OpForm* find_form(Opcode opcode) {
+  const OpForm& form = op_row(opcode).form;
+  return form.body == nullptr ? nullptr : &form;
+}
+// The name in a dialect that spells it as HLO does.
+std::string name_in(std::string_view dialect, Opcode opcode) {
+  std::string text = fmt::format("{}.{}", dialect, name(opcode));
+  std::ranges::replace(text, '-', '_');
+  return text;
+}
+std::string form_name(Opcode opcode) {
+  const std::string_view own = op_row(opcode).form.name;
+  return own.empty() ? name_in("stablehlo", opcode) : std::string(own);
+}
+
 // Opcodes whose tuples are tuples in StableHLO too; for others they become several values.
 bool has_tuple_type(Opcode opcode) {
   using enum Opcode;
@@ -60,19 +85,6 @@ bool fits(const OpForm& form, const Computation& computation, const Instruction&
   if (has_several(instruction, &form) && !splits(instruction.shape)) return false;
   return form.body(OpSite{computation, instruction, {}}).has_value();
 }
-// The name of an op that StableHLO does not have.
-std::string other_name(Opcode opcode) {
-  std::string text = fmt::format("mhlo.{}", name(opcode));
-  std::ranges::replace(text, '-', '_');
-  return text;
-}
-
-// Opcodes that only move or await data, so that in StableHLO the result is the first operand.
-bool stands_for_operand(Opcode opcode) {
-  using enum Opcode;
-  return is_one_of(opcode, {kAddDependency, kAllGatherDone, kAllReduceDone, kAsyncDone,
-                            kAsyncUpdate, kCollectivePermuteDone, kCopyDone, kCopyStart, kDomain});
-}
 bool may_be_operand(Opcode opcode) {
   return is_one_of(opcode, {Opcode::kBitcast, Opcode::kCopy, Opcode::kOptBarrier});
 }
@@ -89,7 +101,84 @@ std::string configuration(const std::string& raw) {
   return mlir_string(quoted ? unescape(raw.substr(1, raw.size() - 2)) : raw);
 }
 
-}  // namespace
+// Whether the computations called by `instruction`, which is printed in `form`, become regions of
+// the op.
+bool has_regions(const Instruction& instruction, const OpForm* form) {
+  return form != nullptr && !instruction.called.empty() &&
+         !is_one_of(instruction.opcode, {Opcode::kCall, Opcode::kCustomCall});
+}
+
+constexpr std::size_t kMostInReducer = 64;  // instructions; larger computations are functions
+
+// Whether the shape consists of values that StableHLO supports: arrays, tokens and nested tuples of
+// them.
+bool is_flat(const Shape& shape) {
+  bool flat = true;
+  for_each_leaf(shape, [&](const Shape& leaf) { flat = flat && is_value(leaf); });
+  return flat;
+}
+bool is_results(const Shape& shape) {
+  bool any = false;
+  for_each_leaf(shape, [&](const Shape&) { any = true; });
+  return any && is_flat(shape);
+}
+
+class StablehloPrinter {
+ public:
+  explicit StablehloPrinter(const Module& module);
+  std::string print();
+
+ private:
+  using Names = std::vector<std::string>;  // by InstrId, including the `%`
+
+  void print_function(ComputationId id);
+  void print_body(ComputationId id, Names& names, std::string_view indent);
+  void print_instruction(const Computation& computation, InstrId id, Names& names,
+                         std::string_view indent);
+  void print_native(const OpSite& site, const OpForm& form, std::span<const Names> captured,
+                    std::string_view indent);
+  void print_custom_call(const OpSite& site);
+  void print_types(const OpSite& site, const OpForm* form);
+  [[nodiscard]] std::string symbol(ComputationId id) const;
+  std::string fresh_name(std::string_view name);
+  // `instruction` with fusions and asynchronous starts replaced by calls.
+  [[nodiscard]] Instruction plain(const Computation& computation,
+                                  const Instruction& instruction) const;
+  // Null if the instruction (a result of plain()) is printed as a custom call.
+  const OpForm* form_of(const Computation& computation, const Instruction& instruction);
+
+  // The computations that are printed as functions: all that are called other than as regions.
+  [[nodiscard]] std::vector<bool> needed_functions();
+  [[nodiscard]] bool is_region(const Instruction& instruction);
+  [[nodiscard]] bool is_control(const Instruction& instruction) const;
+  [[nodiscard]] bool fits_region(const Computation& computation) const;
+  // Whether several ops call the computation, so that regions call a function instead of containing
+  // its body.
+  [[nodiscard]] bool is_shared(ComputationId id) const { return calls_[id.index()] != 1; }
+  void print_regions(const Instruction& instruction, std::string_view indent);
+  // `captured`: for each branch, the values from which its parameter is built; unused for loops,
+  // whose regions have arguments.
+  void print_control_regions(const Instruction& instruction, std::span<const Names> captured,
+                             std::string_view indent);
+  void print_control_body(ComputationId id, const Names& elements, std::string_view indent);
+  void print_return(const std::string& value, const Shape& shape, std::string_view indent);
+  void forget_names(std::size_t outside);  // all but the first `outside`
+  // The names of the leaves of the tuple `value`, or of the value itself.
+  Names unpack(const std::string& value, const Shape& shape, std::string_view indent);
+  // Packs the next of `leaves` into one value of `shape` and returns its name, for a tuple derived
+  // from `name`.
+  std::string pack(std::string_view name, const Shape& shape, std::span<const std::string>& leaves,
+                   std::string_view indent);
+
+  const Module& module_;
+  PrintPlan plan_;
+  std::vector<int> calls_;                    // number of calls of each computation
+  std::vector<std::optional<bool>> regions_;  // by computation: whether it can be a region
+  std::unordered_set<std::string> taken_;     // names used in the current function
+  std::vector<std::string> taken_in_order_;
+  std::unordered_map<std::string, Names> parts_;  // of the tuples packed so far
+  std::string out_;
+};
 
 StablehloPrinter::StablehloPrinter(const Module& module)
     : module_(module),
@@ -135,14 +224,9 @@ Instruction StablehloPrinter::plain(const Computation& computation,
   const Shape* from =
       instruction.operands.empty() ? nullptr : &computation.at(instruction.operands[0]).shape;
   switch (instruction.opcode) {
-    case kAllReduceStart:
-      made.opcode = kAllReduce;
-      break;
     case kAllGatherStart:
-      become(kAllGather, 1);
-      break;
     case kCollectivePermuteStart:
-      become(kCollectivePermute, 1);
+      become(info(instruction.opcode).plain, 1);
       break;
     case kAsyncStart:
       become(kCall, 1);
@@ -163,6 +247,7 @@ Instruction StablehloPrinter::plain(const Computation& computation,
       if (from->is_array() && from->dtype != instruction.shape.dtype) made.opcode = kConvert;
       break;
     default:
+      made.opcode = info(instruction.opcode).plain;
       break;
   }
   return made;
@@ -186,7 +271,8 @@ void StablehloPrinter::print_types(const OpSite& site, const OpForm* form) {
   const Shape& shape = site.instruction.shape;
   std::vector<std::string> types;
   for (std::size_t i = 0; i < site.instruction.operands.size(); ++i) {
-    const bool is_captured = form != nullptr && i > 0 && form->opcode == Opcode::kConditional;
+    const bool is_captured =
+        form != nullptr && i > 0 && site.instruction.opcode == Opcode::kConditional;
     if (is_captured) break;
     const bool apart = form != nullptr && takes_elements(site.instruction.opcode);
     for (std::string& type : mlir_types(site.operand_shape(i), apart)) {
@@ -208,27 +294,29 @@ void StablehloPrinter::print_types(const OpSite& site, const OpForm* form) {
 
 void StablehloPrinter::print_native(const OpSite& site, const OpForm& form,
                                     std::span<const Names> captured, std::string_view indent) {
-  const bool is_constant = form.opcode == Opcode::kConstant;
+  const Opcode opcode = site.instruction.opcode;
+  const std::string name = form_name(opcode);
+  const bool is_constant = opcode == Opcode::kConstant;
   const std::string others = discardable(site.instruction);
   // Selectors may be scalars; constants that MLIR cannot express lose their values.
   const std::string body =
       form.body(site).value_or(is_constant ? "dense_resource<__elided__>" : site.operands);
-  if (form.opcode == Opcode::kCall) {
-    out_ += fmt::format("{} {}({}){}", form.name, symbol(site.instruction.called[0]), body, others);
+  if (opcode == Opcode::kCall) {
+    out_ += fmt::format("{} {}({}){}", name, symbol(site.instruction.called[0]), body, others);
   } else if (is_constant) {  // the only op with its attributes in front
-    out_ += fmt::format("{}{} {}", form.name, others, body);
+    out_ += fmt::format("{}{} {}", name, others, body);
   } else if (form.style != OpForm::Style::kGeneric) {
-    out_ += fmt::format("{}{}{}{}", form.name, body.empty() ? "" : " ", body, others);
+    out_ += fmt::format("{}{}{}{}", name, body.empty() ? "" : " ", body, others);
   } else {
-    const bool is_if = form.opcode == Opcode::kConditional && is_predicated(site);
+    const bool is_if = opcode == Opcode::kConditional && is_predicated(site);
     const std::string& config = *site.instruction.backend_config;
-    out_ += fmt::format("\"{}\"({})", is_if ? "stablehlo.if" : form.name, site.operands);
-    if (form.opcode == Opcode::kCustomCall && !config.empty()) {
+    out_ += fmt::format("\"{}\"({})", is_if ? "stablehlo.if" : name, site.operands);
+    if (opcode == Opcode::kCustomCall && !config.empty()) {
       out_ += fmt::format(" <{{backend_config = {}, {}}}>", configuration(config), body);
     } else if (!body.empty()) {
       out_ += fmt::format(" <{{{}}}>", body);
     }
-    if (is_one_of(form.opcode, {Opcode::kWhile, Opcode::kConditional})) {
+    if (is_one_of(opcode, {Opcode::kWhile, Opcode::kConditional})) {
       print_control_regions(site.instruction, captured, indent);
     } else if (has_regions(site.instruction, &form)) {
       print_regions(site.instruction, indent);
@@ -239,7 +327,8 @@ void StablehloPrinter::print_native(const OpSite& site, const OpForm& form,
 
 void StablehloPrinter::print_custom_call(const OpSite& site) {
   const auto* attrs = site.instruction.get<CustomCallAttrs>();
-  const std::string target = attrs != nullptr ? attrs->target : other_name(site.instruction.opcode);
+  const std::string target =
+      attrs != nullptr ? attrs->target : name_in("mhlo", site.instruction.opcode);
   out_ += fmt::format("\"stablehlo.custom_call\"({}) <{{call_target_name = {}", site.operands,
                       mlir_string(target));
   std::vector<std::string> called;
@@ -255,7 +344,7 @@ void StablehloPrinter::print_instruction(const Computation& computation, InstrId
   const OpForm* form = form_of(computation, instruction);
   const auto operand_type = [&] { return mlir_type(computation.at(written.operands[0]).shape); };
   const bool is_operand =
-      stands_for_operand(written.opcode) ||
+      op_row(written.opcode).form.style == OpForm::Style::kOperand ||
       (may_be_operand(written.opcode) && operand_type() == mlir_type(written.shape) &&
        (form == nullptr || written.opcode != Opcode::kOptBarrier));
   if (is_operand) {
@@ -265,7 +354,7 @@ void StablehloPrinter::print_instruction(const Computation& computation, InstrId
   Names operands;
   for (const InstrId operand : instruction.operands) operands.push_back(names[operand.index()]);
   std::vector<Names> captured;  // by region
-  if (form != nullptr && form->opcode == Opcode::kConditional) {
+  if (form != nullptr && instruction.opcode == Opcode::kConditional) {
     for (std::size_t i = 1; i < operands.size(); ++i) {
       const Shape& shape = computation.at(instruction.operands[i]).shape;
       captured.push_back(unpack(operands[i], shape, indent));
@@ -346,6 +435,180 @@ std::string StablehloPrinter::print() {
   return out_ + "}\n";
 }
 
+std::vector<bool> StablehloPrinter::needed_functions() {
+  std::vector<bool> needed(module_.computations.size(), false), reached = needed;
+  needed[module_.entry.index()] = reached[module_.entry.index()] = true;
+  for (std::size_t i = module_.computations.size(); i-- > 0;) {
+    if (!reached[i]) continue;
+    for (const Instruction& instruction : module_.computations[i].instructions) {
+      if (instruction.called.empty()) continue;
+      const Instruction made = plain(module_.computations[i], instruction);
+      const OpForm* form = form_of(module_.computations[i], made);
+      const bool is_control = is_one_of(made.opcode, {Opcode::kWhile, Opcode::kConditional});
+      for (const ComputationId id : instruction.called) {
+        reached[id.index()] = true;
+        if (!has_regions(made, form) || (is_control && is_shared(id))) needed[id.index()] = true;
+      }
+    }
+  }
+  return needed;
+}
+
+// Whether the computation can be a reducer's region: StableHLO ops on arrays; the root may be a
+// tuple.
+bool StablehloPrinter::fits_region(const Computation& computation) const {
+  if (computation.instructions.size() > kMostInReducer) return false;
+  for (const Instruction& instruction : computation.instructions) {
+    const bool is_tuple = instruction.opcode == Opcode::kTuple && splits(instruction.shape) &&
+                          &instruction == &computation.root_instruction();
+    if (!instruction.called.empty() || !(instruction.shape.is_array() || is_tuple)) return false;
+    if (instruction.opcode == Opcode::kParameter) continue;
+    const OpForm* form = find_form(instruction.opcode);
+    if (form == nullptr || !form->body(OpSite{computation, instruction, {}})) return false;
+  }
+  return true;
+}
+
+bool StablehloPrinter::is_region(const Instruction& instruction) {
+  return std::ranges::all_of(instruction.called, [&](ComputationId id) {
+    std::optional<bool>& known = regions_[id.index()];
+    if (!known) known = fits_region(module_.at(id));
+    return *known;
+  });
+}
+
+// Whether the instruction is a loop or branch over values that StableHLO supports.
+bool StablehloPrinter::is_control(const Instruction& instruction) const {
+  const bool is_loop = instruction.opcode == Opcode::kWhile;
+  return is_results(instruction.shape) &&
+         std::ranges::all_of(instruction.called, [&](ComputationId id) {
+           const Shape& state = module_.at(id).at(module_.at(id).parameters[0]).shape;
+           return is_loop ? is_results(state) : is_flat(state);
+         });
+}
+
+StablehloPrinter::Names StablehloPrinter::unpack(const std::string& value, const Shape& shape,
+                                                 std::string_view indent) {
+  if (!shape.is_tuple()) return {value};
+  Names leaves;
+  const auto made = parts_.find(value);
+  const Names parts = made == parts_.end() ? Names() : made->second;
+  for (std::size_t i = 0; i < shape.elements.size(); ++i) {
+    std::string part;
+    if (i < parts.size()) {
+      part = parts[i];
+    } else {
+      part = "%" + fresh_name(fmt::format("{}_{}", value.substr(1), i));
+      out_ += fmt::format("{}{} = stablehlo.get_tuple_element {}[{}] : ({}) -> {}\n", indent, part,
+                          value, i, mlir_type(shape), mlir_type(shape.elements[i]));
+    }
+    for (std::string& leaf : unpack(part, shape.elements[i], indent)) {
+      leaves.push_back(std::move(leaf));
+    }
+  }
+  return leaves;
+}
+
+std::string StablehloPrinter::pack(std::string_view name, const Shape& shape,
+                                   std::span<const std::string>& leaves, std::string_view indent) {
+  if (!shape.is_tuple()) {
+    const std::string& leaf = leaves.front();
+    leaves = leaves.subspan(1);
+    return leaf;
+  }
+  Names parts;
+  for (std::size_t i = 0; i < shape.elements.size(); ++i) {
+    parts.push_back(pack(fmt::format("{}_{}", name, i), shape.elements[i], leaves, indent));
+  }
+  std::string whole = "%" + fresh_name(name);
+  out_ += fmt::format("{}{} = stablehlo.tuple{}{} : {}\n", indent, whole, parts.empty() ? "" : " ",
+                      fmt::join(parts, ", "), mlir_type(shape));
+  parts_[whole] = std::move(parts);
+  return whole;
+}
+
+void StablehloPrinter::forget_names(std::size_t outside) {
+  for (; taken_in_order_.size() > outside; taken_in_order_.pop_back()) {
+    taken_.erase(taken_in_order_.back());
+    parts_.erase("%" + taken_in_order_.back());
+  }
+}
+
+void StablehloPrinter::print_return(const std::string& value, const Shape& shape,
+                                    std::string_view indent) {
+  const Names values = unpack(value, shape, indent);
+  out_ += fmt::format("{}stablehlo.return {} : {}\n", indent, fmt::join(values, ", "),
+                      fmt::join(mlir_types(shape, /*apart=*/true), ", "));
+}
+
+void StablehloPrinter::print_regions(const Instruction& instruction, std::string_view indent) {
+  const std::string inner = std::string(indent) + "  ";
+  for (std::size_t i = 0; i < instruction.called.size(); ++i) {
+    const ComputationId id = instruction.called[i];
+    const Computation& computation = module_.at(id);
+    Names names(computation.instructions.size());
+    const std::size_t outside = taken_in_order_.size();
+    std::vector<std::string> arguments;
+    for (const InstrId parameter : computation.parameters) {
+      std::string& name = names[parameter.index()];
+      name = "%" + fresh_name(computation.at(parameter).name);
+      arguments.push_back(fmt::format("{}: {}", name, mlir_type(computation.at(parameter).shape)));
+    }
+    out_ += fmt::format("{}{{\n{}^bb0({}):\n", i == 0 ? " (" : ", ", indent,
+                        fmt::join(arguments, ", "));
+    print_body(id, names, inner);
+    print_return(names[computation.root.index()], computation.root_instruction().shape, inner);
+    out_ += fmt::format("{}}}", indent);
+    forget_names(outside);  // names of a region are local
+  }
+  out_ += ')';
+}
+
+void StablehloPrinter::print_control_body(ComputationId id, const Names& elements,
+                                          std::string_view indent) {
+  const Computation& computation = module_.at(id);
+  const InstrId parameter = computation.parameters[0];
+  const Shape& state = computation.at(parameter).shape;
+  const Shape& result = computation.root_instruction().shape;
+  std::span<const std::string> leaves = elements;
+  const std::string argument = pack(computation.at(parameter).name, state, leaves, indent);
+  if (is_shared(id)) {
+    const std::string name = "%" + fresh_name(computation.name);
+    out_ += fmt::format("{}{} = func.call {}({}) : ({}) -> {}\n", indent, name, symbol(id),
+                        argument, mlir_type(state), mlir_type(result));
+    return print_return(name, result, indent);
+  }
+  Names names(computation.instructions.size());
+  names[parameter.index()] = argument;
+  print_body(id, names, indent);
+  print_return(names[computation.root.index()], result, indent);
+}
+
+void StablehloPrinter::print_control_regions(const Instruction& instruction,
+                                             std::span<const Names> captured,
+                                             std::string_view indent) {
+  for (std::size_t i = 0; i < instruction.called.size(); ++i) {
+    const Computation& computation = module_.at(instruction.called[i]);
+    const Instruction& parameter = computation.at(computation.parameters[0]);
+    const std::size_t outside = taken_in_order_.size();
+    out_ += i == 0 ? " ({\n" : ", {\n";
+    Names elements = i < captured.size() ? captured[i] : Names();
+    if (instruction.opcode == Opcode::kWhile) {
+      std::vector<std::string> arguments;
+      for (const std::string& type : mlir_types(parameter.shape, /*apart=*/true)) {
+        elements.push_back("%" + fresh_name(fmt::format("{}_{}", parameter.name, elements.size())));
+        arguments.push_back(fmt::format("{}: {}", elements.back(), type));
+      }
+      out_ += fmt::format("{}^bb0({}):\n", indent, fmt::join(arguments, ", "));
+    }
+    print_control_body(instruction.called[i], elements, std::string(indent) + "  ");
+    out_ += fmt::format("{}}}", indent);
+    forget_names(outside);
+  }
+  out_ += ')';
+}
+
+}  // namespace
 }  // namespace stablehlo
 
 std::string print_stablehlo(const Module& module) {
@@ -355,9 +618,9 @@ std::string print_stablehlo(const Module& module) {
 PrintedOp printed_op(const Computation& computation, const Instruction& instruction) {
   const stablehlo::OpForm* form = stablehlo::find_form(instruction.opcode);
   if (form == nullptr || !stablehlo::fits(*form, computation, instruction)) {
-    return {.name = stablehlo::other_name(instruction.opcode)};
+    return {.name = stablehlo::name_in("mhlo", instruction.opcode)};
   }
-  return {.name = std::string(form->name),
+  return {.name = stablehlo::form_name(instruction.opcode),
           .several = stablehlo::has_several(instruction, form),
           .regions = stablehlo::has_regions(instruction, form)};
 }

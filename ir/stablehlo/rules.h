@@ -2,6 +2,9 @@
 // instructions to the current computation and binds the op's results.
 #pragma once
 
+#include <span>
+#include <string_view>
+
 #include "ir/stablehlo/annotations.h"
 #include "ir/stablehlo/lowering.h"
 
@@ -26,17 +29,13 @@ void lower_foreign(Lowering& lowering, const Operation& op);
 [[nodiscard]] mlir::Block structured(const Lowering& lowering, const Operation& function);
 
 struct NamedRule {
-  std::string_view name;
+  std::string_view names;  // separated by spaces; those without a dot belong to stablehlo and mhlo
   Rule rule;
 };
-// The tables that find_rule() combines; names without a dot belong to stablehlo and mhlo.
-[[nodiscard]] std::vector<NamedRule> attribute_rules();  // ops that are one instruction
-[[nodiscard]] std::vector<NamedRule> window_rules();     // dot, convolution, gather, windows ...
-[[nodiscard]] std::vector<NamedRule> control_rules();    // calls, branches, loops, regions
-[[nodiscard]] std::vector<NamedRule> collective_rules();
-[[nodiscard]] std::vector<NamedRule> custom_call_rules();
-[[nodiscard]] std::vector<NamedRule> chlo_rules();
-[[nodiscard]] std::vector<NamedRule> dynamic_rules();
+// Tables that find_rule() combines with its own.
+[[nodiscard]] std::span<const NamedRule>
+window_rules();  // dot, convolution, gather, collectives ...
+[[nodiscard]] std::span<const NamedRule> control_rules();  // calls, branches, loops, dynamic sizes
 
 // Shared by several tables.
 void lower_elementwise(Lowering& lowering, const Operation& op, Opcode opcode);

@@ -198,4 +198,17 @@ void callees(ModuleParser& parser, Instruction& instruction, Key) {
   instruction.called = parser.computation_list();
 }
 
+void dot_algorithm(ModuleParser& parser, Instruction& instruction, Key) {
+  instruction.attrs.edit<DotAttrs>().algorithm =
+      parser.cursor().identifier("expects a dot algorithm");
+}
+
+void replica_groups(ModuleParser& parser, Instruction& instruction, Key) {
+  instruction.attrs.edit<CollectiveAttrs>().groups = read_replica_groups(parser.cursor());
+}
+
+void execution_thread(ModuleParser& parser, Instruction& instruction, Key) {
+  instruction.attrs.edit<AsyncAttrs>().execution_thread = parser.cursor().string();
+}
+
 }  // namespace tilecast::ir::attribute

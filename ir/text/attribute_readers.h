@@ -1,5 +1,5 @@
 // Functions that read attribute values into an instruction or write them, for the rows of
-// attribute_table.cpp.
+// ir/ops/op_table.cpp.
 #pragma once
 
 #include <span>
@@ -44,6 +44,9 @@ void literal(ModuleParser& parser, Instruction& instruction, Key key);
 void schedule(ModuleParser& parser, Instruction& instruction, Key key);
 void api_version(ModuleParser& parser, Instruction& instruction, Key key);
 void source_target_pairs(ModuleParser& parser, Instruction& instruction, Key key);
+void replica_groups(ModuleParser& parser, Instruction& instruction, Key key);
+void dot_algorithm(ModuleParser& parser, Instruction& instruction, Key key);
+void execution_thread(ModuleParser& parser, Instruction& instruction, Key key);
 
 // Computations: the slot is the position in Instruction::called.
 template <std::size_t slot>
@@ -62,7 +65,7 @@ const T& held(const Instruction& instruction) {
   return found == nullptr ? kNone : *found;
 }
 
-// Writers (print_opcode_attributes.cpp): the value, or "" to leave it out.
+// Writers (hlo_printer.cpp): the value, or "" to leave it out.
 std::string list(const Dims& values);  // {1,2}
 std::string write_kept(const Computation&, const Instruction& instruction, Key key);
 std::string write_dimensions(const Computation&, const Instruction& instruction, Key);
@@ -74,6 +77,7 @@ std::string write_fusion_kind(const Computation&, const Instruction& instruction
 std::string write_comparison(const Computation& computation, const Instruction& instruction, Key);
 std::string write_slices(const Computation&, const Instruction& instruction, Key);
 std::string write_pairs(const Computation&, const Instruction& instruction, Key);
+std::string write_groups(const Computation&, const Instruction& instruction, Key);
 std::string write_thread(const Computation&, const Instruction& instruction, Key);
 
 }  // namespace tilecast::ir::attribute

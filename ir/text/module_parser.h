@@ -59,7 +59,6 @@ class ModuleParser {
   void finish_module();
   void fill_entry_layouts();
 
-  // parse_computation.cpp
   void read_computation();
   void read_signature(std::optional<Shape>& result);
   void read_body(Scope& scope);
@@ -86,14 +85,14 @@ class ModuleParser {
                           std::size_t offset);
   std::string anonymous_name(Scope& scope, Opcode opcode) const;
 
-  // parse_attributes.cpp; `inner`: the operation wrapped by `custom-call-start`, else null
+  // parse_module.cpp; `inner`: the operation wrapped by `custom-call-start`, else null
   struct AttributeForm {
     bool allowed = true;  // false for an operation written in place of an operand
     bool sugar = false;   // `custom-call-start` rather than `async-start`
   };
   void read_attributes(Instruction& instruction, Instruction* inner, AttributeForm form);
 
-  // parse_async.cpp
+  // parse_instruction.cpp
   void check_async_shape(const Scope& scope, const Instruction& instruction,
                          std::size_t opcode_at) const;
   Instruction wrapped_instruction(const Scope& scope, const Instruction& start,
@@ -124,9 +123,7 @@ struct OperandCounts {
   int least = 0, most = 0;
 };
 [[nodiscard]] OperandCounts operand_counts(Opcode opcode);
-// Default attributes of the type that the opcode carries.
-[[nodiscard]] OpAttrs attributes_of(Opcode opcode);
 
-void start_where_operands_are(Module& module);  // parse_async.cpp
+void start_where_operands_are(Module& module);  // parse_instruction.cpp
 
 }  // namespace tilecast::ir

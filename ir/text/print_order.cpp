@@ -76,9 +76,7 @@ const Instruction* find_start(const Computation& computation, const Instruction&
   const Instruction* current = &instruction;
   for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
     if (current->opcode == Opcode::kAsyncStart) return current;
-    const bool in_chain =
-        current->opcode == Opcode::kAsyncUpdate || current->opcode == Opcode::kAsyncDone;
-    if (!in_chain || current->operands.empty()) return nullptr;
+    if (!is_async_chain(current->opcode) || current->operands.empty()) return nullptr;
     current = &computation.at(current->operands.front());
   }
   return nullptr;

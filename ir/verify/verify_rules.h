@@ -43,7 +43,7 @@ struct Site : infer::Site {
   [[nodiscard]] bool is_root() const { return computation.root == id; }
 };
 
-// ---- comparing shapes (verify_shapes.cpp) ------------------------------------------------------
+// ---- comparing shapes (verify_ops.cpp) ---------------------------------------------------------
 
 // How to compare types, sizes and elements; layouts are ignored.
 struct Match {
@@ -64,13 +64,13 @@ void check_structure(const Module& module, ModuleFacts& facts,
                      const std::function<void(ComputationId, InstrId)>& at);
 void count_users(const Computation& computation, Users& users);
 
-void check_result_shape(const Site& site);  // verify_shapes.cpp
+void check_result_shape(const Site& site);  // verify_ops.cpp
 void check_operation(const Site& site);     // verify_ops.cpp: rules of single opcodes
-void check_custom_call(const Site& site);   // verify_aliases.cpp
+void check_custom_call(const Site& site);   // verifier.cpp
 void check_fusion_aliasing(const Site& site);
-void check_callees(const Site& site);     // verify_calls.cpp: signatures
-void check_async(const Site& site);       // verify_async.cpp
+void check_callees(const Site& site);     // verify_ops.cpp: signatures
+void check_async(const Site& site);       // verify_collectives.cpp
 void check_collective(const Site& site);  // verify_collectives.cpp
-void check_entry(const Module& module);   // verify_aliases.cpp
+void check_entry(const Module& module);   // verifier.cpp
 
 }  // namespace tilecast::ir::verification

@@ -1,5 +1,5 @@
-// Rows of ir/text/attribute_table.h for a single field of an opcode's attributes. One declaration
-// gives both reader and writer.
+// Rows of the table of attributes (ir/ops/op_table.cpp) for a single field. One declaration gives
+// both reader and writer.
 //
 //   constexpr AttributeRow kIota[] = {integer<&IndexAttrs::index>("iota_dimension")};
 #pragma once
@@ -7,8 +7,8 @@
 #include <string>
 #include <type_traits>
 
+#include "ir/ops/op_row.h"
 #include "ir/text/attribute_readers.h"
-#include "ir/text/attribute_table.h"
 
 namespace tilecast::ir::attribute {
 
@@ -108,6 +108,13 @@ constexpr AttributeRow word(Key key, bool required) {
 using Read = void (*)(ModuleParser& parser, Instruction& instruction, Key key);
 constexpr AttributeRow kept(Key key, bool required, Read read) {
   return {key, required, read, write_kept};
+}
+template <int slot>
+constexpr AttributeRow called(Key key, bool required = kRequired) {
+  return {key, required, callee<slot>, nullptr, slot};
+}
+constexpr AttributeRow all_called(Key key, bool required) {
+  return {key, required, callees, nullptr, AttributeRow::kAllCallees};
 }
 
 }  // namespace tilecast::ir::attribute
