@@ -32,7 +32,7 @@ struct Convolution {
 };
 
 BoxDim whole(std::int64_t size) {
-  return {Affine(0), Affine(size), size};
+  return {0, size, size};
 }
 
 BoxDim piece_or_whole(Pass& pass, Convolution& conv, int loop, std::int64_t size) {
@@ -67,23 +67,22 @@ void cut_groups(Pass& pass, const Box& box, Convolution& conv) {
   if (conv.channelwise) {
     conv.group = features;
     conv.columns = whole(1);
-  } else if (features.start.divisible_by(each) && features.size.divisible_by(each)) {
-    conv.group = {features.start.divided_by(each), features.size.divided_by(each),
-                  features.largest / each};
+  } else if (divides(each, features.start) && divides(each, features.size)) {
+    conv.group = {features.start / each, features.size / each, features.largest / each};
     conv.columns = whole(each);
-  } else if (each % features.largest == 0 && features.start.divisible_by(features.largest)) {
-    conv.group = {pass.divided(features.start, each), Affine(1), 1};
+  } else if (each % features.largest == 0 && divides(features.largest, features.start)) {
+    conv.group = {pass.divided(features.start, each), 1, 1};
     conv.columns.start = features.start - conv.group.start * each;
   } else {  // whole groups, including features that the tile does not need
     const std::int64_t count = std::min((features.largest + each - 2) / each + 1, conv.groups);
-    const Affine first = pass.divided(features.start, each);
-    const Affine start = pass.definition(
-        {0, conv.groups - count},
-        fmt::format("tc_smaller({}, {})", pass.symbols().text(first), conv.groups - count),
-        pass.symbols().loops(first));
-    conv.group = {start, Affine(count), count};
+    const Index first = pass.divided(features.start, each);
+    const Index start =
+        pass.definition({0, conv.groups - count},
+                        fmt::format("tc_smaller({}, {})", first.text(), conv.groups - count),
+                        pass.symbols().loops(first));
+    conv.group = {start, count, count};
     conv.columns = whole(each);
-    conv.features = {start * each, Affine(count * each), count * each};
+    conv.features = {start * each, count * each, count * each};
   }
 }
 
@@ -105,12 +104,11 @@ PackSpec input_spec(Pass& pass, const Box& box, const Convolution& conv, const s
     const BoxDim& in = conv.window[i];
     const auto dim = static_cast<int>(attrs.dims.input_spatial[i]);
     const std::int64_t reach = (in.largest - 1) * w.window_dilation + 1;
-    piece.dims.push_back(
-        {.box = {out.start * w.stride + in.start * w.window_dilation,
-                 (out.size - 1) * w.stride + (in.size - 1) * w.window_dilation + 1,
-                 (out.largest - 1) * w.stride + reach},
-         .op_dim = dim,
-         .border = Border{Affine(w.pad_low), w.base_dilation, input.dims[at(dim)]}});
+    piece.dims.push_back({.box = {out.start * w.stride + in.start * w.window_dilation,
+                                  (out.size - 1) * w.stride + (in.size - 1) * w.window_dilation + 1,
+                                  (out.largest - 1) * w.stride + reach},
+                          .op_dim = dim,
+                          .border = Border{w.pad_low, w.base_dilation, input.dims[at(dim)]}});
   }
   piece.dims.push_back(conv.channelwise && !by_batch
                            ? PackDim{.box = conv.group, .op_dim = feature}
@@ -222,7 +220,7 @@ void write_convolution(Pass& pass, const Box& box, const Convolution& conv, cons
   product.columns = {conv.columns.size, conv.columns.largest, 0, s.w_columns, 1};
   if (conv.channelwise) {
     product.columns = {conv.group.size, conv.group.largest, 1, 1, 1};
-    product.depth = {Affine(1), 1, 0, 0, 0};
+    product.depth = {1, 1, 0, 0, 0};
   }
   std::vector<ProductDim> window;
   for (std::size_t i = 0; i < conv.spatial(); ++i) {
@@ -232,7 +230,7 @@ void write_convolution(Pass& pass, const Box& box, const Convolution& conv, cons
   if (!conv.channelwise) {
     window.push_back(product.depth);
     window = joined(std::move(window));
-    product.depth = {Affine(1), 1, 0, s.w_depth, 0};
+    product.depth = {1, 1, 0, s.w_depth, 0};
     if (!window.empty() && window.back().a == 1) {
       product.depth = window.back();
       window.pop_back();
@@ -249,7 +247,7 @@ void write_convolution(Pass& pass, const Box& box, const Convolution& conv, cons
         {box[d].size, box[d].largest, s.x_spatial[i] * attrs.window[i].stride, 0, c[d]});
   }
   product.ldb = conv.skinny ? s.w_columns : product.depth.b;
-  write_product(pass.symbols(), std::move(product), out);
+  write_product(std::move(product), out);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ std::vector<const PassLoop*> cut_contraction(Pass& pass, const Op& op, OpId id, 
   const bool anchor = matrix && pass.space().anchor == id;
   for (std::size_t i = 0; i < lhs.contracted.size(); ++i) {
     const std::int64_t size = pass.op(op.operands[0]).shape.dims[at(lhs.contracted[i])];
-    BoxDim dim{Affine(0), Affine(size), size};
+    BoxDim dim{0, size, size};
     PassLoop* loop = anchor && i < matrix->contraction.size()
                          ? pass.split_loop(matrix->contraction[i])
                          : nullptr;
@@ -180,7 +180,7 @@ void lay_out(const Box& box, const Operands& from, Stage& stage) {
 // Takes the innermost dimension; the others become outer loops.
 ProductDim take_inner(std::vector<ProductDim> dims, std::vector<ProductDim>& outer) {
   dims = joined(std::move(dims));
-  if (dims.empty()) return {Affine(1), 1, 0, 0, 0};
+  if (dims.empty()) return {1, 1, 0, 0, 0};
   const ProductDim inner = dims.back();
   dims.pop_back();
   outer.insert(outer.end(), dims.begin(), dims.end());
@@ -244,7 +244,7 @@ std::size_t dot_stage(Pass& pass, OpId id, const Box& box) {
   add_dims(from, box, stage.strides, product);
   Writer out;
   clear(pass, stage, from.split, out);
-  write_product(pass.symbols(), std::move(product), out);
+  write_product(std::move(product), out);
   return pass.finish(std::move(stage), out);
 }
 

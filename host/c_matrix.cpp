@@ -30,10 +30,10 @@ void clear(const Pass& pass, const Stage& stage, const std::vector<const PassLoo
 std::vector<ProductDim> joined(std::vector<ProductDim> dims) {
   std::vector<ProductDim> made;
   for (ProductDim& dim : dims) {
-    if (dim.size.is(1)) continue;
+    if (dim.size == Index(1)) continue;
     if (!made.empty() && dim.size.is_constant()) {
       ProductDim& outer = made.back();
-      const std::int64_t n = dim.size.constant;
+      const std::int64_t n = dim.size.constant();
       if (outer.a == n * dim.a && outer.b == n * dim.b && outer.c == n * dim.c) {
         dim.largest *= outer.largest;
         dim.size = outer.size * n;
@@ -46,9 +46,9 @@ std::vector<ProductDim> joined(std::vector<ProductDim> dims) {
   return made;
 }
 
-void write_product(const Symbols& symbols, Product product, Writer& out) {
+void write_product(Product product, Writer& out) {
   std::vector<ProductDim> rows = joined(std::move(product.rows));
-  ProductDim row{Affine(1), 1, 0, 0, 0};
+  ProductDim row{1, 1, 0, 0, 0};
   if (!rows.empty()) {
     const auto most = std::max_element(
         rows.begin(), rows.end(),
@@ -61,23 +61,22 @@ void write_product(const Symbols& symbols, Product product, Writer& out) {
   std::string a = product.a, b = product.b, c = product.c;
   std::size_t open = 0;
   for (const ProductDim& loop : loops) {
-    if (loop.size.is(1)) continue;
+    if (loop.size == Index(1)) continue;
     const std::string name = fmt::format("x{}", open++);
-    out.open(fmt::format("for (int64_t {0} = 0; {0} < {1}; ++{0})", name, symbols.text(loop.size)));
+    out.open(fmt::format("for (int64_t {0} = 0; {0} < {1}; ++{0})", name, loop.size.text()));
     for (const auto& [text, stride] : {std::pair{&a, loop.a}, {&b, loop.b}, {&c, loop.c}}) {
       if (stride != 0) *text += fmt::format(" + {}*{}", name, stride);
     }
   }
-  std::string n = symbols.text(product.columns.size);
+  std::string n = product.columns.size.text();
   if (product.lanes > 1) {
     const std::int64_t lanes = product.lanes;
     n = product.columns.size.is_constant()
-            ? std::to_string((product.columns.size.constant + lanes - 1) / lanes * lanes)
+            ? std::to_string((product.columns.size.constant() + lanes - 1) / lanes * lanes)
             : fmt::format("({} + {})/{}*{}", n, lanes - 1, lanes, lanes);
   }
-  out.line(fmt::format("{}({}, {}, {}, {}, {}, {}, {}, {}, {});", product.function,
-                       symbols.text(row.size), n, symbols.text(product.depth.size), a, row.a, b,
-                       product.ldb, c, row.c));
+  out.line(fmt::format("{}({}, {}, {}, {}, {}, {}, {}, {}, {});", product.function, row.size.text(),
+                       n, product.depth.size.text(), a, row.a, b, product.ldb, c, row.c));
   for (; open > 0; --open) out.close();
 }
 

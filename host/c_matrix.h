@@ -18,7 +18,7 @@ constexpr std::int64_t kSkinny = 8;  // with fewer columns, vectors would be mos
 
 // A dimension of a product, with its stride in each array in elements (0: not a dimension of it).
 struct ProductDim {
-  Affine size;
+  Index size;
   std::int64_t largest = 1;
   std::int64_t a = 0, b = 0, c = 0;
 };
@@ -42,6 +42,6 @@ struct Product {
 // Zeroes the accumulators in the first piece of the split loops.
 void clear(const Pass& pass, const Stage& stage, const std::vector<const PassLoop*>& split,
            Writer& out);
-void write_product(const Symbols& symbols, Product product, Writer& out);
+void write_product(Product product, Writer& out);
 
 }  // namespace tilecast::host

@@ -41,40 +41,39 @@ std::int64_t packed_elements(const PackSpec& spec, const ir::Dims& strides) {
 
 // The elements of a bordered dimension that are in the box: first .. first + count - 1.
 Pass::Clamped Pass::clamp(const Border& border, const BoxDim& box) {
-  const Affine from = box.start - border.low;  // positions before the box
-  const Affine last = from + box.size - 1;
-  const Range from_range = symbols().range(from), last_range = symbols().range(last);
+  const Index from = box.start - border.low;  // positions before the box
+  const Index last = from + box.size - 1;
+  const IndexRange from_range = symbols().range(from), last_range = symbols().range(last);
   const std::uint32_t loops = symbols().loops(from) | symbols().loops(last);
   Clamped made;
   made.largest = std::min(border.size, (box.largest - 1) / border.step + 1);
   if (from_range.high <= 0) {
-    made.first = Affine(0);
+    made.first = 0;
   } else if (from_range.low >= 0 && from_range.high <= border.size && border.step == 1) {
     made.first = from;
   } else {
     made.first = definition(
         {0, border.size},
-        fmt::format("tc_first({}, {}, {})", symbols().text(from), border.step, border.size), loops);
+        fmt::format("tc_first({}, {}, {})", from.text(), border.step, border.size), loops);
   }
-  Affine end;
+  Index end;
   if (last_range.low >= (border.size - 1) * border.step) {
-    end = Affine(border.size);
+    end = border.size;
   } else if (border.step == 1 && last_range.high < border.size && last_range.low >= -1) {
     end = last + 1;
   } else if (last.is_constant()) {
-    end = Affine(std::max<std::int64_t>(base::ceil_div(last.constant + 1, border.step), 0));
+    end = std::max<std::int64_t>(base::ceil_div(last.constant() + 1, border.step), 0);
   } else {
     end = definition(
         {0, border.size},
-        fmt::format("tc_first({}, {}, {})", symbols().text(last + 1), border.step, border.size),
-        loops);
+        fmt::format("tc_first({}, {}, {})", (last + 1).text(), border.step, border.size), loops);
   }
   made.count = end - made.first;
-  const Range count = symbols().range(made.count);
+  const IndexRange count = symbols().range(made.count);
   const bool fits = count.low >= 0 && count.high <= made.largest;
   if (!fits) {
-    made.count = definition({0, made.largest},
-                            fmt::format("tc_count({})", symbols().text(made.count)), loops);
+    made.count =
+        definition({0, made.largest}, fmt::format("tc_count({})", made.count.text()), loops);
   }
   return made;
 }
@@ -82,21 +81,18 @@ Pass::Clamped Pass::clamp(const Border& border, const BoxDim& box) {
 void Pass::write_piece(const Piece& piece, const Stage& stage, const ir::Dims& strides,
                        Writer& out) {
   Nest nest(symbols());
-  Index index;
-  for (const std::int64_t base : piece.base) index.push_back(Affine(base));
-  Affine address;
+  Position index(piece.base.begin(), piece.base.end());
+  Index address;
   for (std::size_t i = 0; i < piece.dims.size(); ++i) {
     const PackDim& dim = piece.dims[i];
-    Affine position, element;
+    Index position, element;
     if (dim.border) {
       const Clamped inside = clamp(*dim.border, dim.box);
-      const SymbolId loop = nest.add_loop(inside.count, inside.largest);
-      element = inside.first + Affine::of(loop);
+      element = inside.first + nest.add_loop(inside.count, inside.largest);
       position = element * dim.border->step + dim.border->low - dim.box.start;
     } else {
-      const SymbolId loop = nest.add_loop(dim.box.size, dim.box.largest);
-      element = dim.box.start + Affine::of(loop);
-      position = Affine::of(loop);
+      position = nest.add_loop(dim.box.size, dim.box.largest);
+      element = dim.box.start + position;
     }
     index[static_cast<std::size_t>(dim.op_dim)] =
         index[static_cast<std::size_t>(dim.op_dim)] + element * dim.scale;
@@ -155,7 +151,7 @@ Packed Pass::pack(const PackSpec& spec) {
     for (const PackDim& dim : piece.dims) {
       name += fmt::format(";{}*{}", dim.op_dim, dim.scale) + key({dim.box});
       if (!dim.border) continue;
-      name += fmt::format("^{}*{}", symbols().text(dim.border->low), dim.border->step);
+      name += fmt::format("^{}*{}", dim.border->low.text(), dim.border->step);
     }
     for (const std::int64_t base : piece.base) name += fmt::format("+{}", base);
   }
@@ -181,13 +177,13 @@ void Pass::store(const std::vector<Store>& stores, const Box& box) {
   const ir::Dims& strides = stores.front().strides;
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return strides[a] > strides[b]; });
-  Index index(box.size());
+  Position index(box.size());
   for (const std::size_t d : order) {
-    index[d] = box[d].start + Affine::of(nest.add_loop(box[d].size, box[d].largest));
+    index[d] = box[d].start + nest.add_loop(box[d].size, box[d].largest);
   }
   Expression expression(*this, nest, /*direct=*/false);
   for (const Store& store : stores) {
-    Affine address;
+    Index address;
     for (std::size_t d = 0; d < box.size(); ++d) address = address + index[d] * store.strides[d];
     const std::string value = expression.value(store.op, index);
     nest.store(fmt::format("{}[{}] = {}", store.name, nest.at(address),

@@ -73,11 +73,9 @@ Pass::Pass(Function& function, const Labels& labels, const analytical::Iteration
            std::vector<PassLoop> loops)
     : function_(function), labels_(labels), space_(space), loops_(std::move(loops)) {
   for (PassLoop& loop : loops_) {
-    loop.symbol = symbols().tile(loop.loop, loop.tile);
-    loop.start = Affine::of(loop.symbol) * loop.tile.step;
-    loop.size =
-        loop.tile.ragged() ? Affine::of(symbols().piece(loop.loop)) : Affine(loop.tile.step);
-    many_tiles_ = many_tiles_ || loop.tile.trips() > 1;
+    loop.variable = symbols().tile(loop.loop, loop.tile);
+    loop.start = loop.variable * loop.tile.step;
+    loop.size = loop.tile.ragged() ? symbols().piece(loop.loop) : Index(loop.tile.step);
   }
   scratch_ = function.kept_bytes();
   has_buffer_.assign(function.kernel().ops().size(), -1);
@@ -89,7 +87,7 @@ Box Pass::box_of(OpId id) const {
   const ir::Dims& dims = op(id).shape.dims;
   Box box;
   for (std::size_t d = 0; d < dims.size(); ++d) {
-    box.push_back({Affine(0), Affine(dims[d]), dims[d]});
+    box.push_back({0, dims[d], dims[d]});
     const int label = labels_.loop(id, static_cast<std::int64_t>(d));
     for (const PassLoop& loop : loops_) {
       if (loop.loop == label && loop.cuts_output) {
@@ -156,28 +154,27 @@ PassLoop* Pass::split_loop(int loop) {
 std::string Pass::first_piece(const std::vector<const PassLoop*>& loops) const {
   std::string text;
   for (const PassLoop* loop : loops) {
-    text += fmt::format("{}{} == 0", text.empty() ? "" : " && ",
-                        function_.symbols().name(loop->symbol));
+    text += fmt::format("{}{} == 0", text.empty() ? "" : " && ", loop->variable.text());
   }
   return text;
 }
 
-Affine Pass::definition(Range range, const std::string& text, std::uint32_t loops) {
-  if (range.low == range.high) return Affine(range.low);
+Index Pass::definition(IndexRange range, const std::string& text, std::uint32_t loops) {
+  if (range.low == range.high) return range.low;
   const auto found = defined_.find(text);
   if (found != defined_.end()) return found->second;
-  const SymbolId symbol = symbols().value(range, loops);
-  definitions_.push_back(fmt::format("const int64_t {} = {};", symbols().name(symbol), text));
-  return defined_.emplace(text, Affine::of(symbol)).first->second;
+  Index made = symbols().value(range, loops);
+  definitions_.push_back(fmt::format("const int64_t {} = {};", made.text(), text));
+  return defined_.emplace(text, std::move(made)).first->second;
 }
 
-Affine Pass::divided(const Affine& value, std::int64_t divisor) {
-  if (value.divisible_by(divisor)) return value.divided_by(divisor);
-  const Range range = symbols().range(value);
+Index Pass::divided(const Index& value, std::int64_t divisor) {
+  if (divides(divisor, value)) return value / divisor;
+  const IndexRange range = symbols().range(value);
   // C division rounds towards zero, but positions need rounding towards minus infinity.
   if (range.low < 0) throw Refused{"a reshape of elements that padding may put before the first"};
   return definition({range.low / divisor, range.high / divisor},
-                    fmt::format("({})/{}", symbols().text(value), divisor), symbols().loops(value));
+                    fmt::format("({})/{}", value.text(), divisor), symbols().loops(value));
 }
 
 std::string Pass::begin() {
@@ -191,11 +188,8 @@ std::size_t Pass::finish(Stage stage, Writer& code) {
   stage.loops |= frame.loops;
   stage.late = frame.late;
   stage.code = code.take();
-  const bool twice = stage.is_load && many_tiles_ && stage.loops != 0;
-  const std::int64_t bytes =
-      base::round_up(stage.elements * bytes_of(stage.type), kBufferAlignment);
   stage.offset = scratch_;
-  scratch_ += twice ? 2 * bytes : bytes;
+  scratch_ += base::round_up(stage.elements * bytes_of(stage.type), kBufferAlignment);
   stages_.push_back(std::move(stage));
   return stages_.size() - 1;
 }
@@ -208,11 +202,9 @@ const Stage& Pass::read(std::size_t index) {
   return stage;
 }
 
-std::string Pass::key(const Box& box) const {
+std::string Pass::key(const Box& box) {
   std::string text;
-  for (const BoxDim& dim : box) {
-    text += function_.symbols().text(dim.start) + ":" + function_.symbols().text(dim.size) + ",";
-  }
+  for (const BoxDim& dim : box) text += dim.start.text() + ":" + dim.size.text() + ",";
   return text;
 }
 
@@ -293,6 +285,45 @@ std::size_t Pass::make_box(OpId id, const Box& box, BoxOrder box_order) {
   stage.starts.clear();
   for (const BoxDim& dim : box) stage.starts.push_back(dim.start);
   return packed.stage;
+}
+
+// The condition under which a stage runs in the innermost tile loop: in the first tile of the loops
+// inside those that its box depends on, and in the last one of those it waits for.
+std::string Pass::when(const Stage& stage) const {
+  std::size_t inside = loops_.size();
+  while (inside > 0 && (stage.loops >> loops_[inside - 1].loop & 1U) == 0) --inside;
+  std::string text;
+  for (std::size_t i = 0; i < loops_.size(); ++i) {
+    const bool late = (stage.late >> loops_[i].loop & 1U) != 0;
+    if (!late && i < inside) continue;
+    text += fmt::format("{}{} == {}", text.empty() ? "" : " && ", loops_[i].variable.text(),
+                        late ? loops_[i].tile.trips() - 1 : 0);
+  }
+  return text;
+}
+
+void Pass::write(Writer& out) const {
+  out.open("");
+  for (const Stage& stage : stages_) {
+    if (stage.buffer.empty()) continue;
+    out.line(fmt::format("{0}* const {1} = ({0}*)(scratch + {2});", stage.type, stage.buffer,
+                         stage.offset));
+  }
+  for (const PassLoop& loop : loops_) {
+    const std::string name = loop.variable.text();
+    out.open(fmt::format("for (int64_t {0} = 0; {0} < {1}; ++{0})", name, loop.tile.trips()));
+    if (!loop.tile.ragged()) continue;
+    out.line(fmt::format("const int64_t {} = tc_smaller({}, {} - {}*{});", loop.size.text(),
+                         loop.tile.step, loop.tile.size, name, loop.tile.step));
+  }
+  for (const std::string& line : definitions_) out.line(line);
+  for (const Stage& stage : stages_) {
+    const std::string condition = when(stage);
+    if (!condition.empty()) out.open(fmt::format("if ({})", condition));
+    out.text(stage.code);
+    if (!condition.empty()) out.close();
+  }
+  for (std::size_t i = 0; i <= loops_.size(); ++i) out.close();
 }
 
 }  // namespace tilecast::host

@@ -11,7 +11,7 @@ using ir::Opcode;
 using ir::OpId;
 
 // Element j of an operand's dimension d is at low[d] + j * step[d] of the result.
-Piece piece_at(Pass& pass, OpId operand, const Box& box, const ir::Dims& order, const Index& low,
+Piece piece_at(Pass& pass, OpId operand, const Box& box, const ir::Dims& order, const Position& low,
                const ir::Dims& step) {
   const ir::Dims& sizes = pass.op(operand).shape.dims;
   Piece piece{.op = operand, .dims = {}, .base = ir::Dims(box.size(), 0)};
@@ -29,12 +29,12 @@ PackSpec pieces_of(Pass& pass, OpId id, const Box& box, const ir::Dims& order) {
   const Op& op = pass.op(id);
   const std::size_t rank = box.size();
   PackSpec spec;
-  Index low(rank);
+  Position low(rank);
   ir::Dims step(rank, 1);
   if (op.opcode == Opcode::kPad) {
     const auto& edges = op.as<ir::PadAttrs>().dims;
     for (std::size_t d = 0; d < rank; ++d) {
-      low[d] = Affine(edges[d].low);
+      low[d] = edges[d].low;
       step[d] = edges[d].interior + 1;
     }
     if (!pass.function().is_scalar(op.operands[1])) throw Refused{"a computed padding value"};
