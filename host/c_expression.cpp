@@ -5,8 +5,7 @@
 #include <algorithm>
 
 #include "analytical/iteration_space.h"
-#include "host/c_elementwise.h"
-#include "host/c_types.h"
+#include "host/c_scalar.h"
 
 namespace tilecast::host {
 namespace {
@@ -63,10 +62,14 @@ std::string Expression::value(OpId id, const Position& index) {
   return made;
 }
 
-std::string Expression::source_element(OpId id, const Position& index) {
+std::string Expression::source_element(OpId id, const Position& index,
+                                       const std::vector<Flat>& flats) {
   const Source& source = *pass_.function().source(id);
   Index address;
   for (std::size_t d = 0; d < index.size(); ++d) address = address + index[d] * source.strides[d];
+  for (const Flat& group : flats) {
+    address = address + group.position * source.strides[at(group.dims.back())];
+  }
   return element(id, source.name, address);
 }
 
@@ -191,7 +194,7 @@ std::string Expression::flat(OpId operand, Position index, const std::vector<Fla
     const bool usable = std::all_of(flats.begin(), flats.end(), [&](const Flat& group) {
       return dense(group, source->strides);
     });
-    if (usable) return flat_source(operand, index, flats);
+    if (usable) return source_element(operand, index, flats);
   }
   if (direct_) return divided(operand, std::move(index), flats);
   Box box = box_of(operand, index);
@@ -240,17 +243,6 @@ void Expression::outermost_range(const Flat& group, const Dims& dims, Box& box) 
                              pass_.symbols().loops(start));
   }
   box[at(*first)] = {start, count, count};
-}
-
-std::string Expression::flat_source(OpId operand, const Position& index,
-                                    const std::vector<Flat>& flats) {
-  const Source& source = *pass_.function().source(operand);
-  Index address;
-  for (std::size_t d = 0; d < index.size(); ++d) address = address + index[d] * source.strides[d];
-  for (const Flat& group : flats) {
-    address = address + group.position * source.strides[at(group.dims.back())];
-  }
-  return element(operand, source.name, address);
 }
 
 // Computes the indices by division for each element.

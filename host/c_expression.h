@@ -26,7 +26,6 @@ class Expression {
   std::string leaf(ir::OpId op, const Position& index, BoxOrder order);
   std::string element(ir::OpId id, const std::string& array, const Index& address);
   Box box_of(ir::OpId id, const Position& index);
-  std::string source_element(ir::OpId op, const Position& index);
   std::string elementwise(const ir::Op& op, const Position& index);
   std::string reshape(const ir::Op& op, const Position& index);
   // Dimensions of the result and of the operand, in the order of their linear positions.
@@ -42,7 +41,9 @@ class Expression {
   };
   std::string flat(ir::OpId operand, Position index, const std::vector<Flat>& flats,
                    BoxOrder order);
-  std::string flat_source(ir::OpId operand, const Position& index, const std::vector<Flat>& flats);
+  // An element of a source in place; dimensions of `flats` are at 0 in `index`.
+  std::string source_element(ir::OpId op, const Position& index,
+                             const std::vector<Flat>& flats = {});
   std::string divided(ir::OpId operand, Position index, const std::vector<Flat>& flats);
   void outermost_range(const Flat& group, const ir::Dims& dims, Box& box);
   std::string gather(const ir::Op& op, const Position& index);

@@ -6,8 +6,7 @@
 #include <cstdlib>
 
 #include "analytical/iteration_space.h"
-#include "host/c_elementwise.h"
-#include "host/c_types.h"
+#include "host/c_scalar.h"
 
 namespace tilecast::host {
 namespace {

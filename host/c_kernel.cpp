@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "host/c_loops.h"
 #include "host/c_pass.h"
-#include "host/c_types.h"
+#include "host/c_scalar.h"
 #include "schedule/tile_schedule.h"
 
 namespace tilecast::host {

@@ -57,9 +57,11 @@ class Pass {
   Index definition(IndexRange range, const std::string& text, std::uint32_t loops);
   Index divided(const Index& value, std::int64_t divisor);  // rounded down
 
-  // --- used by the rules of single ops (c_reduce.cpp, c_matrix.cpp, c_pieces.cpp) Request
-  // everything that a stage reads between begin() and finish().
-  [[nodiscard]] std::string begin();  // the name of its buffer
+  // --- used by the rules of single ops (c_reduce.cpp, c_matrix.cpp)
+  // Starts the stage of a box of the op, which it sums over the cut loops `split`. Everything that
+  // it reads is requested before finish().
+  [[nodiscard]] Stage begin(ir::OpId op, const std::string& type, const Box& box,
+                            const std::vector<const PassLoop*>& split = {});
   std::size_t finish(Stage stage, Writer& code);
   // Call around the requests for operands of a reduction that is split over these loops.
   void enter_split(const std::vector<const PassLoop*>& loops);
@@ -102,6 +104,9 @@ class Pass {
   int buffers_ = 0;
   std::int64_t scratch_ = 0;
 };
+
+// Lays out a stage's buffer: dimensions most major first, the last padded to a multiple of `lanes`.
+void lay_out(Stage& stage, const Box& box, const ir::Dims& order, std::int64_t lanes = 1);
 
 // Create the stages of ops with their own rules. `order`: dimensions, most major first.
 std::size_t reduce_stage(Pass& pass, ir::OpId op, const Box& box);

@@ -6,10 +6,9 @@
 #include <algorithm>
 
 #include "analytical/iteration_space.h"
-#include "host/c_elementwise.h"
 #include "host/c_expression.h"
 #include "host/c_pass.h"
-#include "host/c_types.h"
+#include "host/c_scalar.h"
 
 namespace tilecast::host {
 namespace {
@@ -41,24 +40,12 @@ Combiner combiner_of(Pass& pass, const Op& op) {
           std::string(accumulator_type(dtype))};
 }
 
-// A stage for results of `box`, with dimensions in the layout's order, most major first.
-Stage result_stage(Pass& pass, OpId id, const Box& box, const std::string& type) {
-  Stage stage;
-  stage.buffer = pass.begin();
-  stage.op = id;
-  stage.type = type;
+// A stage for results of `box`, with dimensions in the layout's order.
+Stage result_stage(Pass& pass, OpId id, const Box& box, const std::string& type,
+                   const std::vector<const PassLoop*>& split = {}) {
+  Stage stage = pass.begin(id, type, box, split);
   stage.accumulates = true;
-  stage.strides.assign(box.size(), 0);
-  stage.elements = 1;
-  const ir::Dims order = analytical::physical_order(pass.op(id).shape);
-  for (std::size_t i = order.size(); i-- > 0;) {
-    stage.strides[at(order[i])] = stage.elements;
-    stage.elements *= box[at(order[i])].largest;
-  }
-  for (const BoxDim& dim : box) {
-    stage.starts.push_back(dim.start);
-    stage.loops |= pass.symbols().loops(dim.start) | pass.symbols().loops(dim.size);
-  }
+  lay_out(stage, box, analytical::physical_order(pass.op(id).shape));
   return stage;
 }
 
@@ -205,10 +192,8 @@ LoopOrder loop_order(const ir::Shape& operand, const Reduced& reduced) {
 std::size_t reduce_stage(Pass& pass, OpId id, const Box& box) {
   const Op& op = pass.op(id);
   const Combiner combine = combiner_of(pass, op);
-  Stage stage = result_stage(pass, id, box, combine.type);
   const Reduced reduced = operand_box(pass, op, box);
-  for (const PassLoop* loop : reduced.split) stage.split |= 1U << loop->loop;
-  stage.loops |= stage.split;
+  Stage stage = result_stage(pass, id, box, combine.type, reduced.split);
   const std::string first = pass.first_piece(reduced.split);
 
   const LoopOrder order = loop_order(pass.op(op.operands[0]).shape, reduced);

@@ -10,6 +10,7 @@
 #include "analytical/iteration_space.h"
 #include "base/error.h"
 #include "schedule/reads.h"
+#include "schedule/walk.h"
 
 namespace tilecast::schedule {
 namespace {
@@ -42,16 +43,6 @@ ir::Dims strides_of(const ir::Shape& shape) {
 
 bool is_half(DType dtype) {
   return dtype == DType::kBF16 || dtype == DType::kF16;
-}
-
-Body nest(const std::vector<Loop>& loops, Statement innermost) {
-  Body body{std::move(innermost)};
-  for (std::size_t i = loops.size(); i-- > 0;) {
-    Loop loop = loops[i];
-    loop.body = std::move(body);
-    body = {Statement{std::move(loop)}};
-  }
-  return body;
 }
 
 class Reader {
@@ -106,7 +97,7 @@ class Reader {
     // Computed before the initialiser list: GCC 12 destroys parts of a list twice if a later one
     // throws.
     const Value value = element(op, position);
-    append(nest(loops, {Assign{{name(id), {}, position}, value, {}, {}}}));
+    add_nest(loops, {{name(id), {}, position}, value, {}, {}});
   }
 
   [[nodiscard]] static bool is_number(const Op& op) {
@@ -133,8 +124,8 @@ class Reader {
     for (const Loop& l : loops) position.push_back(Index::of(l.variable));
     return position;
   }
-  void append(Body body) {
-    for (Statement& statement : body) program_.body.push_back(std::move(statement));
+  void add_nest(const std::vector<Loop>& loops, Assign innermost) {
+    program_.body.push_back(nested(loops, {std::move(innermost)}));
   }
 
   // --- values
@@ -230,20 +221,17 @@ class Reader {
           {target, DType::kF32, op.shape.dims, {}, Scope::kMain, Role::kTemporary, 1});
     }
     const std::vector<Loop> cleared = output_loops(op, ".init");
-    append(nest(cleared, {Assign{{target, {}, position_of(cleared)}, sum.start, {}, {}}}));
+    add_nest(cleared, {{target, {}, position_of(cleared)}, sum.start, {}, {}});
     std::vector<Loop> loops = sum.output;
     loops.insert(loops.end(), sum.reduced.begin(), sum.reduced.end());
-    append(nest(loops,
-                {Assign{{target, {}, position_of(sum.output)}, sum.term, sum.combine, sum.where}}));
+    add_nest(loops, {{target, {}, position_of(sum.output)}, sum.term, sum.combine, sum.where});
     if (target == name(id)) return;
     const std::vector<Loop> rounded = output_loops(op, ".round");
     const Position position = position_of(rounded);
-    append(
-        nest(rounded, {Assign{{name(id), {}, position},
-                              Value::apply(Opcode::kConvert, op.shape.dtype,
-                                           {Value::of(Access{target, {}, position}, DType::kF32)}),
-                              {},
-                              {}}}));
+    const Value wide = Value::of(Access{target, {}, position}, DType::kF32);
+    add_nest(
+        rounded,
+        {{name(id), {}, position}, Value::apply(Opcode::kConvert, op.shape.dtype, {wide}), {}, {}});
   }
 
   // A factor of a product, converted to the type of the sum.

@@ -7,7 +7,7 @@ namespace {
 
 using ir::Opcode;
 
-std::size_t place(std::int64_t dim) {
+std::size_t dim_at(std::int64_t dim) {
   return static_cast<std::size_t>(dim);
 }
 
@@ -23,7 +23,7 @@ Position dot_position(const ir::DotDims& dims, std::size_t number, std::size_t r
   for (std::size_t d = 0; d < rank; ++d) {
     const auto in = [d](const ir::Dims& list) {
       const auto found = std::find(list.begin(), list.end(), static_cast<std::int64_t>(d));
-      return place(found - list.begin());
+      return dim_at(found - list.begin());
     };
     const std::size_t b = in(batch), k = in(contracted);
     source[d] = b < batch.size() ? at[b] : k < contracted.size() ? summed[k] : at[next++];
@@ -36,17 +36,17 @@ Position convolution_position(const ir::ConvAttrs& attrs, std::size_t number, st
   const ir::ConvDims& dims = attrs.dims;
   const bool image = number == 0;
   Position source(rank);
-  source[place(image ? dims.input_feature : dims.kernel_input_feature)] = summed[0];
-  source[place(image ? dims.input_batch : dims.kernel_output_feature)] =
-      at[place(image ? dims.output_batch : dims.output_feature)];
+  source[dim_at(image ? dims.input_feature : dims.kernel_input_feature)] = summed[0];
+  source[dim_at(image ? dims.input_batch : dims.kernel_output_feature)] =
+      at[dim_at(image ? dims.output_batch : dims.output_feature)];
   for (std::size_t w = 0; w < attrs.window.size(); ++w) {
     const ir::WindowDim& window = attrs.window[w];
     const Index& tap = summed[w + 1];
     if (image) {
-      source[place(dims.input_spatial[w])] = at[place(dims.output_spatial[w])] * window.stride +
-                                             tap * window.window_dilation - window.pad_low;
+      source[dim_at(dims.input_spatial[w])] = at[dim_at(dims.output_spatial[w])] * window.stride +
+                                              tap * window.window_dilation - window.pad_low;
     } else {
-      source[place(dims.kernel_spatial[w])] = window.reversal ? Index(window.size - 1) - tap : tap;
+      source[dim_at(dims.kernel_spatial[w])] = window.reversal ? Index(window.size - 1) - tap : tap;
     }
   }
   return source;
@@ -76,15 +76,15 @@ std::optional<Position> read_position(const ir::Op& op, std::size_t number, cons
     case Opcode::kAddDependency:
       return at;
     case Opcode::kBroadcast:
-      for (std::size_t d = 0; d < source.size(); ++d) source[d] = at[place(op.dimensions[d])];
+      for (std::size_t d = 0; d < source.size(); ++d) source[d] = at[dim_at(op.dimensions[d])];
       return source;
     case Opcode::kTranspose:
-      for (std::size_t d = 0; d < source.size(); ++d) source[place(op.dimensions[d])] = at[d];
+      for (std::size_t d = 0; d < source.size(); ++d) source[dim_at(op.dimensions[d])] = at[d];
       return source;
     case Opcode::kReverse:
       source = at;
       for (const std::int64_t d : op.dimensions) {
-        source[place(d)] = Index(op.shape.dims[place(d)] - 1) - at[place(d)];
+        source[dim_at(d)] = Index(op.shape.dims[dim_at(d)] - 1) - at[dim_at(d)];
       }
       return source;
     case Opcode::kSlice:

@@ -5,8 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/op.h"
-#include "ir/shape.h"
+#include "ir/kernel.h"
 #include "schedule/index.h"
 
 namespace tilecast::schedule {
