@@ -8,7 +8,7 @@
 // (the same arrays at every call). A kernel timed alone is either cold or warm; inside a program it
 // finds part of its data in the caches. So two sums are reported: "alone" adds times in the
 // program's own state; "placed" interpolates each kernel between its warm and its cold time by the
-// share of its bytes that the last-level cache no longer holds (c_program_reuse.h). Not thread-safe
+// share of its bytes that the last-level cache no longer holds (missing_shares()). Not thread-safe
 // (forks).
 #pragma once
 
@@ -18,7 +18,9 @@
 #include <string>
 #include <vector>
 
+#include "host/c_program.h"
 #include "host/measure.h"
+#include "host/run_kernels.h"
 #include "host/workloads.h"
 #include "hwdesc/device.h"
 
@@ -76,5 +78,16 @@ struct ProgramSet {
 };
 // Throws Error if `directory` exists and is not empty.
 void write_program_set(const std::string& directory, const ProgramSet& set);
+
+// Estimates how much of a kernel's data is still in a cache from earlier kernels of the program.
+// Used to measure additivity (additivity.h). Pure, thread-safe.
+
+// For every call of the program, the share (0 ... 1) of the bytes it reads and writes that earlier
+// calls did not touch within the last `capacity` bytes. Models a fully associative LRU cache of 4
+// KiB pages; bytes between two uses of a page count at each use. The program runs repeatedly: warm
+// with the same inputs and results, cold with different ones each time. The heap is always the
+// same.
+[[nodiscard]] std::vector<double> missing_shares(const CProgram& program, Bytes capacity,
+                                                 CacheState state);
 
 }  // namespace tilecast::host

@@ -5,8 +5,7 @@
 #include <algorithm>
 
 #include "analytical/iteration_space.h"
-#include "host/c_elementwise.h"
-#include "host/c_types.h"
+#include "host/c_scalar.h"
 
 namespace tilecast::host {
 namespace {
@@ -25,30 +24,29 @@ std::string value_type_of(const Op& op) {
 
 }  // namespace
 
-Index dynamic_starts(Pass& pass, const Op& op, std::size_t first_index, const Dims& dims,
-                     const Dims& sizes) {
-  Index starts;
+Position dynamic_starts(Pass& pass, const Op& op, std::size_t first_index, const Dims& dims,
+                        const Dims& sizes) {
+  Position starts;
   const OpId first = op.operands[first_index];
   const bool vector = !pass.op(first).shape.is_scalar();
   for (std::size_t d = 0; d < dims.size(); ++d) {
     const std::int64_t highest = dims[d] - sizes[d];
     if (highest == 0) {
-      starts.push_back(Affine(0));
+      starts.emplace_back(0);
     } else if (vector) {
-      starts.push_back(Affine::of(
-          pass.function().clamped_element(first, static_cast<std::int64_t>(d), highest)));
-    } else {
       starts.push_back(
-          Affine::of(pass.function().clamped_index(op.operands[first_index + d], highest)));
+          pass.function().clamped_element(first, static_cast<std::int64_t>(d), highest));
+    } else {
+      starts.push_back(pass.function().clamped_index(op.operands[first_index + d], highest));
     }
   }
   return starts;
 }
 
-std::string Expression::value(OpId id, const Index& index) {
+std::string Expression::value(OpId id, const Position& index) {
   if (pass_.function().is_scalar(id)) return pass_.function().scalar(id);
   std::string key = std::to_string(id.index());
-  for (const Affine& i : index) key += "," + pass_.symbols().text(i);
+  for (const Index& i : index) key += "," + i.text();
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
   std::string made;
@@ -64,22 +62,26 @@ std::string Expression::value(OpId id, const Index& index) {
   return made;
 }
 
-std::string Expression::source_element(OpId id, const Index& index) {
+std::string Expression::source_element(OpId id, const Position& index,
+                                       const std::vector<Flat>& flats) {
   const Source& source = *pass_.function().source(id);
-  Affine address;
+  Index address;
   for (std::size_t d = 0; d < index.size(); ++d) address = address + index[d] * source.strides[d];
+  for (const Flat& group : flats) {
+    address = address + group.position * source.strides[at(group.dims.back())];
+  }
   return element(id, source.name, address);
 }
 
 // The value, of op `id`'s type, stored at `address` of a buffer or array.
-std::string Expression::element(OpId id, const std::string& array, const Affine& address) {
+std::string Expression::element(OpId id, const std::string& array, const Index& address) {
   const Op& op = pass_.op(id);
   return nest_.value(value_type_of(op),
                      loaded(op.shape.dtype, fmt::format("{}[{}]", array, nest_.at(address))));
 }
 
 // The box of an op that the loops touch.
-Box Expression::box_of(OpId id, const Index& index) {
+Box Expression::box_of(OpId id, const Position& index) {
   const Dims& dims = pass_.op(id).shape.dims;
   Box box;
   for (std::size_t d = 0; d < dims.size(); ++d) {
@@ -90,10 +92,10 @@ Box Expression::box_of(OpId id, const Index& index) {
   return box;
 }
 
-std::string Expression::leaf(OpId id, const Index& index, BoxOrder order) {
+std::string Expression::leaf(OpId id, const Position& index, BoxOrder order) {
   const Op& op = pass_.op(id);
   const Stage& stage = pass_.read(pass_.box(id, box_of(id, index), order));
-  Affine address;
+  Index address;
   for (std::size_t d = 0; d < index.size(); ++d) {
     address = address + (index[d] - stage.starts[d]) * stage.strides[d];
   }
@@ -105,12 +107,12 @@ std::string Expression::leaf(OpId id, const Index& index, BoxOrder order) {
                      rounded(dtype, fmt::format("({}){}", value_type(dtype), place)));
 }
 
-std::string Expression::elementwise(const Op& op, const Index& index) {
+std::string Expression::elementwise(const Op& op, const Position& index) {
   std::vector<std::string> values;
   std::vector<DType> types;
-  for (const OpId operand : op.operands) {
-    const ir::Shape& shape = pass_.op(operand).shape;
-    values.push_back(value(operand, shape.is_scalar() ? Index{} : index));
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    const ir::Shape& shape = pass_.op(op.operands[i]).shape;
+    values.push_back(value(op.operands[i], *schedule::read_position(op, i, shape, index)));
     types.push_back(shape.dtype);
   }
   const auto text = elementwise_text(op, types, values);
@@ -120,7 +122,7 @@ std::string Expression::elementwise(const Op& op, const Index& index) {
   return nest_.value(value_type_of(op), *text);
 }
 
-std::string Expression::iota(const Op& op, const Index& index) {
+std::string Expression::iota(const Op& op, const Position& index) {
   const auto dim = at(op.as<ir::IndexAttrs>().index);
   return nest_.value(value_type_of(op),
                      converted(DType::kS64, op.shape.dtype, "(" + nest_.at(index[dim]) + ")"));
@@ -129,23 +131,17 @@ std::string Expression::iota(const Op& op, const Index& index) {
 // Operand dimensions from the linear position in their group; nullopt if that takes a division.
 namespace {
 
-std::optional<Index> split_exactly(const Symbols& symbols, Affine position,
-                                   const std::vector<std::int64_t>& sizes) {
-  Index made;
+std::optional<Position> split_exactly(const Symbols& symbols, Index position,
+                                      const std::vector<std::int64_t>& sizes) {
+  Position made;
   std::int64_t stride = 1;
   for (const std::int64_t size : sizes) stride *= size;
   for (const std::int64_t size : sizes) {
     stride /= size;
-    Affine whole(position.constant / stride);
-    Affine rest(position.constant % stride);
-    for (const auto& [symbol, factor] : position.terms) {
-      (factor % stride == 0 ? whole : rest) = factor % stride == 0
-                                                  ? whole + Affine::of(symbol, factor / stride)
-                                                  : rest + Affine::of(symbol, factor);
-    }
-    const Range range = symbols.range(rest);
+    Index rest;
+    made.push_back(position.take_multiples(stride, rest));
+    const IndexRange range = symbols.range(rest);
     if (range.low < 0 || range.high >= stride) return std::nullopt;
-    made.push_back(whole);
     position = rest;
   }
   return made;
@@ -153,15 +149,15 @@ std::optional<Index> split_exactly(const Symbols& symbols, Affine position,
 
 }  // namespace
 
-std::string Expression::reinterpret(const Op& op, const Index& index, const View& view) {
+std::string Expression::reinterpret(const Op& op, const Position& index, const View& view) {
   const ir::Shape& operand = pass_.op(op.operands[0]).shape;
   Dims result_dims, operand_dims;
   for (const std::int64_t d : view.result) result_dims.push_back(op.shape.dims[at(d)]);
   for (const std::int64_t d : view.operand) operand_dims.push_back(operand.dims[at(d)]);
-  Index made(operand_dims.size());
+  Position made(operand_dims.size());
   std::vector<Flat> flats;
   for (const ReshapeGroup& group : reshape_groups(result_dims, operand_dims)) {
-    Affine position;
+    Index position;
     for (const int d : group.result) {
       position = position * result_dims[at(d)] + index[at(view.result[at(d)])];
     }
@@ -183,7 +179,7 @@ std::string Expression::reinterpret(const Op& op, const Index& index, const View
 
 // Groups of dimensions whose index would need a division are read at their linear position from a
 // buffer (or source) in which they are contiguous.
-std::string Expression::flat(OpId operand, Index index, const std::vector<Flat>& flats,
+std::string Expression::flat(OpId operand, Position index, const std::vector<Flat>& flats,
                              BoxOrder order) {
   const Dims& dims = pass_.op(operand).shape.dims;
   const Source* source = pass_.function().source(operand);
@@ -198,13 +194,13 @@ std::string Expression::flat(OpId operand, Index index, const std::vector<Flat>&
     const bool usable = std::all_of(flats.begin(), flats.end(), [&](const Flat& group) {
       return dense(group, source->strides);
     });
-    if (usable) return flat_source(operand, index, flats);
+    if (usable) return source_element(operand, index, flats);
   }
   if (direct_) return divided(operand, std::move(index), flats);
   Box box = box_of(operand, index);
   for (const Flat& group : flats) outermost_range(group, dims, box);
   const Stage& stage = pass_.read(pass_.box(operand, box, order));
-  Affine address;
+  Index address;
   std::vector<bool> grouped(dims.size(), false);
   for (const Flat& group : flats) {
     for (const std::int64_t d : group.dims) {
@@ -223,7 +219,7 @@ std::string Expression::flat(OpId operand, Index index, const std::vector<Flat>&
 void Expression::outermost_range(const Flat& group, const Dims& dims, Box& box) {
   std::int64_t inner = 1;
   for (const std::int64_t d : group.dims) {
-    box[at(d)] = {Affine(0), Affine(dims[at(d)]), dims[at(d)]};
+    box[at(d)] = {0, dims[at(d)], dims[at(d)]};
     inner *= dims[at(d)];
   }
   const auto first = std::find_if(group.dims.begin(), group.dims.end(),
@@ -233,54 +229,42 @@ void Expression::outermost_range(const Flat& group, const Dims& dims, Box& box) 
   inner /= outer;
   const Nest::Hull hull = nest_.hull(group.position);
   const std::int64_t positions = pass_.symbols().range(hull.size).high;
-  const bool aligned = hull.start.divisible_by(inner);
+  const bool aligned = divides(inner, hull.start);
   const bool within =
-      hull.size.is_constant() && inner % positions == 0 && hull.start.divisible_by(positions);
+      hull.size.is_constant() && inner % positions == 0 && divides(positions, hull.start);
   std::int64_t count =
       aligned ? (positions + inner - 1) / inner : (positions + inner - 2) / inner + 1;
   if (within) count = 1;
   if (count >= outer) return;
-  Affine start = pass_.divided(hull.start, inner);
+  Index start = pass_.divided(hull.start, inner);
   if (pass_.symbols().range(start).high > outer - count) {
-    start = pass_.definition(
-        {0, outer - count},
-        fmt::format("tc_smaller({}, {})", pass_.symbols().text(start), outer - count),
-        pass_.symbols().loops(start));
+    start = pass_.definition({0, outer - count},
+                             fmt::format("tc_smaller({}, {})", start.text(), outer - count),
+                             pass_.symbols().loops(start));
   }
-  box[at(*first)] = {start, Affine(count), count};
-}
-
-std::string Expression::flat_source(OpId operand, const Index& index,
-                                    const std::vector<Flat>& flats) {
-  const Source& source = *pass_.function().source(operand);
-  Affine address;
-  for (std::size_t d = 0; d < index.size(); ++d) address = address + index[d] * source.strides[d];
-  for (const Flat& group : flats) {
-    address = address + group.position * source.strides[at(group.dims.back())];
-  }
-  return element(operand, source.name, address);
+  box[at(*first)] = {start, count, count};
 }
 
 // Computes the indices by division for each element.
-std::string Expression::divided(OpId operand, Index index, const std::vector<Flat>& flats) {
+std::string Expression::divided(OpId operand, Position index, const std::vector<Flat>& flats) {
   const Dims& dims = pass_.op(operand).shape.dims;
   for (const Flat& group : flats) {
     std::int64_t stride = 1;
     for (std::size_t i = group.dims.size(); i-- > 0;) {
       const std::int64_t size = dims[at(group.dims[i])];
       const std::string text = fmt::format("({})/{}%{}", nest_.at(group.position), stride, size);
-      index[at(group.dims[i])] = Affine::of(nest_.index({0, size - 1}, text));
+      index[at(group.dims[i])] = nest_.index({0, size - 1}, text);
       stride *= size;
     }
   }
   return value(operand, index);
 }
 
-std::string Expression::gather(const Op& op, const Index& index) {
+std::string Expression::gather(const Op& op, const Position& index) {
   const auto& attrs = op.as<ir::GatherAttrs>();
   const ir::Shape& operand = pass_.op(op.operands[0]).shape;
   const ir::Shape& indices = pass_.op(op.operands[1]).shape;
-  Index batch, made(operand.dims.size());
+  Position batch, made(operand.dims.size());
   for (std::size_t d = 0; d < index.size(); ++d) {
     if (!contains(attrs.offset_dims, static_cast<std::int64_t>(d))) batch.push_back(index[d]);
   }
@@ -292,21 +276,20 @@ std::string Expression::gather(const Op& op, const Index& index) {
     }
     made[d] = index[at(attrs.offset_dims[next++])];
   }
-  Index where;  // in the start indices; dropped for a vector with one start
+  Position where;  // in the start indices; dropped for a vector with one start
   std::size_t from_batch = 0;
   for (int d = 0; d < indices.rank(); ++d) {
-    where.push_back(d == attrs.index_vector_dim ? Affine(0) : batch[from_batch++]);
+    where.push_back(d == attrs.index_vector_dim ? Index(0) : batch[from_batch++]);
   }
   for (std::size_t k = 0; k < attrs.start_index_map.size(); ++k) {
     const std::size_t d = at(attrs.start_index_map[k]);
     if (attrs.index_vector_dim < indices.rank()) {
-      where[at(attrs.index_vector_dim)] = Affine(static_cast<std::int64_t>(k));
+      where[at(attrs.index_vector_dim)] = static_cast<std::int64_t>(k);
     }
     const std::int64_t highest = operand.dims[d] - attrs.slice_sizes[d];
     std::string start = value(op.operands[1], where);
     if (indices.dtype == DType::kU64) start = fmt::format("({0}>INT64_MAX?INT64_MAX:{0})", start);
-    made[d] = made[d] + Affine::of(nest_.index({0, highest},
-                                               fmt::format("tc_index({}, {})", start, highest)));
+    made[d] = made[d] + nest_.index({0, highest}, fmt::format("tc_index({}, {})", start, highest));
   }
   for (std::size_t i = 0; i < attrs.operand_batching_dims.size(); ++i) {
     made[at(attrs.operand_batching_dims[i])] = where[at(attrs.start_indices_batching_dims[i])];
@@ -317,40 +300,15 @@ std::string Expression::gather(const Op& op, const Index& index) {
   return value(op.operands[0], made);
 }
 
-std::string Expression::compute(OpId id, const Index& index) {
+std::string Expression::compute(OpId id, const Position& index) {
   const Op& op = pass_.op(id);
-  const auto operand_dims = [&]() -> const Dims& { return pass_.op(op.operands[0]).shape.dims; };
-  Index made;
   switch (op.opcode) {
-    case Opcode::kCopy:
-    case Opcode::kOptBarrier:
-    case Opcode::kDomain:
-    case Opcode::kAddDependency:
-      return value(op.operands[0], index);
-    case Opcode::kBroadcast:
-      for (const std::int64_t d : op.dimensions) made.push_back(index[at(d)]);
-      return value(op.operands[0], made);
-    case Opcode::kTranspose:
-      made.resize(index.size());
-      for (std::size_t d = 0; d < index.size(); ++d) made[at(op.dimensions[d])] = index[d];
-      return value(op.operands[0], made);
-    case Opcode::kSlice: {
-      const auto& dims = op.as<ir::SliceAttrs>().dims;
-      for (std::size_t d = 0; d < index.size(); ++d) {
-        made.push_back(index[d] * dims[d].stride + dims[d].start);
-      }
-      return value(op.operands[0], made);
-    }
-    case Opcode::kReverse:
-      made = index;
-      for (const std::int64_t d : op.dimensions) {
-        made[at(d)] = Affine(op.shape.dims[at(d)] - 1) - index[at(d)];
-      }
-      return value(op.operands[0], made);
-    case Opcode::kDynamicSlice:
-      made = dynamic_starts(pass_, op, 1, operand_dims(), op.shape.dims);
+    case Opcode::kDynamicSlice: {
+      const Dims& dims = pass_.op(op.operands[0]).shape.dims;
+      Position made = dynamic_starts(pass_, op, 1, dims, op.shape.dims);
       for (std::size_t d = 0; d < index.size(); ++d) made[d] = made[d] + index[d];
       return value(op.operands[0], made);
+    }
     case Opcode::kReshape:
     case Opcode::kBitcast:
       return reshape(op, index);
@@ -361,13 +319,15 @@ std::string Expression::compute(OpId id, const Index& index) {
     default:
       break;
   }
-  if (!ir::is_elementwise(op.opcode)) {
-    throw Refused{fmt::format("{} is not generated", ir::name(op.opcode))};
-  }
-  return elementwise(op, index);
+  if (ir::is_elementwise(op.opcode)) return elementwise(op, index);
+  const auto read = op.operands.size() == 1
+                        ? schedule::read_position(op, 0, pass_.op(op.operands[0]).shape, index)
+                        : std::nullopt;
+  if (!read) throw Refused{fmt::format("{} is not generated", ir::name(op.opcode))};
+  return value(op.operands[0], *read);
 }
 
-std::string Expression::reshape(const Op& op, const Index& index) {
+std::string Expression::reshape(const Op& op, const Position& index) {
   const ir::Shape& operand = pass_.op(op.operands[0]).shape;
   if (op.shape.dtype != operand.dtype ||
       ir::element_count(op.shape) != ir::element_count(operand)) {

@@ -19,33 +19,35 @@ class Expression {
   Expression(Pass& pass, Nest& nest, bool direct, ir::OpId root = {})
       : pass_(pass), nest_(nest), direct_(direct), root_(root) {}
 
-  [[nodiscard]] std::string value(ir::OpId op, const Index& index);
+  [[nodiscard]] std::string value(ir::OpId op, const Position& index);
 
  private:
-  std::string compute(ir::OpId op, const Index& index);
-  std::string leaf(ir::OpId op, const Index& index, BoxOrder order);
-  std::string element(ir::OpId id, const std::string& array, const Affine& address);
-  Box box_of(ir::OpId id, const Index& index);
-  std::string source_element(ir::OpId op, const Index& index);
-  std::string elementwise(const ir::Op& op, const Index& index);
-  std::string reshape(const ir::Op& op, const Index& index);
+  std::string compute(ir::OpId op, const Position& index);
+  std::string leaf(ir::OpId op, const Position& index, BoxOrder order);
+  std::string element(ir::OpId id, const std::string& array, const Index& address);
+  Box box_of(ir::OpId id, const Position& index);
+  std::string elementwise(const ir::Op& op, const Position& index);
+  std::string reshape(const ir::Op& op, const Position& index);
   // Dimensions of the result and of the operand, in the order of their linear positions.
   struct View {
     ir::Dims result, operand;
     BoxOrder order;  // layout of the buffer to read from
   };
-  std::string reinterpret(const ir::Op& op, const Index& index, const View& view);
+  std::string reinterpret(const ir::Op& op, const Position& index, const View& view);
   // A linear position over some dimensions of an operand, most major first.
   struct Flat {
-    Affine position;
+    Index position;
     ir::Dims dims;
   };
-  std::string flat(ir::OpId operand, Index index, const std::vector<Flat>& flats, BoxOrder order);
-  std::string flat_source(ir::OpId operand, const Index& index, const std::vector<Flat>& flats);
-  std::string divided(ir::OpId operand, Index index, const std::vector<Flat>& flats);
+  std::string flat(ir::OpId operand, Position index, const std::vector<Flat>& flats,
+                   BoxOrder order);
+  // An element of a source in place; dimensions of `flats` are at 0 in `index`.
+  std::string source_element(ir::OpId op, const Position& index,
+                             const std::vector<Flat>& flats = {});
+  std::string divided(ir::OpId operand, Position index, const std::vector<Flat>& flats);
   void outermost_range(const Flat& group, const ir::Dims& dims, Box& box);
-  std::string gather(const ir::Op& op, const Index& index);
-  std::string iota(const ir::Op& op, const Index& index);
+  std::string gather(const ir::Op& op, const Position& index);
+  std::string iota(const ir::Op& op, const Position& index);
 
   Pass& pass_;
   Nest& nest_;
@@ -55,7 +57,7 @@ class Expression {
 };
 
 // Start indices of a dynamic slice or update of `sizes`, clamped to stay inside `dims`.
-[[nodiscard]] Index dynamic_starts(Pass& pass, const ir::Op& op, std::size_t first_index,
-                                   const ir::Dims& dims, const ir::Dims& sizes);
+[[nodiscard]] Position dynamic_starts(Pass& pass, const ir::Op& op, std::size_t first_index,
+                                      const ir::Dims& dims, const ir::Dims& sizes);
 
 }  // namespace tilecast::host

@@ -6,8 +6,7 @@
 #include <cstdlib>
 
 #include "analytical/iteration_space.h"
-#include "host/c_elementwise.h"
-#include "host/c_types.h"
+#include "host/c_scalar.h"
 
 namespace tilecast::host {
 namespace {
@@ -192,21 +191,20 @@ std::string Function::scalar(OpId id) {
   return name;
 }
 
-SymbolId Function::clamped(const std::string& text, std::int64_t highest) {
-  const SymbolId symbol = symbols_.value({0, highest}, 0);
-  prologue_ +=
-      fmt::format("const int64_t {} = tc_index({}, {});\n", symbols_.name(symbol), text, highest);
-  return symbol;
+Index Function::clamped(const std::string& text, std::int64_t highest) {
+  Index made = symbols_.value({0, highest}, 0);
+  prologue_ += fmt::format("const int64_t {} = tc_index({}, {});\n", made.text(), text, highest);
+  return made;
 }
 
-SymbolId Function::clamped_index(OpId op, std::int64_t highest) {
+Index Function::clamped_index(OpId op, std::int64_t highest) {
   if (!is_scalar(op)) throw Refused{"a start index that is computed from arrays"};
   const bool wide = kernel_.op(op).shape.dtype == DType::kU64;
   const std::string name = scalar(op);
   return clamped(wide ? fmt::format("({0} > INT64_MAX ? INT64_MAX : {0})", name) : name, highest);
 }
 
-SymbolId Function::clamped_element(OpId op, std::int64_t element, std::int64_t highest) {
+Index Function::clamped_element(OpId op, std::int64_t element, std::int64_t highest) {
   const Source* from = source(op);
   if (from == nullptr) throw Refused{"a start index that is computed from arrays"};
   return clamped(fmt::format("{}[{}]", from->name, element), highest);

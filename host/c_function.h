@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "host/c_affine.h"
+#include "host/c_symbols.h"
 #include "ir/kernel.h"
 
 namespace tilecast::host {
@@ -40,9 +40,9 @@ class Function {
   [[nodiscard]] bool is_scalar(ir::OpId op) const { return scalar_[op.index()]; }
   [[nodiscard]] std::string scalar(ir::OpId op);
   // Scalar `op` as an index, clamped to 0 .. highest.
-  [[nodiscard]] SymbolId clamped_index(ir::OpId op, std::int64_t highest);
+  [[nodiscard]] Index clamped_index(ir::OpId op, std::int64_t highest);
   // An element of a small integer vector as an index, clamped in the same way.
-  [[nodiscard]] SymbolId clamped_element(ir::OpId op, std::int64_t element, std::int64_t highest);
+  [[nodiscard]] Index clamped_element(ir::OpId op, std::int64_t element, std::int64_t highest);
 
   // Reserves scratchpad for the whole of `op`, stored by one pass and read by later ones.
   const Source& keep(ir::OpId op);
@@ -52,7 +52,7 @@ class Function {
 
  private:
   std::string add_scalar(ir::OpId op, const std::string& text);
-  SymbolId clamped(const std::string& text, std::int64_t highest);
+  Index clamped(const std::string& text, std::int64_t highest);
   std::string table(ir::OpId op);
 
   const ir::Kernel& kernel_;

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "host/c_loops.h"
-#include "host/c_types.h"
-#include "host/c_write_pass.h"
+#include "host/c_pass.h"
+#include "host/c_scalar.h"
 #include "schedule/tile_schedule.h"
 
 namespace tilecast::host {
@@ -201,7 +201,7 @@ Made make_pass(Function& function, const Labels& labels, const IterationSpace& s
     const auto removed = std::remove_if(loops.begin(), loops.end(), unused);
     if (removed == loops.end()) {
       Writer out;
-      write_pass(pass, out);
+      pass.write(out);
       made.text = out.take();
       made.scratch = pass.scratch_bytes();
       return made;

@@ -1,9 +1,8 @@
 // Writes a kernel with a tile as portable C, which the host runs in place of the accelerator.
 //
 // The loop nest is that of analytical/iteration_space.h. For each tile, operands are packed into a
-// local scratchpad (the next tile's before this tile is computed, as on a double-buffered core),
-// computed in vectorisable loops, and stored. If the tile splits a reduction, its accumulator is
-// kept across the pieces. Edge tiles load and store only elements inside the array.
+// local scratchpad, computed in vectorisable loops, and stored. If the tile splits a reduction, its
+// accumulator is kept across the pieces. Edge tiles load and store only elements inside the array.
 //
 //   auto result = generate_c(kernel, tile, "k17");
 //   if (const auto* c = std::get_if<CKernel>(&result)) write(c_prelude() + c->source);

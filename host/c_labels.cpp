@@ -1,8 +1,8 @@
 #include "host/c_labels.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
-#include "host/c_affine.h"
+#include "host/c_symbols.h"
 
 namespace tilecast::host {
 namespace {
@@ -55,85 +55,33 @@ Pairs reshape_pairs(const Op& op, const ir::Shape& from) {
   return pairs;
 }
 
-Pairs dot_pairs(const Kernel& kernel, const Op& op, std::size_t operand) {
-  const ir::DotDims& dims = op.as<ir::DotAttrs>().dims;
-  const int lhs_rank = kernel.op(op.operands[0]).shape.rank();
-  const int rank = kernel.op(op.operands[operand]).shape.rank();
-  const Dims& batch = operand == 0 ? dims.lhs_batch : dims.rhs_batch;
-  const Dims& contracted = operand == 0 ? dims.lhs_contracting : dims.rhs_contracting;
-  Pairs pairs;
-  int next = operand == 0 ? static_cast<int>(batch.size())
-                          : lhs_rank - static_cast<int>(dims.lhs_contracting.size());
-  for (int d = 0; d < rank; ++d) {
-    const auto at = std::find(batch.begin(), batch.end(), d);
-    if (at != batch.end()) {
-      pairs.emplace_back(static_cast<int>(at - batch.begin()), d);
-    } else if (!contains(contracted, d)) {
-      pairs.emplace_back(next++, d);
-    }
-  }
-  return pairs;
-}
-
-Pairs convolution_pairs(const Op& op, std::size_t operand) {
-  const ir::ConvDims& dims = op.as<ir::ConvAttrs>().dims;
-  if (operand == 0) return {{dims.output_batch, dims.input_batch}};
-  return {{dims.output_feature, dims.kernel_output_feature}};
-}
-
 // A pair means that element i of one dimension corresponds to element i of the other. The caller
 // checks that sizes are equal; offsets with equal sizes are checked here.
 Pairs related(const Kernel& kernel, const Op& op, std::size_t operand) {
   const ir::Shape& from = kernel.op(op.operands[operand]).shape;
   Pairs pairs;
   switch (op.opcode) {
-    case Opcode::kBroadcast:
-      for (int d = 0; d < from.rank(); ++d) {
-        pairs.emplace_back(static_cast<int>(op.dimensions[d]), d);
-      }
-      return pairs;
-    case Opcode::kTranspose:
-      for (int d = 0; d < from.rank(); ++d) {
-        pairs.emplace_back(d, static_cast<int>(op.dimensions[d]));
-      }
-      return pairs;
     case Opcode::kReshape:
     case Opcode::kBitcast:
       return reshape_pairs(op, from);
-    case Opcode::kReduce: {
-      int kept = 0;
-      for (int d = 0; d < from.rank() && operand == 0; ++d) {
-        if (!contains(op.dimensions, d)) pairs.emplace_back(kept++, d);
-      }
-      return pairs;
-    }
-    case Opcode::kReverse:
-      for (int d = 0; d < from.rank(); ++d) {
-        if (!contains(op.dimensions, d)) pairs.emplace_back(d, d);
-      }
-      return pairs;
-    case Opcode::kDot:
-      return dot_pairs(kernel, op, operand);
-    case Opcode::kConvolution:
-      return convolution_pairs(op, operand);
     case Opcode::kGather:
     case Opcode::kScatter:
     case Opcode::kSort:
     case Opcode::kIota:
-    case Opcode::kBitcastConvert:
-      if (op.opcode != Opcode::kBitcastConvert || op.shape.rank() != from.rank()) return pairs;
-      break;
-    case Opcode::kConcatenate:
-    case Opcode::kPad:
-    case Opcode::kSlice:
-    case Opcode::kDynamicSlice:
-    case Opcode::kDynamicUpdateSlice:
-    case Opcode::kReduceWindow:
+      return pairs;
     default:
       break;
   }
-  if (from.rank() != op.shape.rank()) return pairs;
-  for (int d = 0; d < from.rank(); ++d) pairs.emplace_back(d, d);
+  Position result, summed;
+  for (int d = 0; d < op.shape.rank(); ++d) result.push_back(Index::of(fmt::format("r{}", d)));
+  for (int d = 0; d < from.rank(); ++d) summed.push_back(Index::of(fmt::format("s{}", d)));
+  const auto read = schedule::read_position(op, operand, from, result, summed);
+  if (!read && from.rank() != op.shape.rank()) return pairs;
+  for (int d = 0; d < from.rank(); ++d) {
+    for (int r = 0; r < op.shape.rank(); ++r) {
+      if (read ? (*read)[at(d)] == result[at(r)] : r == d) pairs.emplace_back(r, d);
+    }
+  }
   return pairs;
 }
 
@@ -182,11 +130,16 @@ Labels::Labels(const Kernel& kernel, const analytical::IterationSpace& space) {
            space.matrix->contraction[i]);
     }
   }
+  std::vector<std::vector<Pairs>> pairs(labels_.size());  // by op, by operand
+  for (std::size_t i = 0; i < labels_.size(); ++i) {
+    const Op& op = kernel.ops()[i];
+    for (std::size_t k = 0; k < op.operands.size(); ++k) pairs[i].push_back(related(kernel, op, k));
+  }
   const auto follow = [&](std::size_t i, bool forward) {
     const Op& op = kernel.ops()[i];
     for (std::size_t k = 0; k < op.operands.size(); ++k) {
       const std::size_t from = op.operands[k].index();
-      for (const auto& [result_dim, operand_dim] : related(kernel, op, k)) {
+      for (const auto& [result_dim, operand_dim] : pairs[i][k]) {
         const auto r = static_cast<std::size_t>(result_dim);
         const auto o = static_cast<std::size_t>(operand_dim);
         if (r >= op.shape.dims.size() || o >= labels_[from].size()) continue;

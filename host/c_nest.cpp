@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdlib>
 
 #include "base/error.h"
@@ -44,22 +43,20 @@ void Writer::close() {
   line("}");
 }
 
-SymbolId Nest::add_loop(const Affine& size, std::int64_t largest, bool mergeable) {
+Index Nest::add_loop(const Index& size, std::int64_t largest, bool mergeable) {
   TC_CHECK(loops_.size() < 32, "at most 32 loops in a nest");
-  const SymbolId symbol = symbols_.local(largest);
-  loops_.push_back({symbol, size, largest, mergeable});
-  return symbol;
+  Index made = symbols_.local(largest);
+  loops_.push_back({made.text(), size, largest, mergeable, 1U << loops_.size()});
+  return made;
 }
 
-std::uint32_t Nest::needs_of(const Affine& expression) const {
+std::uint32_t Nest::needs_of(const Index& index) const {
   std::uint32_t needs = 0;
-  for (const auto& term : expression.terms) {
-    for (std::size_t i = 0; i < loops_.size(); ++i) {
-      if (loops_[i].symbol == term.first) needs |= 1U << i;
-    }
-    for (const Index& index : indices_) {
-      if (index.symbol == term.first) needs |= index.needs;
-    }
+  for (const NestLoop& loop : loops_) {
+    if (index.uses(loop.variable)) needs |= loop.bit;
+  }
+  for (const OwnIndex& own : indices_) {
+    if (index.uses(own.variable)) needs |= own.needs;
   }
   return needs;
 }
@@ -71,8 +68,8 @@ std::uint32_t Nest::needs_of(const std::string& text) const {
   return needs;
 }
 
-std::string Nest::at(const Affine& expression) {
-  places_.push_back(expression);
+std::string Nest::at(const Index& index) {
+  places_.push_back(index);
   return fmt::format("@{}@", places_.size() - 1);
 }
 
@@ -82,36 +79,31 @@ std::string Nest::value(const std::string& type, const std::string& text) {
   return fmt::format("${}$", lines_.size() - 1);
 }
 
-SymbolId Nest::index(Range range, const std::string& text) {
-  const SymbolId symbol = symbols_.value(range, 0);
+Index Nest::index(IndexRange range, const std::string& text) {
+  Index made = symbols_.value(range, 0);
   const std::uint32_t needs = needs_of(text);
-  indices_.push_back({symbol, range, needs});
-  lines_.push_back(
-      {.name = symbols_.name(symbol), .type = "int64_t", .text = text, .needs = needs});
-  return symbol;
+  indices_.push_back({made.text(), range, needs});
+  lines_.push_back({.name = made.text(), .type = "int64_t", .text = text, .needs = needs});
+  return made;
 }
 
 void Nest::store(const std::string& text) {
   lines_.push_back({.text = text, .is_store = true});
 }
 
-Nest::Hull Nest::hull(const Affine& expression) const {
-  Hull hull{expression, Affine(1)};
-  const auto replace = [&hull](SymbolId symbol, std::int64_t factor, const Affine& width,
-                               std::int64_t low) {
-    const Affine span = width * factor;
-    hull.start = hull.start.without(symbol) + factor * low;
+Nest::Hull Nest::hull(const Index& index) const {
+  Hull hull{index, 1};
+  const auto replace = [&](const std::string& variable, const Index& width, std::int64_t low) {
+    const std::int64_t factor = index.coefficient(variable);
+    if (factor == 0) return;
+    const Index span = width * factor;
+    hull.start = hull.start.with(variable, 0) + factor * low;
     if (factor < 0) hull.start = hull.start + span;
     hull.size = factor < 0 ? hull.size - span : hull.size + span;
   };
-  for (const auto& [symbol, factor] : expression.terms) {
-    for (const NestLoop& loop : loops_) {
-      if (loop.symbol == symbol) replace(symbol, factor, loop.size - 1, 0);
-    }
-    for (const Index& index : indices_) {
-      if (index.symbol != symbol) continue;
-      replace(symbol, factor, Affine(index.range.high - index.range.low), index.range.low);
-    }
+  for (const NestLoop& loop : loops_) replace(loop.variable, loop.size - 1, 0);
+  for (const OwnIndex& own : indices_) {
+    replace(own.variable, own.range.high - own.range.low, own.range.low);
   }
   return hull;
 }
@@ -120,51 +112,41 @@ bool Nest::can_merge(std::size_t outer) const {
   const NestLoop& a = loops_[outer];
   const NestLoop& b = loops_[outer + 1];
   if (!a.mergeable || !b.mergeable || !b.size.is_constant()) return false;
-  return std::all_of(places_.begin(), places_.end(), [&](const Affine& place) {
-    return place.coefficient(a.symbol) == b.size.constant * place.coefficient(b.symbol);
+  return std::all_of(places_.begin(), places_.end(), [&](const Index& place) {
+    return place.coefficient(a.variable) == b.size.constant() * place.coefficient(b.variable);
   });
 }
 
-void Nest::merge_loops(std::size_t outer) {
-  NestLoop& inner = loops_[outer + 1];
-  inner.largest *= loops_[outer].largest;
-  inner.size = loops_[outer].size * inner.size.constant;
-  for (Affine& place : places_) place = place.without(loops_[outer].symbol);
-  const auto merged = [outer](std::uint32_t needs) {
-    const std::uint32_t below = needs & ((1U << outer) - 1);
-    const std::uint32_t above = needs >> (outer + 1);
-    return below | (above << outer) | ((needs >> outer & 1U) << outer);
+void Nest::remove(std::size_t loop, std::uint32_t instead) {
+  const NestLoop& gone = loops_[loop];
+  for (Index& place : places_) place = place.with(gone.variable, 0);
+  const auto replace = [&](std::uint32_t& needs) {
+    if ((needs & gone.bit) != 0) needs = (needs & ~gone.bit) | instead;
   };
-  for (Line& line : lines_) line.needs = merged(line.needs);
-  for (Index& index : indices_) index.needs = merged(index.needs);
-  loops_.erase(loops_.begin() + static_cast<std::ptrdiff_t>(outer));
-}
-
-void Nest::drop_loop(std::size_t loop) {
-  for (Affine& place : places_) place = place.without(loops_[loop].symbol);
-  const auto dropped = [loop](std::uint32_t needs) {
-    return (needs & ((1U << loop) - 1)) | (needs >> (loop + 1) << loop);
-  };
-  for (Line& line : lines_) line.needs = dropped(line.needs);
-  for (Index& index : indices_) index.needs = dropped(index.needs);
+  for (Line& line : lines_) replace(line.needs);
+  for (OwnIndex& own : indices_) replace(own.needs);
   loops_.erase(loops_.begin() + static_cast<std::ptrdiff_t>(loop));
 }
 
 void Nest::merge() {
   for (std::size_t i = loops_.size(); i-- > 0;) {
-    const bool once = loops_[i].size.is(1) && loops_[i].mergeable;
-    if (once && loops_.size() > 1) drop_loop(i);
+    const bool once = loops_[i].size == Index(1) && loops_[i].mergeable;
+    if (once && loops_.size() > 1) remove(i, 0);
   }
   for (std::size_t i = loops_.size(); i-- > 1;) {
-    if (can_merge(i - 1)) merge_loops(i - 1);
+    if (!can_merge(i - 1)) continue;
+    NestLoop& inner = loops_[i];
+    inner.largest *= loops_[i - 1].largest;
+    inner.size = loops_[i - 1].size * inner.size.constant();
+    remove(i - 1, inner.bit);
   }
 }
 
-// Whether some array is contiguous along `symbol` and strided along `across`.
-bool Nest::runs_along(SymbolId symbol, SymbolId across) const {
-  return std::any_of(places_.begin(), places_.end(), [&](const Affine& place) {
-    const std::int64_t far = place.coefficient(across);
-    return std::abs(place.coefficient(symbol)) == 1 && (far >= kBlock || far <= -kBlock);
+// Whether some array is contiguous along `variable` and strided along `across`.
+bool Nest::runs_along(const std::string& variable, const std::string& across) const {
+  return std::any_of(places_.begin(), places_.end(), [&](const Index& place) {
+    return std::abs(place.coefficient(variable)) == 1 &&
+           std::abs(place.coefficient(across)) >= kBlock;
   });
 }
 
@@ -174,18 +156,11 @@ bool Nest::put_crossing_loop_inside() {
   if (loops_.size() < 2 || loops_[last].largest < kBlock) return false;
   for (std::size_t i = last; i-- > 0;) {
     const bool crosses = loops_[i].largest >= kBlock &&
-                         runs_along(loops_[i].symbol, loops_[last].symbol) &&
-                         runs_along(loops_[last].symbol, loops_[i].symbol);
+                         runs_along(loops_[i].variable, loops_[last].variable) &&
+                         runs_along(loops_[last].variable, loops_[i].variable);
     if (!crosses) continue;
     const auto at = loops_.begin() + static_cast<std::ptrdiff_t>(i);
     std::rotate(at, at + 1, loops_.end() - 1);
-    const auto moved = [i, last](std::uint32_t needs) {
-      const std::uint32_t between = needs >> (i + 1) & ((1U << (last - 1 - i)) - 1);
-      return (needs & ((1U << i) - 1)) | between << i | (needs >> i & 1U) << (last - 1) |
-             (needs & 1U << last);
-    };
-    for (Line& line : lines_) line.needs = moved(line.needs);
-    for (Index& index : indices_) index.needs = moved(index.needs);
     return true;
   }
   return false;
@@ -201,20 +176,21 @@ std::string Nest::resolved(const std::string& text) const {
     }
     const std::size_t end = text.find(mark, i + 1);
     const auto number = static_cast<std::size_t>(std::stoul(text.substr(i + 1, end - i - 1)));
-    out += mark == '@' ? symbols_.text(places_[number]) : lines_[number].name;
+    out += mark == '@' ? places_[number].text() : lines_[number].name;
     i = end;
   }
   return out;
 }
 
 std::string Nest::loop_head(std::size_t loop) const {
-  const std::string& name = symbols_.name(loops_[loop].symbol);
-  return fmt::format("for (int64_t {} = 0; {} < {}; ++{})", name, name,
-                     symbols_.text(loops_[loop].size), name);
+  return fmt::format("for (int64_t {0} = 0; {0} < {1}; ++{0})", loops_[loop].variable,
+                     loops_[loop].size.text());
 }
 
 std::size_t Nest::depth_of(std::uint32_t needs) const {
-  return static_cast<std::size_t>(std::bit_width(needs));
+  std::size_t depth = loops_.size();
+  while (depth > 0 && (needs & loops_[depth - 1].bit) == 0) --depth;
+  return depth;
 }
 
 void Nest::write_values(Writer& out, std::size_t depth) const {
@@ -237,18 +213,18 @@ void Nest::write_blocks(Writer& out) {
   for (std::size_t i = 0; i < 2; ++i) {
     if (i == 0) write_values(out, depth - 2);
     out.open(fmt::format("for (int64_t {0} = 0; {0} < {1}; {0} += {2})", names[i],
-                         symbols_.text(loops_[depth - 2 + i].size), kBlock));
+                         loops_[depth - 2 + i].size.text(), kBlock));
   }
   for (std::size_t i = 0; i < 2; ++i) {
     const NestLoop& loop = loops_[depth - 2 + i];
-    const bool whole = loop.size.is_constant() && loop.size.constant % kBlock == 0;
+    const bool whole = loop.size.is_constant() && loop.size.constant() % kBlock == 0;
     const std::string end =
         whole ? fmt::format("{} + {}", names[i], kBlock)
-              : fmt::format("tc_smaller({}, {} + {})", symbols_.text(loop.size), names[i], kBlock);
+              : fmt::format("tc_smaller({}, {} + {})", loop.size.text(), names[i], kBlock);
     if (i == 1) write_values(out, depth - 1);
     if (i == 1) out.line("#pragma GCC ivdep");
-    out.open(fmt::format("for (int64_t {0} = {1}; {0} < {2}; ++{0})", symbols_.name(loop.symbol),
-                         names[i], end));
+    out.open(
+        fmt::format("for (int64_t {0} = {1}; {0} < {2}; ++{0})", loop.variable, names[i], end));
   }
   write_values(out, depth);
   write_stores(out);

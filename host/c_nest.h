@@ -1,7 +1,7 @@
 // Builder for one perfect loop nest of generated C: its loops, values and stores.
 //
 //   Nest nest(symbols);
-//   SymbolId i = nest.add_loop(size, 64), j = nest.add_loop(Affine(32), 32);
+//   const Index i = nest.add_loop(size, 64), j = nest.add_loop(32, 32);
 //   Text x = nest.value("float", "b1[" + nest.at(address) + "]", ...);
 //   nest.store("b2[...] = " + x);
 //   nest.write(writer);
@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "host/c_affine.h"
+#include "host/c_symbols.h"
 
 namespace tilecast::host {
 
@@ -37,35 +37,36 @@ class Writer {
 };
 
 struct NestLoop {
-  SymbolId symbol;
-  Affine size;
+  std::string variable;
+  Index size;
   std::int64_t largest;   // upper bound of the size
   bool mergeable = true;  // with adjacent loops
+  std::uint32_t bit = 0;  // in the masks of what depends on the loop
 };
 
 class Nest {
  public:
   explicit Nest(Symbols& symbols) : symbols_(symbols) {}
 
-  // Outermost first.
-  SymbolId add_loop(const Affine& size, std::int64_t largest, bool mergeable = true);
+  // Outermost first. Returns the loop's variable.
+  Index add_loop(const Index& size, std::int64_t largest, bool mergeable = true);
   [[nodiscard]] const std::vector<NestLoop>& loops() const { return loops_; }
 
-  // A placeholder for `expression`, resolved after merging.
-  [[nodiscard]] std::string at(const Affine& expression);
+  // A placeholder for the index, resolved after merging.
+  [[nodiscard]] std::string at(const Index& index);
   // Adds a value and returns its name. `text` may use placeholders and names of this nest.
   std::string value(const std::string& type, const std::string& text);
-  // Adds an integer value as a symbol that is valid in this nest only.
-  SymbolId index(Range range, const std::string& text);
+  // Adds an integer value as a variable that is valid in this nest only.
+  Index index(IndexRange range, const std::string& text);
   // Adds a statement to the innermost loop.
   void store(const std::string& text);
   [[nodiscard]] std::size_t size() const { return lines_.size(); }
 
-  // The interval an expression covers in this nest: its smallest value and the number of values.
+  // The interval an index covers in this nest: its smallest value and the number of values.
   struct Hull {
-    Affine start, size;
+    Index start, size;
   };
-  [[nodiscard]] Hull hull(const Affine& expression) const;
+  [[nodiscard]] Hull hull(const Index& index) const;
 
   void write(Writer& out);
   // Parts of write(), for nests with a special innermost loop: call merge(), then go by depth.
@@ -78,29 +79,29 @@ class Nest {
  private:
   struct Line {
     std::string name, type, text;
-    std::uint32_t needs = 0;  // bit i: depends on loop i
+    std::uint32_t needs = 0;  // bits of the loops it depends on
     bool is_store = false;
   };
   [[nodiscard]] std::uint32_t needs_of(const std::string& text) const;
-  [[nodiscard]] std::uint32_t needs_of(const Affine& expression) const;
+  [[nodiscard]] std::uint32_t needs_of(const Index& index) const;
   [[nodiscard]] std::size_t depth_of(std::uint32_t needs) const;
   [[nodiscard]] bool can_merge(std::size_t outer) const;
-  void merge_loops(std::size_t outer);
-  void drop_loop(std::size_t loop);
-  [[nodiscard]] bool runs_along(SymbolId symbol, SymbolId across) const;
+  // Removes a loop; what depends on it depends on the loops in `instead`.
+  void remove(std::size_t loop, std::uint32_t instead);
+  [[nodiscard]] bool runs_along(const std::string& variable, const std::string& across) const;
   bool put_crossing_loop_inside();
   void write_blocks(Writer& out);
 
   Symbols& symbols_;
   std::vector<NestLoop> loops_;
-  std::vector<Affine> places_;
+  Position places_;
   std::vector<Line> lines_;
-  struct Index {
-    SymbolId symbol;
-    Range range;
+  struct OwnIndex {
+    std::string variable;
+    IndexRange range;
     std::uint32_t needs;
   };
-  std::vector<Index> indices_;
+  std::vector<OwnIndex> indices_;
   int values_ = 0;
 };
 

@@ -6,10 +6,11 @@
 
 #include "base/error.h"
 #include "base/math.h"
-#include "host/c_elementwise.h"
-#include "host/c_types.h"
+#include "host/c_expression.h"
+#include "host/c_scalar.h"
 
 namespace tilecast::host {
+
 namespace {
 
 using ir::Op;
@@ -73,11 +74,9 @@ Pass::Pass(Function& function, const Labels& labels, const analytical::Iteration
            std::vector<PassLoop> loops)
     : function_(function), labels_(labels), space_(space), loops_(std::move(loops)) {
   for (PassLoop& loop : loops_) {
-    loop.symbol = symbols().tile(loop.loop, loop.tile);
-    loop.start = Affine::of(loop.symbol) * loop.tile.step;
-    loop.size =
-        loop.tile.ragged() ? Affine::of(symbols().piece(loop.loop)) : Affine(loop.tile.step);
-    many_tiles_ = many_tiles_ || loop.tile.trips() > 1;
+    loop.variable = symbols().tile(loop.loop, loop.tile);
+    loop.start = loop.variable * loop.tile.step;
+    loop.size = loop.tile.ragged() ? symbols().piece(loop.loop) : Index(loop.tile.step);
   }
   scratch_ = function.kept_bytes();
   has_buffer_.assign(function.kernel().ops().size(), -1);
@@ -89,7 +88,7 @@ Box Pass::box_of(OpId id) const {
   const ir::Dims& dims = op(id).shape.dims;
   Box box;
   for (std::size_t d = 0; d < dims.size(); ++d) {
-    box.push_back({Affine(0), Affine(dims[d]), dims[d]});
+    box.push_back({0, dims[d], dims[d]});
     const int label = labels_.loop(id, static_cast<std::int64_t>(d));
     for (const PassLoop& loop : loops_) {
       if (loop.loop == label && loop.cuts_output) {
@@ -156,33 +155,51 @@ PassLoop* Pass::split_loop(int loop) {
 std::string Pass::first_piece(const std::vector<const PassLoop*>& loops) const {
   std::string text;
   for (const PassLoop* loop : loops) {
-    text += fmt::format("{}{} == 0", text.empty() ? "" : " && ",
-                        function_.symbols().name(loop->symbol));
+    text += fmt::format("{}{} == 0", text.empty() ? "" : " && ", loop->variable.text());
   }
   return text;
 }
 
-Affine Pass::definition(Range range, const std::string& text, std::uint32_t loops) {
-  if (range.low == range.high) return Affine(range.low);
+Index Pass::definition(IndexRange range, const std::string& text, std::uint32_t loops) {
+  if (range.low == range.high) return range.low;
   const auto found = defined_.find(text);
   if (found != defined_.end()) return found->second;
-  const SymbolId symbol = symbols().value(range, loops);
-  definitions_.push_back(fmt::format("const int64_t {} = {};", symbols().name(symbol), text));
-  return defined_.emplace(text, Affine::of(symbol)).first->second;
+  Index made = symbols().value(range, loops);
+  definitions_.push_back(fmt::format("const int64_t {} = {};", made.text(), text));
+  return defined_.emplace(text, std::move(made)).first->second;
 }
 
-Affine Pass::divided(const Affine& value, std::int64_t divisor) {
-  if (value.divisible_by(divisor)) return value.divided_by(divisor);
-  const Range range = symbols().range(value);
+Index Pass::divided(const Index& value, std::int64_t divisor) {
+  if (divides(divisor, value)) return value / divisor;
+  const IndexRange range = symbols().range(value);
   // C division rounds towards zero, but positions need rounding towards minus infinity.
   if (range.low < 0) throw Refused{"a reshape of elements that padding may put before the first"};
   return definition({range.low / divisor, range.high / divisor},
-                    fmt::format("({})/{}", symbols().text(value), divisor), symbols().loops(value));
+                    fmt::format("({})/{}", value.text(), divisor), symbols().loops(value));
 }
 
-std::string Pass::begin() {
+Stage Pass::begin(OpId id, const std::string& type, const Box& box,
+                  const std::vector<const PassLoop*>& split) {
   frames_.emplace_back();
-  return fmt::format("b{}", buffers_++);
+  Stage stage{.op = id, .type = type, .buffer = fmt::format("b{}", buffers_++)};
+  for (const BoxDim& dim : box) {
+    stage.starts.push_back(dim.start);
+    stage.loops |= symbols().loops(dim.start) | symbols().loops(dim.size);
+  }
+  for (const PassLoop* loop : split) stage.split |= 1U << loop->loop;
+  stage.loops |= stage.split;
+  return stage;
+}
+
+void lay_out(Stage& stage, const Box& box, const ir::Dims& order, std::int64_t lanes) {
+  stage.strides.assign(box.size(), 0);
+  stage.elements = 1;
+  for (std::size_t i = order.size(); i-- > 0;) {
+    const std::size_t d = at(order[i]);
+    stage.strides[d] = stage.elements;
+    stage.elements *= box[d].largest;
+    if (i + 1 == order.size()) stage.elements = base::round_up(stage.elements, lanes);
+  }
 }
 
 std::size_t Pass::finish(Stage stage, Writer& code) {
@@ -191,11 +208,8 @@ std::size_t Pass::finish(Stage stage, Writer& code) {
   stage.loops |= frame.loops;
   stage.late = frame.late;
   stage.code = code.take();
-  const bool twice = stage.is_load && many_tiles_ && stage.loops != 0;
-  const std::int64_t bytes =
-      base::round_up(stage.elements * bytes_of(stage.type), kBufferAlignment);
   stage.offset = scratch_;
-  scratch_ += twice ? 2 * bytes : bytes;
+  scratch_ += base::round_up(stage.elements * bytes_of(stage.type), kBufferAlignment);
   stages_.push_back(std::move(stage));
   return stages_.size() - 1;
 }
@@ -208,11 +222,9 @@ const Stage& Pass::read(std::size_t index) {
   return stage;
 }
 
-std::string Pass::key(const Box& box) const {
+std::string Pass::key(const Box& box) {
   std::string text;
-  for (const BoxDim& dim : box) {
-    text += function_.symbols().text(dim.start) + ":" + function_.symbols().text(dim.size) + ",";
-  }
+  for (const BoxDim& dim : box) text += dim.start.text() + ":" + dim.size.text() + ",";
   return text;
 }
 
@@ -293,6 +305,276 @@ std::size_t Pass::make_box(OpId id, const Box& box, BoxOrder box_order) {
   stage.starts.clear();
   for (const BoxDim& dim : box) stage.starts.push_back(dim.start);
   return packed.stage;
+}
+
+// The condition under which a stage runs in the innermost tile loop: in the first tile of the loops
+// inside those that its box depends on, and in the last one of those it waits for.
+std::string Pass::when(const Stage& stage) const {
+  std::size_t inside = loops_.size();
+  while (inside > 0 && (stage.loops >> loops_[inside - 1].loop & 1U) == 0) --inside;
+  std::string text;
+  for (std::size_t i = 0; i < loops_.size(); ++i) {
+    const bool late = (stage.late >> loops_[i].loop & 1U) != 0;
+    if (!late && i < inside) continue;
+    text += fmt::format("{}{} == {}", text.empty() ? "" : " && ", loops_[i].variable.text(),
+                        late ? loops_[i].tile.trips() - 1 : 0);
+  }
+  return text;
+}
+
+void Pass::write(Writer& out) const {
+  out.open("");
+  for (const Stage& stage : stages_) {
+    if (stage.buffer.empty()) continue;
+    out.line(fmt::format("{0}* const {1} = ({0}*)(scratch + {2});", stage.type, stage.buffer,
+                         stage.offset));
+  }
+  for (const PassLoop& loop : loops_) {
+    const std::string name = loop.variable.text();
+    out.open(fmt::format("for (int64_t {0} = 0; {0} < {1}; ++{0})", name, loop.tile.trips()));
+    if (!loop.tile.ragged()) continue;
+    out.line(fmt::format("const int64_t {} = tc_smaller({}, {} - {}*{});", loop.size.text(),
+                         loop.tile.step, loop.tile.size, name, loop.tile.step));
+  }
+  for (const std::string& line : definitions_) out.line(line);
+  for (const Stage& stage : stages_) {
+    const std::string condition = when(stage);
+    if (!condition.empty()) out.open(fmt::format("if ({})", condition));
+    out.text(stage.code);
+    if (!condition.empty()) out.close();
+  }
+  for (std::size_t i = 0; i <= loops_.size(); ++i) out.close();
+}
+
+// Stages that fill a dense buffer from boxes of ops: loads of parameters, operands of matrix
+// products, pads and concatenations, values kept for several uses.
+
+namespace {
+
+// Strides of packed dimensions, most major first.
+ir::Dims packed_strides(const std::vector<PackDim>& dims, std::int64_t minor_multiple) {
+  ir::Dims strides(dims.size(), 1);
+  std::int64_t next = 1;
+  for (std::size_t i = dims.size(); i-- > 0;) {
+    strides[i] = next;
+    std::int64_t extent = dims[i].box.largest;
+    if (i + 1 == dims.size()) {
+      extent = base::round_up(extent, minor_multiple);
+    }
+    next *= std::max<std::int64_t>(extent, 1);
+  }
+  return strides;
+}
+
+std::int64_t packed_elements(const PackSpec& spec, const ir::Dims& strides) {
+  const std::vector<PackDim>& dims = spec.pieces.front().dims;
+  if (dims.empty()) return 1;
+  std::int64_t outermost = dims[0].box.largest;
+  if (dims.size() == 1) {
+    outermost = base::round_up(outermost, spec.minor_multiple);
+  }
+  return std::max<std::int64_t>(outermost, 1) * strides[0];
+}
+
+}  // namespace
+
+// The elements of a bordered dimension that are in the box: first .. first + count - 1.
+Pass::Clamped Pass::clamp(const Border& border, const BoxDim& box) {
+  const Index from = box.start - border.low;  // positions before the box
+  const Index last = from + box.size - 1;
+  const IndexRange from_range = symbols().range(from), last_range = symbols().range(last);
+  const std::uint32_t loops = symbols().loops(from) | symbols().loops(last);
+  Clamped made;
+  made.largest = std::min(border.size, (box.largest - 1) / border.step + 1);
+  if (from_range.high <= 0) {
+    made.first = 0;
+  } else if (from_range.low >= 0 && from_range.high <= border.size && border.step == 1) {
+    made.first = from;
+  } else {
+    made.first = definition(
+        {0, border.size},
+        fmt::format("tc_first({}, {}, {})", from.text(), border.step, border.size), loops);
+  }
+  Index end;
+  if (last_range.low >= (border.size - 1) * border.step) {
+    end = border.size;
+  } else if (border.step == 1 && last_range.high < border.size && last_range.low >= -1) {
+    end = last + 1;
+  } else if (last.is_constant()) {
+    end = std::max<std::int64_t>(base::ceil_div(last.constant() + 1, border.step), 0);
+  } else {
+    end = definition(
+        {0, border.size},
+        fmt::format("tc_first({}, {}, {})", (last + 1).text(), border.step, border.size), loops);
+  }
+  made.count = end - made.first;
+  const IndexRange count = symbols().range(made.count);
+  const bool fits = count.low >= 0 && count.high <= made.largest;
+  if (!fits) {
+    made.count =
+        definition({0, made.largest}, fmt::format("tc_count({})", made.count.text()), loops);
+  }
+  return made;
+}
+
+void Pass::write_piece(const Piece& piece, const Stage& stage, const ir::Dims& strides,
+                       Writer& out) {
+  Nest nest(symbols());
+  Position index(piece.base.begin(), piece.base.end());
+  Index address;
+  for (std::size_t i = 0; i < piece.dims.size(); ++i) {
+    const PackDim& dim = piece.dims[i];
+    Index position, element;
+    if (dim.border) {
+      const Clamped inside = clamp(*dim.border, dim.box);
+      element = inside.first + nest.add_loop(inside.count, inside.largest);
+      position = element * dim.border->step + dim.border->low - dim.box.start;
+    } else {
+      position = nest.add_loop(dim.box.size, dim.box.largest);
+      element = dim.box.start + position;
+    }
+    index[static_cast<std::size_t>(dim.op_dim)] =
+        index[static_cast<std::size_t>(dim.op_dim)] + element * dim.scale;
+    address = address + position * strides[i];
+  }
+  Expression expression(*this, nest, stage.is_load, stage.op);
+  const std::string value = expression.value(piece.op, index);
+  const ir::DType dtype = op(piece.op).shape.dtype;
+  const std::string place = fmt::format("{}[{}]", stage.buffer, nest.at(address));
+  const bool natural = stage.type == storage_type(dtype);
+  nest.store(fmt::format("{} = {}", place, natural ? stored(dtype, value) : value));
+  out.open("");
+  nest.write(out);
+  out.close();
+}
+
+// Is every element of the box an element of the piece, in every tile?
+bool Pass::covers(const Piece& piece) {
+  return std::all_of(piece.dims.begin(), piece.dims.end(), [this](const PackDim& dim) {
+    if (!dim.border) return true;
+    return dim.border->step == 1 && clamp(*dim.border, dim.box).count == dim.box.size;
+  });
+}
+
+Packed Pass::make_pack(const PackSpec& spec, ir::OpId root) {
+  Packed packed;
+  packed.strides = packed_strides(spec.pieces.front().dims, spec.minor_multiple);
+  Box packed_box;
+  for (const PackDim& dim : spec.pieces.front().dims) packed_box.push_back(dim.box);
+  Stage stage = begin(root, spec.type, packed_box);
+  stage.elements = packed_elements(spec, packed.strides);
+  stage.is_load = std::all_of(spec.pieces.begin(), spec.pieces.end(), [this](const Piece& piece) {
+    return tilecast::host::is_load(*this, piece.op);
+  });
+  Writer out;
+  if (!spec.fill.empty() && !covers(spec.pieces.front())) {
+    out.open(fmt::format("for (int64_t i = 0; i < {}; ++i)", stage.elements));
+    const bool natural = stage.type == storage_type(spec.fill_type);
+    out.line(fmt::format("{}[i] = {};", stage.buffer,
+                         natural ? stored(spec.fill_type, spec.fill) : spec.fill));
+    out.close();
+  }
+  for (const Piece& piece : spec.pieces) write_piece(piece, stage, packed.strides, out);
+  packed.stage = finish(std::move(stage), out);
+  return packed;
+}
+
+Packed Pass::pack(const PackSpec& spec) {
+  std::string name = spec.type + fmt::format("/{}/{}", spec.fill, spec.minor_multiple);
+  for (const Piece& piece : spec.pieces) {
+    name += fmt::format("/{}", piece.op.index());
+    for (const PackDim& dim : piece.dims) {
+      name += fmt::format(";{}*{}", dim.op_dim, dim.scale) + key({dim.box});
+      if (!dim.border) continue;
+      name += fmt::format("^{}*{}", dim.border->low.text(), dim.border->step);
+    }
+    for (const std::int64_t base : piece.base) name += fmt::format("+{}", base);
+  }
+  const auto found = packs_.find(name);
+  if (found != packs_.end()) return found->second;
+  const Packed packed = make_pack(spec, {});
+  packs_.emplace(name, packed);
+  return packed;
+}
+
+void Pass::store(const std::vector<Store>& stores, const Box& box) {
+  Stage stage = begin(stores.front().op, "uint8_t", box);
+  stage.buffer = "";
+  Nest nest(symbols());
+  std::vector<std::size_t> order(box.size());
+  for (std::size_t d = 0; d < order.size(); ++d) order[d] = d;
+  const ir::Dims& strides = stores.front().strides;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return strides[a] > strides[b]; });
+  Position index(box.size());
+  for (const std::size_t d : order) {
+    index[d] = box[d].start + nest.add_loop(box[d].size, box[d].largest);
+  }
+  Expression expression(*this, nest, /*direct=*/false);
+  for (const Store& store : stores) {
+    Index address;
+    for (std::size_t d = 0; d < box.size(); ++d) address = address + index[d] * store.strides[d];
+    const std::string value = expression.value(store.op, index);
+    nest.store(fmt::format("{}[{}] = {}", store.name, nest.at(address),
+                           stored(op(store.op).shape.dtype, value)));
+  }
+  Writer out;
+  out.open("");
+  nest.write(out);
+  out.close();
+  finish(std::move(stage), out);
+}
+
+// Ops whose result is assembled from boxes of their operands: pad, concatenate,
+// dynamic-update-slice.
+
+namespace {
+
+// Element j of an operand's dimension d is at low[d] + j * step[d] of the result.
+Piece piece_at(Pass& pass, OpId operand, const Box& box, const ir::Dims& order, const Position& low,
+               const ir::Dims& step) {
+  const ir::Dims& sizes = pass.op(operand).shape.dims;
+  Piece piece{.op = operand, .dims = {}, .base = ir::Dims(box.size(), 0)};
+  for (const std::int64_t d : order) {
+    PackDim dim{.box = box[at(d)], .op_dim = static_cast<int>(d)};
+    dim.border = Border{low[at(d)], step[at(d)], sizes[at(d)]};
+    piece.dims.push_back(std::move(dim));
+  }
+  return piece;
+}
+
+}  // namespace
+
+PackSpec pieces_of(Pass& pass, OpId id, const Box& box, const ir::Dims& order) {
+  const Op& op = pass.op(id);
+  const std::size_t rank = box.size();
+  PackSpec spec;
+  Position low(rank);
+  ir::Dims step(rank, 1);
+  if (op.opcode == Opcode::kPad) {
+    const auto& edges = op.as<ir::PadAttrs>().dims;
+    for (std::size_t d = 0; d < rank; ++d) {
+      low[d] = edges[d].low;
+      step[d] = edges[d].interior + 1;
+    }
+    if (!pass.function().is_scalar(op.operands[1])) throw Refused{"a computed padding value"};
+    spec.fill = pass.function().scalar(op.operands[1]);
+    spec.fill_type = op.shape.dtype;
+    spec.pieces.push_back(piece_at(pass, op.operands[0], box, order, low, step));
+    return spec;
+  }
+  if (op.opcode == Opcode::kConcatenate) {
+    const std::size_t dim = at(op.dimensions[0]);
+    for (const OpId operand : op.operands) {
+      spec.pieces.push_back(piece_at(pass, operand, box, order, low, step));
+      low[dim] = low[dim] + pass.op(operand).shape.dims[dim];
+    }
+    return spec;
+  }
+  spec.pieces.push_back(piece_at(pass, op.operands[0], box, order, low, step));
+  low = dynamic_starts(pass, op, 2, op.shape.dims, pass.op(op.operands[1]).shape.dims);
+  spec.pieces.push_back(piece_at(pass, op.operands[1], box, order, low, step));
+  return spec;
 }
 
 }  // namespace tilecast::host

@@ -2,10 +2,10 @@
 //
 // A stage fills a buffer of the scratchpad with a box of one op. Stages are created backwards from
 // the outputs: box() creates the stage of an op after those of its operands. A stage runs again
-// only when a tile loop that its box depends on has advanced. Loads (boxes of parameters, reached
-// only through moves and conversions) run one tile ahead, in two buffers. A reduction whose loop is
-// cut keeps its accumulator over the pieces; stages that use its result run after the last piece
-// ("late"). Reductions nest: a product summed over pieces can itself be a piece of a sum.
+// only when a tile loop that its box depends on has advanced. Loads are boxes of parameters,
+// reached only through moves and conversions. A reduction whose loop is cut keeps its accumulator
+// over the pieces; stages that use its result run after the last piece ("late"). Reductions nest: a
+// product summed over pieces can itself be a piece of a sum.
 #pragma once
 
 #include <map>
@@ -29,8 +29,6 @@ class Pass {
   [[nodiscard]] const ir::Op& op(ir::OpId id) const { return function_.kernel().op(id); }
   [[nodiscard]] const Labels& labels() const { return labels_; }
   [[nodiscard]] std::vector<PassLoop>& loops() { return loops_; }
-  [[nodiscard]] const std::vector<Stage>& stages() const { return stages_; }
-  [[nodiscard]] const std::vector<std::string>& definitions() const { return definitions_; }
 
   // The current tile's part of `op`: labelled dimensions are cut, the others are whole.
   [[nodiscard]] Box box_of(ir::OpId op) const;
@@ -45,6 +43,8 @@ class Pass {
     ir::Dims strides;
   };
   void store(const std::vector<Store>& stores, const Box& box);
+  // Writes the tile loops around all stages.
+  void write(Writer& out) const;
 
   // Declares that the stage under construction reads `stage`: it inherits its loop dependences.
   const Stage& read(std::size_t stage);
@@ -54,12 +54,14 @@ class Pass {
   // reduction can only split over loops further in.
   PassLoop* split_loop(int loop);
   // Defines a value that is computed once per tile.
-  Affine definition(Range range, const std::string& text, std::uint32_t loops);
-  Affine divided(const Affine& value, std::int64_t divisor);  // rounded down
+  Index definition(IndexRange range, const std::string& text, std::uint32_t loops);
+  Index divided(const Index& value, std::int64_t divisor);  // rounded down
 
-  // --- used by the rules of single ops (c_reduce.cpp, c_matrix.cpp, c_pieces.cpp) Request
-  // everything that a stage reads between begin() and finish().
-  [[nodiscard]] std::string begin();  // the name of its buffer
+  // --- used by the rules of single ops (c_reduce.cpp, c_matrix.cpp)
+  // Starts the stage of a box of the op, which it sums over the cut loops `split`. Everything that
+  // it reads is requested before finish().
+  [[nodiscard]] Stage begin(ir::OpId op, const std::string& type, const Box& box,
+                            const std::vector<const PassLoop*>& split = {});
   std::size_t finish(Stage stage, Writer& code);
   // Call around the requests for operands of a reduction that is split over these loops.
   void enter_split(const std::vector<const PassLoop*>& loops);
@@ -72,6 +74,7 @@ class Pass {
   struct Frame {
     std::uint32_t loops = 0, late = 0;
   };
+  [[nodiscard]] std::string when(const Stage& stage) const;
   std::size_t make_box(ir::OpId op, const Box& box, BoxOrder order);
   Packed make_pack(const PackSpec& spec, ir::OpId root);
   bool find(const std::string& key, std::size_t& stage) const;
@@ -79,12 +82,12 @@ class Pass {
   [[nodiscard]] int inline_cost(ir::OpId op);
   void write_piece(const Piece& piece, const Stage& stage, const ir::Dims& strides, Writer& out);
   struct Clamped {
-    Affine first, count;
+    Index first, count;
     std::int64_t largest;
   };
   Clamped clamp(const Border& border, const BoxDim& box);
   bool covers(const Piece& piece);
-  std::string key(const Box& box) const;
+  static std::string key(const Box& box);
 
   Function& function_;
   const Labels& labels_;
@@ -92,7 +95,7 @@ class Pass {
   std::vector<PassLoop> loops_;
   std::vector<Stage> stages_;
   std::vector<std::string> definitions_;
-  std::map<std::string, Affine> defined_;
+  std::map<std::string, Index> defined_;
   std::multimap<std::string, std::size_t> boxes_;
   std::map<std::string, Packed> packs_;
   std::vector<Frame> frames_;
@@ -100,8 +103,10 @@ class Pass {
   std::vector<int> split_levels_{-1};    // positions in loops_, innermost split last
   int buffers_ = 0;
   std::int64_t scratch_ = 0;
-  bool many_tiles_ = false;
 };
+
+// Lays out a stage's buffer: dimensions most major first, the last padded to a multiple of `lanes`.
+void lay_out(Stage& stage, const Box& box, const ir::Dims& order, std::int64_t lanes = 1);
 
 // Create the stages of ops with their own rules. `order`: dimensions, most major first.
 std::size_t reduce_stage(Pass& pass, ir::OpId op, const Box& box);

@@ -6,10 +6,9 @@
 #include <algorithm>
 
 #include "analytical/iteration_space.h"
-#include "host/c_elementwise.h"
 #include "host/c_expression.h"
 #include "host/c_pass.h"
-#include "host/c_types.h"
+#include "host/c_scalar.h"
 
 namespace tilecast::host {
 namespace {
@@ -41,24 +40,12 @@ Combiner combiner_of(Pass& pass, const Op& op) {
           std::string(accumulator_type(dtype))};
 }
 
-// A stage for results of `box`, with dimensions in the layout's order, most major first.
-Stage result_stage(Pass& pass, OpId id, const Box& box, const std::string& type) {
-  Stage stage;
-  stage.buffer = pass.begin();
-  stage.op = id;
-  stage.type = type;
+// A stage for results of `box`, with dimensions in the layout's order.
+Stage result_stage(Pass& pass, OpId id, const Box& box, const std::string& type,
+                   const std::vector<const PassLoop*>& split = {}) {
+  Stage stage = pass.begin(id, type, box, split);
   stage.accumulates = true;
-  stage.strides.assign(box.size(), 0);
-  stage.elements = 1;
-  const ir::Dims order = analytical::physical_order(pass.op(id).shape);
-  for (std::size_t i = order.size(); i-- > 0;) {
-    stage.strides[at(order[i])] = stage.elements;
-    stage.elements *= box[at(order[i])].largest;
-  }
-  for (const BoxDim& dim : box) {
-    stage.starts.push_back(dim.start);
-    stage.loops |= pass.symbols().loops(dim.start) | pass.symbols().loops(dim.size);
-  }
+  lay_out(stage, box, analytical::physical_order(pass.op(id).shape));
   return stage;
 }
 
@@ -82,8 +69,8 @@ struct RowLoops {
 void write_row_loop(Nest& nest, const Combiner& combine, const RowLoops& row, Writer& out) {
   const NestLoop& inner = nest.loops().back();
   const int lanes = partials(combine.type);
-  const std::string name = nest.resolved(nest.at(Affine::of(inner.symbol)));
-  const std::string size = nest.resolved(nest.at(inner.size));
+  const std::string& name = inner.variable;
+  const std::string size = inner.size.text();
   const std::size_t depth = nest.loops().size();
   const auto body = [&](const std::string& target) {
     nest.write_values(out, depth);
@@ -99,7 +86,7 @@ void write_row_loop(Nest& nest, const Combiner& combine, const RowLoops& row, Wr
     body("part[l]");
     out.close();
     out.close();
-    if (inner.size.is_constant() && inner.size.constant % lanes == 0) return;
+    if (inner.size.is_constant() && inner.size.constant() % lanes == 0) return;
     out.open(fmt::format("for (int64_t {} = j; {} < {}; ++{})", name, name, size, name));
   } else {
     out.open(fmt::format("for (int64_t {} = 0; {} < {}; ++{})", name, name, size, name));
@@ -154,7 +141,7 @@ Reduced operand_box(Pass& pass, const Op& op, const Box& box) {
     }
     PassLoop* loop = pass.split_loop(pass.labels().loop(operand, d));
     if (loop == nullptr) {
-      made.operand.push_back({Affine(0), Affine(shape.dims[at(d)]), shape.dims[at(d)]});
+      made.operand.push_back({0, shape.dims[at(d)], shape.dims[at(d)]});
     } else {
       made.operand.push_back({loop->start, loop->size, loop->tile.step});
       made.split.push_back(loop);
@@ -205,27 +192,25 @@ LoopOrder loop_order(const ir::Shape& operand, const Reduced& reduced) {
 std::size_t reduce_stage(Pass& pass, OpId id, const Box& box) {
   const Op& op = pass.op(id);
   const Combiner combine = combiner_of(pass, op);
-  Stage stage = result_stage(pass, id, box, combine.type);
   const Reduced reduced = operand_box(pass, op, box);
-  for (const PassLoop* loop : reduced.split) stage.split |= 1U << loop->loop;
-  stage.loops |= stage.split;
+  Stage stage = result_stage(pass, id, box, combine.type, reduced.split);
   const std::string first = pass.first_piece(reduced.split);
 
   const LoopOrder order = loop_order(pass.op(op.operands[0]).shape, reduced);
   Nest nest(pass.symbols());
-  Index index(reduced.operand.size());
-  Affine address;
-  std::vector<SymbolId> reduced_loops;
+  Position index(reduced.operand.size());
+  Index address;
+  std::vector<std::string> reduced_loops;
   for (const std::int64_t d : order.dims) {
     const BoxDim& dim = reduced.operand[at(d)];
     const auto kept = std::find(reduced.kept.begin(), reduced.kept.end(), d);
     const bool is_reduced = kept == reduced.kept.end();
-    const SymbolId loop = nest.add_loop(dim.size, dim.largest);
-    index[at(d)] = dim.start + Affine::of(loop);
+    const Index loop = nest.add_loop(dim.size, dim.largest);
+    index[at(d)] = dim.start + loop;
     if (is_reduced) {
-      reduced_loops.push_back(loop);
+      reduced_loops.push_back(loop.text());
     } else {
-      address = address + Affine::of(loop, stage.strides[at(kept - reduced.kept.begin())]);
+      address = address + loop * stage.strides[at(kept - reduced.kept.begin())];
     }
   }
   pass.enter_split(reduced.split);
@@ -239,7 +224,7 @@ std::size_t reduce_stage(Pass& pass, OpId id, const Box& box) {
     nest.merge();
     const auto& loops = nest.loops();
     const auto left = std::count_if(loops.begin(), loops.end(), [&](const NestLoop& loop) {
-      return std::find(reduced_loops.begin(), reduced_loops.end(), loop.symbol) !=
+      return std::find(reduced_loops.begin(), reduced_loops.end(), loop.variable) !=
              reduced_loops.end();
     });
     write_rows(nest, combine, stage,
@@ -273,24 +258,24 @@ std::size_t reduce_window_stage(Pass& pass, OpId id, const Box& box) {
         {.box = {own.start * w.stride, (own.size - 1) * w.stride + reach,
                  (own.largest - 1) * w.stride + reach},
          .op_dim = static_cast<int>(d),
-         .border = Border{Affine(w.pad_low), w.base_dilation, operand.dims[at(d)]}});
+         .border = Border{w.pad_low, w.base_dilation, operand.dims[at(d)]}});
   }
   const Packed packed = pass.pack(spec);
   const std::string source = pass.read(packed.stage).buffer;
   Nest nest(pass.symbols());
-  Affine address, from;
+  Index address, from;
   const auto add_result = [&](std::size_t i) {
     const std::size_t d = at(order[i]);
-    const SymbolId loop = nest.add_loop(box[d].size, box[d].largest, /*mergeable=*/false);
-    address = address + Affine::of(loop, stage.strides[d]);
-    from = from + Affine::of(loop, packed.strides[i] * window[d].stride);
+    const Index loop = nest.add_loop(box[d].size, box[d].largest, /*mergeable=*/false);
+    address = address + loop * stage.strides[d];
+    from = from + loop * (packed.strides[i] * window[d].stride);
   };
   for (std::size_t i = 0; i + 1 < order.size(); ++i) add_result(i);
   for (std::size_t i = 0; i < order.size(); ++i) {
     const ir::WindowDim& w = window[at(order[i])];
     if (w.size == 1) continue;
-    const SymbolId loop = nest.add_loop(Affine(w.size), w.size, /*mergeable=*/false);
-    from = from + Affine::of(loop, packed.strides[i] * w.window_dilation);
+    const Index loop = nest.add_loop(w.size, w.size, /*mergeable=*/false);
+    from = from + loop * (packed.strides[i] * w.window_dilation);
   }
   add_result(order.size() - 1);
   const std::string value =

@@ -8,17 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "host/c_affine.h"
+#include "host/c_symbols.h"
 #include "ir/kernel.h"
 
 namespace tilecast::host {
 
 struct BoxDim {
-  Affine start, size;
+  Index start, size;
   std::int64_t largest = 1;  // upper bound of the size
 };
 using Box = std::vector<BoxDim>;
-using Index = std::vector<Affine>;
 // Layout of a buffer: chosen by the op's rule, or dense in a given order of dimensions.
 enum class BoxOrder { kAny, kRowMajor, kPhysical };
 
@@ -30,7 +29,7 @@ struct Stage {
   std::uint32_t late = 0;    // bit mask: cut reduction loops; it runs after their last piece
   bool is_load = false;
   std::string buffer;
-  Index starts;                           // start of the box, by dimension
+  Position starts;                        // start of the box, by dimension
   ir::Dims strides;                       // by dimension, elements
   std::int64_t elements = 0, offset = 0;  // elements of one buffer; offset in bytes
   std::uint32_t loops = 0;                // bit mask: tile loops it depends on
@@ -41,7 +40,7 @@ struct Stage {
 // border, start + i is a position in a padded and dilated array: element j is at low + j * step,
 // and all other positions hold the fill value.
 struct Border {
-  Affine low;
+  Index low;
   std::int64_t step = 1, size = 1;
 };
 struct PackDim {
@@ -72,8 +71,7 @@ struct PassLoop {
   TileLoop tile;
   bool cuts_output = true;  // false: a reduction loop
   bool used = false;        // by an output or a split reduction
-  SymbolId symbol = 0;
-  Affine start, size;
+  Index variable, start, size;
 };
 
 }  // namespace tilecast::host

@@ -17,8 +17,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "host/child_command.h"
-#include "host/temporary_folder.h"
+#include "host/child_process.h"
 
 namespace tilecast::host {
 namespace {

@@ -7,10 +7,8 @@
 #include <set>
 
 #include "base/math.h"
-#include "host/c_elementwise.h"
 #include "host/c_function.h"
-#include "host/c_types.h"
-#include "schedule/box.h"
+#include "host/c_scalar.h"
 #include "schedule/text.h"
 #include "schedule/walk.h"
 
@@ -23,6 +21,16 @@ namespace {
 constexpr std::int64_t kAligned = 128;  // bytes, alignment of buffers in shared memory
 
 }  // namespace
+
+void write_positions(Writer& out, const std::string& counter,
+                     const std::vector<const loops::Loop*>& of) {
+  ir::Dims extents;
+  for (const loops::Loop* loop : of) extents.push_back(loop->extent);
+  const std::vector<loops::Index> own = split_counter(loops::Index::of(counter), extents);
+  for (std::size_t l = 0; l < own.size(); ++l) {
+    out.line(fmt::format("const int {} = {};", c_name(of[l]->variable), own[l].text()));
+  }
+}
 
 BlockWriter::BlockWriter(const loops::LoopProgram& program, const loops::Body& block,
                          const loops::ThreadBlock& threads)
@@ -239,15 +247,7 @@ void BlockWriter::write_nest(const std::vector<const loops::Loop*>& of, const lo
   if (driver != nullptr) return write_held_nest(of, a, *driver);
   const SharedNest nest = shared_nest(of, a);
   open_threads(nest.count);
-  loops::Index rest = loops::Index::of("t");
-  std::vector<std::string> lines;
-  for (std::size_t l = nest.shared.size(); l-- > 0;) {
-    const loops::Index own = l == 0 ? rest : rest % nest.shared[l]->extent;
-    lines.push_back(
-        fmt::format("const int {} = {};", c_name(nest.shared[l]->variable), index_text(own)));
-    rest = rest / nest.shared[l]->extent;
-  }
-  for (std::size_t l = lines.size(); l-- > 0;) out_->line(lines[l]);
+  write_positions(*out_, "t", nest.shared);
   if (a.combine && !nest.own.empty()) {
     write_sum(nest.own, a, 1);
   } else {
@@ -461,14 +461,10 @@ void BlockWriter::write_pieces(const loops::Copy& copy, std::int64_t piece) {
                              piece;
   const std::int64_t bytes = piece * bytes_of_element(program_.buffer(copy.to.buffer).dtype);
   open_threads(count);
-  loops::Index rest = loops::Index::of("t");
-  std::vector<loops::Index> offset(copy.extents.size());
-  for (std::size_t d = offset.size(); d-- > 0;) {
-    const std::int64_t extent = d + 1 == offset.size() ? copy.extents[d] / piece : copy.extents[d];
-    offset[d] = d == 0 ? rest : rest % extent;
-    if (d + 1 == offset.size()) offset[d] = offset[d] * piece;
-    rest = rest / extent;
-  }
+  ir::Dims extents = copy.extents;
+  if (!extents.empty()) extents.back() /= piece;
+  std::vector<loops::Index> offset = split_counter(loops::Index::of("t"), extents);
+  if (!offset.empty()) offset.back() = offset.back() * piece;
   for (std::size_t d = 0; d < offset.size(); ++d) {
     out_->line(fmt::format("const int at{} = {};", d, index_text(offset[d])));
     offset[d] = loops::Index::of(fmt::format("at{}", d));

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "host/c_loops.h"
 #include "host/cuda_registers.h"
 #include "host/cuda_sync.h"
-#include "host/loop_text.h"
 
 namespace tilecast::host {
 
@@ -24,6 +24,10 @@ struct SharedNest {
 // Throws Refused if two iterations of the shared loops would write the same element.
 [[nodiscard]] SharedNest shared_nest(const std::vector<const schedule::Loop*>& loops,
                                      const schedule::Assign& assign);
+
+// Sets the loops' variables from a counter over all their iterations.
+void write_positions(Writer& out, const std::string& counter,
+                     const std::vector<const schedule::Loop*>& loops);
 
 class BlockWriter {
  public:

@@ -10,11 +10,10 @@
 
 #include "base/math.h"
 #include "host/c_function.h"
+#include "host/c_loops.h"
 #include "host/c_prelude.h"
-#include "host/c_types.h"
+#include "host/c_scalar.h"
 #include "host/cuda_block.h"
-#include "host/loop_text.h"
-#include "schedule/box.h"
 #include "schedule/walk.h"
 
 namespace tilecast::host {
@@ -121,14 +120,7 @@ class FileWriter {
                           block_.size(), writer.shared_bytes()));
     out_.open(fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({})",
                           block_.size(), name, parameters(body)));
-    loops::Index rest = loops::Index::of("blockIdx.x");
-    std::vector<std::string> lines;
-    for (std::size_t l = grid.size(); l-- > 0;) {
-      const loops::Index own = l == 0 ? rest : rest % grid[l]->extent;
-      lines.push_back(fmt::format("const int {} = {};", c_name(grid[l]->variable), own.text()));
-      rest = rest / grid[l]->extent;
-    }
-    for (std::size_t l = lines.size(); l-- > 0;) out_.line(lines[l]);
+    write_positions(out_, "blockIdx.x", grid);
     writer.write(out_, whole_grid);
     out_.close();
     out_.line("");

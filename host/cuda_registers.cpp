@@ -8,8 +8,8 @@
 
 #include "base/math.h"
 #include "host/c_function.h"
-#include "host/c_types.h"
-#include "host/loop_text.h"
+#include "host/c_loops.h"
+#include "host/c_scalar.h"
 #include "schedule/walk.h"
 
 namespace tilecast::host {
@@ -291,12 +291,7 @@ Registers::Element Registers::open_singly(Writer& out, const loops::Access& acce
     out.open(fmt::format("if ({})", fmt::join(conditions, " && ")));
     ++opened;
   }
-  loops::Index rest = loops::Index::of("element");
-  std::vector<loops::Index> split(positions.size());
-  for (std::size_t d = positions.size(); d-- > 0;) {
-    split[d] = d == 0 ? rest : rest % buffer.dims[d];
-    rest = rest / buffer.dims[d];
-  }
+  const std::vector<loops::Index> split = split_counter(loops::Index::of("element"), buffer.dims);
   for (std::size_t d = 0; d < positions.size(); ++d) set_position(out, positions[d], split[d]);
   return {made, opened};
 }

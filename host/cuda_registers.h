@@ -21,7 +21,7 @@ namespace tilecast::host {
 
 // A buffer's name in the text; never a C++ keyword.
 [[nodiscard]] std::string cuda_name(const std::string& buffer);
-[[nodiscard]] std::string cuda_type(ir::DType dtype);  // "__nv_bfloat16", else as in c_types.h
+[[nodiscard]] std::string cuda_type(ir::DType dtype);  // "__nv_bfloat16", else as in c_scalar.h
 
 enum class Spread : std::uint8_t { kSingly, kThreads, kFragments };
 enum class Part : std::uint8_t { kSums, kLeft, kRight };  // operands of a product: c, a, b

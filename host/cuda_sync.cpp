@@ -4,7 +4,6 @@
 #include <deque>
 #include <string>
 
-#include "schedule/box.h"
 #include "schedule/walk.h"
 
 namespace tilecast::host {

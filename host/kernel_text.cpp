@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "host/c_affine.h"
+#include "host/c_symbols.h"
 
 namespace tilecast::host {
 namespace {

@@ -16,10 +16,10 @@
 #include "host/c_kernel.h"
 #include "host/compiled_library.h"
 #include "host/probe_loops.h"
-#include "host/probe_runner.h"
 #include "hwdesc/yaml_text.h"
 
 namespace tilecast::host {
+
 namespace {
 
 constexpr int kRounds = 2;
@@ -604,6 +604,11 @@ std::string DescriptionWriter::rest() const {
 
 std::string probed_yaml(const Probed& probed, const std::string& name) {
   return DescriptionWriter(probed, name).yaml();
+}
+
+Topology read_topology(const std::string& synthetic) {
+  constexpr base::Plugin kHwloc = {"hwloc", "the module of hwloc", kHwlocModuleAbi};
+  return reinterpret_cast<decltype(&read_topology)>(base::load_plugin(kHwloc))(synthetic);
 }
 
 }  // namespace tilecast::host

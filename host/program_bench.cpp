@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "host/c_types.h"
-#include "host/run_once.h"
+#include "host/c_scalar.h"
+#include "host/run_kernels.h"
 #include "host/timing_arrays.h"
 #include "host/workloads.h"
 #include "ir/literal.h"

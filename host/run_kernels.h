@@ -75,4 +75,12 @@ void run_kernels(const std::string& library, std::span<const RunJob> jobs,
                  const TimingOptions& options,
                  const std::function<bool(std::size_t, const RunOutcome&)>& done);
 
+// Runs a generated function once on given bytes, in arrays surrounded by guard pages.
+
+// Calls the function in a child process and returns the bytes of its outputs. Throws Error if it
+// crashes, writes beyond its arrays or takes longer than `timeout`.
+[[nodiscard]] std::vector<std::vector<std::byte>> run_once(
+    const std::string& library, const RunJob& job, std::span<const std::vector<std::byte>> inputs,
+    Seconds timeout = Seconds{10});
+
 }  // namespace tilecast::host

@@ -113,37 +113,25 @@ std::size_t physical_bytes() {
 
 }  // namespace
 
+void Unmap::operator()(void* memory) const {
+  ::munmap(memory, bytes);
+}
+
+MappedMemory mapped_memory(std::size_t bytes, int protection, int flags) {
+  void* memory = ::mmap(nullptr, bytes, protection, flags | MAP_ANONYMOUS, -1, 0);
+  return MappedMemory(memory == MAP_FAILED ? nullptr : memory, Unmap{bytes});
+}
+
 Mapping::Mapping(std::size_t bytes) : size_(base::round_up(std::max(bytes, kLine), kHugePage)) {
-  base_size_ = size_ + kHugePage;
-  base_ = ::mmap(nullptr, base_size_, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base_ == MAP_FAILED) {
-    base_ = nullptr;
-    throw Error(fmt::format("memory for arrays: got none, expected {} MiB: {}", base_size_ >> 20,
-                            std::strerror(errno)));
+  base_ = mapped_memory(size_ + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE);
+  if (base_ == nullptr) {
+    throw Error(fmt::format("memory for arrays: got none, expected {} MiB: {}",
+                            (size_ + kHugePage) >> 20, std::strerror(errno)));
   }
-  auto* first = static_cast<std::byte*>(base_);
+  auto* first = static_cast<std::byte*>(base_.get());
   const std::size_t past = reinterpret_cast<std::uintptr_t>(first) % kHugePage;
   data_ = past == 0 ? first : first + (kHugePage - past);
   ::madvise(data_, size_, MADV_HUGEPAGE);  // best effort
-}
-
-Mapping::Mapping(Mapping&& other) noexcept
-    : base_(std::exchange(other.base_, nullptr)),
-      data_(std::exchange(other.data_, nullptr)),
-      base_size_(std::exchange(other.base_size_, 0)),
-      size_(std::exchange(other.size_, 0)) {}
-
-Mapping& Mapping::operator=(Mapping&& other) noexcept {
-  std::swap(base_, other.base_);
-  std::swap(data_, other.data_);
-  std::swap(base_size_, other.base_size_);
-  std::swap(size_, other.size_);
-  return *this;
-}
-
-Mapping::~Mapping() {
-  if (base_ != nullptr) ::munmap(base_, base_size_);
 }
 
 void Arrays::call(KernelFunction function) {

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -30,21 +31,26 @@ namespace tilecast::host {
 
 using KernelFunction = void (*)(const void* const* in, void* const* out, void* scratch);
 
-// Zeroed memory mapped from the system, on huge pages if available.
+// Zeroed memory mapped from the system; null if there is none. Protection and flags as in mmap(2).
+struct Unmap {
+  std::size_t bytes = 0;
+  void operator()(void* memory) const;
+};
+using MappedMemory = std::unique_ptr<void, Unmap>;
+[[nodiscard]] MappedMemory mapped_memory(std::size_t bytes, int protection, int flags);
+
+// Memory on huge pages if available.
 class Mapping {
  public:
   Mapping() = default;
   explicit Mapping(std::size_t bytes);  // throws Error if there is not enough memory
-  Mapping(Mapping&& other) noexcept;
-  Mapping& operator=(Mapping&& other) noexcept;
-  ~Mapping();
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] std::size_t size() const { return size_; }
 
  private:
-  void* base_ = nullptr;
+  MappedMemory base_;
   std::byte* data_ = nullptr;
-  std::size_t base_size_ = 0, size_ = 0;
+  std::size_t size_ = 0;
 };
 
 // Locations of the copies of one job's arrays.

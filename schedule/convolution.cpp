@@ -7,9 +7,9 @@
 
 #include "analytical/iteration_space.h"
 #include "base/error.h"
-#include "schedule/box.h"
 #include "schedule/from_kernel.h"
 #include "schedule/primitives.h"
+#include "schedule/walk.h"
 
 namespace tilecast::schedule {
 namespace {
@@ -99,7 +99,7 @@ class ConvolutionTiler {
     // Buffers of bf16 and f16 sum in f32 (from_kernel.h).
     target_ = buffer_name(kernel, kernel.outputs().front());
     if (schedule_.program().find(target_ + ".sum") != nullptr) target_ += ".sum";
-    const std::vector<const Loop*> loops = sum_loops();
+    const std::vector<const Loop*> loops = nest_of(schedule_.program(), target_, true);
     const std::size_t rank = op_.shape.dims.size();
     for (std::size_t d = 0; d < rank; ++d) {
       const int loop = space.anchor_loops[d];
@@ -129,16 +129,6 @@ class ConvolutionTiler {
     }
     return {loop.variable, loop.extent, step};
   }
-  [[nodiscard]] std::vector<const Loop*> sum_loops() const {
-    for (const Statement& statement : schedule_.program().body) {
-      const SingleNest nest = single_nest(statement);
-      if (nest.assign != nullptr && nest.assign->to.buffer == target_ && nest.assign->combine) {
-        return nest.loops;
-      }
-    }
-    throw Error("no nest of loops sums it");
-  }
-
   std::vector<std::string> loop_order() {
     std::vector<std::size_t> outer(outputs_.size());
     std::iota(outer.begin(), outer.end(), std::size_t{0});

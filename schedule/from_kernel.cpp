@@ -9,6 +9,8 @@
 
 #include "analytical/iteration_space.h"
 #include "base/error.h"
+#include "schedule/reads.h"
+#include "schedule/walk.h"
 
 namespace tilecast::schedule {
 namespace {
@@ -17,7 +19,6 @@ using ir::DType;
 using ir::Op;
 using ir::Opcode;
 using ir::OpId;
-using Position = std::vector<Index>;
 
 std::size_t at(std::int64_t i) {
   return static_cast<std::size_t>(i);
@@ -42,16 +43,6 @@ ir::Dims strides_of(const ir::Shape& shape) {
 
 bool is_half(DType dtype) {
   return dtype == DType::kBF16 || dtype == DType::kF16;
-}
-
-Body nest(const std::vector<Loop>& loops, Statement innermost) {
-  Body body{std::move(innermost)};
-  for (std::size_t i = loops.size(); i-- > 0;) {
-    Loop loop = loops[i];
-    loop.body = std::move(body);
-    body = {Statement{std::move(loop)}};
-  }
-  return body;
 }
 
 class Reader {
@@ -106,7 +97,7 @@ class Reader {
     // Computed before the initialiser list: GCC 12 destroys parts of a list twice if a later one
     // throws.
     const Value value = element(op, position);
-    append(nest(loops, {Assign{{name(id), {}, position}, value, {}, {}}}));
+    add_nest(loops, {{name(id), {}, position}, value, {}, {}});
   }
 
   [[nodiscard]] static bool is_number(const Op& op) {
@@ -133,8 +124,8 @@ class Reader {
     for (const Loop& l : loops) position.push_back(Index::of(l.variable));
     return position;
   }
-  void append(Body body) {
-    for (Statement& statement : body) program_.body.push_back(std::move(statement));
+  void add_nest(const std::vector<Loop>& loops, Assign innermost) {
+    program_.body.push_back(nested(loops, {std::move(innermost)}));
   }
 
   // --- values
@@ -166,9 +157,8 @@ class Reader {
     const bool computes = work == ir::OpClass::kElementwise || work == ir::OpClass::kTranscendental;
     if (computes && ir::info(op.opcode).arity == operands && operands <= 3) {
       std::vector<Value> values;
-      for (const OpId id : op.operands) {
-        const bool scalar = kernel_.op(id).shape.is_scalar();
-        values.push_back(read(id, scalar ? Position{} : position));
+      for (std::size_t i = 0; i < op.operands.size(); ++i) {
+        values.push_back(read(op.operands[i], reads(op, i, position)));
       }
       Value value = Value::apply(op.opcode, op.shape.dtype, std::move(values));
       if (const auto* compare = op.get<ir::CompareAttrs>()) value.direction = compare->direction;
@@ -177,33 +167,19 @@ class Reader {
     return read(op.operands.empty() ? OpId() : op.operands[0], source_position(op, position));
   }
 
+  [[nodiscard]] Position reads(const Op& op, std::size_t operand, const Position& at,
+                               const Position& summed = {}) const {
+    return *read_position(op, operand, kernel_.op(op.operands[operand]).shape, at, summed);
+  }
   // Position in the operand of an op that only moves elements.
   [[nodiscard]] Position source_position(const Op& op, const Position& position) const {
-    Position source;
     switch (op.opcode) {
       case Opcode::kCopy:
-        return position;
       case Opcode::kBroadcast:
-        for (const std::int64_t d : op.dimensions) source.push_back(position[at(d)]);
-        return source;
       case Opcode::kTranspose:
-        source.resize(position.size());
-        for (std::size_t d = 0; d < position.size(); ++d) {
-          source[at(op.dimensions[d])] = position[d];
-        }
-        return source;
       case Opcode::kReverse:
-        source = position;
-        for (const std::int64_t d : op.dimensions) {
-          source[at(d)] = Index(op.shape.dims[at(d)] - 1) - position[at(d)];
-        }
-        return source;
       case Opcode::kSlice:
-        for (std::size_t d = 0; d < position.size(); ++d) {
-          const ir::SliceDim& dim = op.as<ir::SliceAttrs>().dims[d];
-          source.push_back(position[d] * dim.stride + dim.start);
-        }
-        return source;
+        return reads(op, 0, position);
       case Opcode::kReshape:
       case Opcode::kBitcast:
         return reshaped(op, position);
@@ -245,20 +221,17 @@ class Reader {
           {target, DType::kF32, op.shape.dims, {}, Scope::kMain, Role::kTemporary, 1});
     }
     const std::vector<Loop> cleared = output_loops(op, ".init");
-    append(nest(cleared, {Assign{{target, {}, position_of(cleared)}, sum.start, {}, {}}}));
+    add_nest(cleared, {{target, {}, position_of(cleared)}, sum.start, {}, {}});
     std::vector<Loop> loops = sum.output;
     loops.insert(loops.end(), sum.reduced.begin(), sum.reduced.end());
-    append(nest(loops,
-                {Assign{{target, {}, position_of(sum.output)}, sum.term, sum.combine, sum.where}}));
+    add_nest(loops, {{target, {}, position_of(sum.output)}, sum.term, sum.combine, sum.where});
     if (target == name(id)) return;
     const std::vector<Loop> rounded = output_loops(op, ".round");
     const Position position = position_of(rounded);
-    append(
-        nest(rounded, {Assign{{name(id), {}, position},
-                              Value::apply(Opcode::kConvert, op.shape.dtype,
-                                           {Value::of(Access{target, {}, position}, DType::kF32)}),
-                              {},
-                              {}}}));
+    const Value wide = Value::of(Access{target, {}, position}, DType::kF32);
+    add_nest(
+        rounded,
+        {{name(id), {}, position}, Value::apply(Opcode::kConvert, op.shape.dtype, {wide}), {}, {}});
   }
 
   // A factor of a product, converted to the type of the sum.
@@ -289,25 +262,15 @@ class Reader {
       sum.reduced.push_back(
           loop(i == 0 ? "k" : fmt::format("k{}", i), lhs.dims[at(dims.lhs_contracting[i])]));
     }
-    std::size_t next = dims.lhs_batch.size();
-    const auto operand = [&](std::size_t number) {
-      const ir::Dims& batch = number == 0 ? dims.lhs_batch : dims.rhs_batch;
-      const ir::Dims& reduced = number == 0 ? dims.lhs_contracting : dims.rhs_contracting;
-      Position position(at(kernel_.op(op.operands[number]).shape.rank()));
-      for (std::int64_t d = 0; at(d) < position.size(); ++d) {
-        const auto in = [&](const ir::Dims& list) {
-          return std::find(list.begin(), list.end(), d) - list.begin();
-        };
-        const std::size_t b = at(in(batch)), k = at(in(reduced));
-        const Loop& follows = b < batch.size()     ? sum.output[b]
-                              : k < reduced.size() ? sum.reduced[k]
-                                                   : sum.output[next++];
-        position[at(d)] = Index::of(follows.variable);
-      }
-      return factor(op.operands[number], std::move(position), op.shape.dtype);
-    };
-    Value left = operand(0);
-    sum.term = product(std::move(left), operand(1));
+    add_products(id, std::move(sum));
+  }
+
+  void add_products(OpId id, Sum sum) {
+    const Op& op = kernel_.op(id);
+    const Position out = position_of(sum.output), summed = position_of(sum.reduced);
+    Value left = factor(op.operands[0], reads(op, 0, out, summed), op.shape.dtype);
+    Value right = factor(op.operands[1], reads(op, 1, out, summed), op.shape.dtype);
+    sum.term = product(std::move(left), std::move(right));
     add_sum(id, std::move(sum));
   }
 
@@ -319,31 +282,19 @@ class Reader {
       refuse(op, "in groups has no loop nest yet");
     }
     Sum sum{output_loops(op, ""), {}, zero(op.shape.dtype), {}, Opcode::kAdd, {}};
-    const Position out = position_of(sum.output);
-    const ir::Shape& image = kernel_.op(op.operands[0]).shape;
     const ir::Shape& weights = kernel_.op(op.operands[1]).shape;
-    Position from(at(image.rank())), by(at(weights.rank()));
     sum.reduced.push_back(loop("k", weights.dims[at(dims.kernel_input_feature)]));
-    from[at(dims.input_batch)] = out[at(dims.output_batch)];
-    from[at(dims.input_feature)] = by[at(dims.kernel_input_feature)] =
-        Index::of(sum.reduced[0].variable);
-    by[at(dims.kernel_output_feature)] = out[at(dims.output_feature)];
     for (std::size_t w = 0; w < attrs.window.size(); ++w) {
-      const ir::WindowDim& window = attrs.window[w];
-      if (window.base_dilation != 1) refuse(op, "of a dilated input has no loop nest yet");
-      sum.reduced.push_back(loop(fmt::format("r{}", w), window.size));
-      const Index tap = Index::of(sum.reduced.back().variable);
-      by[at(dims.kernel_spatial[w])] = window.reversal ? Index(window.size - 1) - tap : tap;
-      Index pixel = out[at(dims.output_spatial[w])] * window.stride + tap * window.window_dilation -
-                    window.pad_low;
-      if (window.pad_low != 0 || window.pad_high > 0) {
-        sum.where.push_back({pixel, image.dims[at(dims.input_spatial[w])]});
-      }
-      from[at(dims.input_spatial[w])] = std::move(pixel);
+      if (attrs.window[w].base_dilation != 1) refuse(op, "of a dilated input has no loop nest yet");
+      sum.reduced.push_back(loop(fmt::format("r{}", w), attrs.window[w].size));
     }
-    Value left = factor(op.operands[0], std::move(from), op.shape.dtype);
-    sum.term = product(std::move(left), factor(op.operands[1], std::move(by), op.shape.dtype));
-    add_sum(id, std::move(sum));
+    const Position pixel = reads(op, 0, position_of(sum.output), position_of(sum.reduced));
+    for (std::size_t w = 0; w < attrs.window.size(); ++w) {
+      if (attrs.window[w].pad_low == 0 && attrs.window[w].pad_high <= 0) continue;
+      const std::size_t d = at(dims.input_spatial[w]);
+      sum.where.push_back({pixel[d], kernel_.op(op.operands[0]).shape.dims[d]});
+    }
+    add_products(id, std::move(sum));
   }
 
   void add_reduce(OpId id) {
@@ -354,20 +305,15 @@ class Reader {
     const Op& input = kernel_.op(op.operands[0]);
     const Value start = factor(op.operands[1], {}, op.shape.dtype);  // may throw: see add_op()
     Sum sum{output_loops(op, ""), {}, start, {}, *op.applied, {}};
-    Position position;
-    std::size_t kept = 0;
     for (std::int64_t d = 0; d < input.shape.rank(); ++d) {
-      const bool reduced =
-          std::find(op.dimensions.begin(), op.dimensions.end(), d) != op.dimensions.end();
-      if (reduced) {
-        const std::size_t n = sum.reduced.size();
-        sum.reduced.push_back(loop(n == 0 ? "k" : fmt::format("k{}", n), input.shape.dims[at(d)]));
-        position.push_back(Index::of(sum.reduced.back().variable));
-      } else {
-        position.push_back(Index::of(sum.output[kept++].variable));
-      }
+      const auto& summed = op.dimensions;
+      if (std::find(summed.begin(), summed.end(), d) == summed.end()) continue;
+      const std::size_t n = sum.reduced.size();
+      sum.reduced.push_back(loop(n == 0 ? "k" : fmt::format("k{}", n), input.shape.dims[at(d)]));
     }
-    sum.term = factor(op.operands[0], std::move(position), op.shape.dtype);
+    sum.term =
+        factor(op.operands[0], reads(op, 0, position_of(sum.output), position_of(sum.reduced)),
+               op.shape.dtype);
     add_sum(id, std::move(sum));
   }
 

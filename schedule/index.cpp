@@ -169,6 +169,18 @@ bool Index::is_affine() const {
                      [](const Term& term) { return term.kind == Kind::kVariable; });
 }
 
+std::vector<std::pair<std::string_view, std::int64_t>> Index::variables() const {
+  std::vector<std::pair<std::string_view, std::int64_t>> made;
+  for (const Term& term : terms_) made.emplace_back(term.variable, term.coefficient);
+  return made;
+}
+
+std::int64_t Index::coefficient(std::string_view variable) const {
+  const auto found = std::find_if(terms_.begin(), terms_.end(),
+                                  [&](const Term& term) { return term.variable == variable; });
+  return found == terms_.end() ? 0 : found->coefficient;
+}
+
 Index Index::with(const std::map<std::string, Index, std::less<>>& replacements) const {
   Index made = constant_;
   for (const Term& term : terms_) {

@@ -64,6 +64,12 @@ class Index {
   [[nodiscard]] bool uses(std::string_view variable) const;
   // Whether it is a plain sum of variables, without quotient or remainder.
   [[nodiscard]] bool is_affine() const;
+  // The variables of a plain sum, with their coefficients.
+  [[nodiscard]] std::vector<std::pair<std::string_view, std::int64_t>> variables() const;
+  [[nodiscard]] std::int64_t coefficient(std::string_view variable) const;  // of a plain sum
+  // Returns the terms whose coefficient is a multiple of `divisor`, divided; the others go to
+  // `rest`.
+  [[nodiscard]] Index take_multiples(std::int64_t divisor, Index& rest) const;
   // With the variables of `replacements` replaced.
   [[nodiscard]] Index with(const std::map<std::string, Index, std::less<>>& replacements) const;
   [[nodiscard]] Index with(const std::string& variable, const Index& replacement) const;
@@ -91,9 +97,6 @@ class Index {
   };
   static Index of_term(Term term);
   void add(Term term);
-  // Returns the terms whose coefficient is a multiple of `divisor`, divided; the others go to
-  // `rest`.
-  [[nodiscard]] Index take_multiples(std::int64_t divisor, Index& rest) const;
 
   std::int64_t constant_ = 0;
   std::vector<Term> terms_;

@@ -6,10 +6,10 @@
 
 #include "base/error.h"
 #include "base/math.h"
-#include "schedule/box.h"
 #include "schedule/walk.h"
 
 namespace tilecast::schedule {
+
 namespace {
 
 // Guards statements that use the variable of a ragged split, so that they stay in the old extent.
@@ -134,11 +134,8 @@ std::string Schedule::fresh_name(const std::string& buffer, Scope scope) const {
   const std::size_t dot = buffer.rfind('.');
   const std::string tail = dot == std::string::npos ? "" : buffer.substr(dot + 1);
   const bool cached = tail == name(Scope::kShared) || tail == name(Scope::kRegister);
-  const std::string stem =
-      fmt::format("{}.{}", cached ? buffer.substr(0, dot) : buffer, name(scope));
-  std::string made = stem;
-  for (int n = 2; program_.find(made) != nullptr; ++n) made = fmt::format("{}{}", stem, n);
-  return made;
+  return free_name(program_,
+                   fmt::format("{}.{}", cached ? buffer.substr(0, dot) : buffer, name(scope)));
 }
 
 std::string Schedule::cache_read(const std::string& loop, const std::string& buffer, Scope scope) {
@@ -236,6 +233,328 @@ void Schedule::pipeline(const std::string& buffer, int stages) {
     }
   };
   set(program_.body);
+}
+
+// Steps of a Schedule that change how arrays are laid out in memory.
+
+namespace {
+
+// Maps the elements of an array to the packed one.
+class Packing {
+ public:
+  Packing(const Buffer& array, const std::vector<LayoutDim>& layout,
+          const std::vector<Margin>& margin)
+      : array_(array), layout_(layout), margin_(margin) {
+    margin_.resize(array.dims.size());
+    check();
+  }
+
+  [[nodiscard]] bool is_padded() const {
+    return std::any_of(margin_.begin(), margin_.end(),
+                       [](const Margin& m) { return m.before > 0 || m.behind > 0; });
+  }
+  [[nodiscard]] std::int64_t extent(std::size_t dim) const {
+    return array_.dims[dim] + margin_[dim].before + margin_[dim].behind;
+  }
+  [[nodiscard]] ir::Dims dims() const {
+    ir::Dims made;
+    for (const LayoutDim& l : layout_) {
+      made.push_back(l.inner ? l.factor : extent(l.dim) / l.factor);
+    }
+    return made;
+  }
+  // Position of an element in the packed array.
+  [[nodiscard]] std::vector<Index> place(const std::vector<Index>& at,
+                                         const Extents& extents) const {
+    std::vector<Index> made;
+    for (const LayoutDim& l : layout_) {
+      const Index whole = at[l.dim] + margin_[l.dim].before;
+      made.push_back((l.inner ? whole % l.factor : whole / l.factor).simplified(extents));
+    }
+    return made;
+  }
+  // Whether the packed array has an element for each value of the index along `dim`.
+  [[nodiscard]] bool covers(std::size_t dim, const Index& index, const Extents& extents) const {
+    const IndexRange range = index.range(extents);
+    return range.low >= -margin_[dim].before && range.high < array_.dims[dim] + margin_[dim].behind;
+  }
+  // The loops that fill the packed array; the array's most minor dimension is innermost. Whole
+  // dimensions are copied over the array's extent; pieces of split ones are guarded at its ends.
+  [[nodiscard]] Body fill(const Buffer& packed) const {
+    Assign copy{{packed.name, {}, {}}, {}, {}, {}};
+    std::vector<Index> source(array_.dims.size());
+    std::vector<Loop> loops;
+    for (std::size_t i = 0; i < layout_.size(); ++i) {
+      const LayoutDim& l = layout_[i];
+      const bool whole = l.factor == 1 && !l.inner;
+      const std::string variable = fmt::format("{}.{}", packed.name, i);
+      loops.push_back(
+          {variable, whole ? array_.dims[l.dim] : packed.dims[i], LoopKind::kSequential, {}});
+      copy.to.at.push_back(Index::of(variable) + (whole ? margin_[l.dim].before : 0));
+      source[l.dim] = source[l.dim] + Index::of(variable) * (l.inner ? 1 : l.factor);
+    }
+    for (const LayoutDim& l : layout_) {
+      const Margin& margin = margin_[l.dim];
+      if (!l.inner || (margin.before == 0 && margin.behind == 0)) continue;
+      source[l.dim] = source[l.dim] - margin.before;
+      copy.where.push_back({source[l.dim], array_.dims[l.dim]});
+    }
+    copy.value = Value::of(Access{array_.name, {}, source}, array_.dtype);
+    const auto minor = std::find_if(layout_.rbegin(), layout_.rend(), [&](const LayoutDim& l) {
+      return l.dim + 1 == array_.dims.size() && (l.inner || l.factor == 1);
+    });
+    const auto place = loops.end() - 1 - (minor - layout_.rbegin());
+    std::rotate(place, place + 1, loops.end());
+    Body made;
+    if (is_padded()) made.push_back(clearing_nest(packed, Value::of(0.0, array_.dtype)));
+    made.push_back(nested(std::move(loops), {std::move(copy)}));
+    return made;
+  }
+
+ private:
+  void check() const {
+    for (std::size_t d = 0; d < array_.dims.size(); ++d) {
+      std::vector<LayoutDim> parts;
+      std::copy_if(layout_.begin(), layout_.end(), std::back_inserter(parts),
+                   [&](const LayoutDim& l) { return l.dim == d; });
+      const bool whole = parts.size() == 1 && parts[0].factor == 1 && !parts[0].inner;
+      const bool split = parts.size() == 2 && parts[0].factor == parts[1].factor &&
+                         parts[0].inner != parts[1].inner && parts[0].factor >= 1;
+      if (!whole && !split) {
+        throw Error(
+            fmt::format("pack {}: dimension {} has to be there once, or as its pieces and "
+                        "what is in a piece",
+                        array_.name, d));
+      }
+      if (extent(d) % parts[0].factor != 0) {
+        throw Error(fmt::format("pack {}: {} elements of dimension {} are no whole pieces of {}",
+                                array_.name, extent(d), d, parts[0].factor));
+      }
+    }
+    for (const LayoutDim& l : layout_) {
+      if (l.dim >= array_.dims.size()) {
+        throw Error(fmt::format("pack {}: it has no dimension {}", array_.name, l.dim));
+      }
+    }
+  }
+
+  const Buffer& array_;
+  const std::vector<LayoutDim>& layout_;
+  std::vector<Margin> margin_;
+};
+
+// Turns reads of the array into reads of the packed one.
+class PackedReads {
+ public:
+  PackedReads(const Packing& packing, const std::string& array, const Buffer& packed)
+      : packing_(packing), array_(array), packed_(packed) {}
+
+  void visit(Body& body, const Extents& around) {
+    for (Statement& statement : body) {
+      if (Body* inner = statement.body()) {
+        Extents extents = around;
+        if (const auto* loop = statement.get<Loop>()) extents[loop->variable] = loop->extent;
+        visit(*inner, extents);
+      } else if (touches(statement, array_, Use::kRead)) {
+        auto* assign = statement.get<Assign>();
+        if (assign == nullptr) {
+          throw Error(fmt::format("pack {}: it is copied already; pack before that", array_));
+        }
+        visit(*assign, around);
+      }
+    }
+  }
+
+ private:
+  void visit(Assign& assign, const Extents& extents) {
+    const bool sum_of_products = assign.combine == ir::Opcode::kAdd &&
+                                 assign.value.kind == Value::Kind::kApply &&
+                                 assign.value.opcode == ir::Opcode::kMultiply;
+    const std::function<void(Value&)> replace = [&](Value& value) {
+      for (Value& operand : value.operands) replace(operand);
+      if (value.kind != Value::Kind::kRead || value.read.buffer != array_) return;
+      for (std::size_t d = 0; d < value.read.at.size(); ++d) {
+        const Index index = value.read.at[d];
+        if (!sum_of_products || !packing_.covers(d, index, extents)) continue;
+        const auto guards = std::remove_if(assign.where.begin(), assign.where.end(),
+                                           [&](const Bound& b) { return b.index == index; });
+        assign.where.erase(guards, assign.where.end());
+      }
+      value.read = {packed_.name, {}, packing_.place(value.read.at, extents)};
+    };
+    replace(assign.value);
+  }
+
+  const Packing& packing_;
+  const std::string& array_;
+  const Buffer& packed_;
+};
+
+}  // namespace
+
+std::string Schedule::pack(const std::string& buffer, const std::vector<LayoutDim>& layout,
+                           const std::vector<Margin>& margin) {
+  LoopProgram program = program_;
+  const Buffer array = program.buffer(buffer);
+  if (array.scope != Scope::kMain) {
+    throw Error(fmt::format("pack {}: only an array in main memory is packed", buffer));
+  }
+  const auto first = std::find_if(program.body.begin(), program.body.end(),
+                                  [&](const auto& s) { return touches(s, buffer, Use::kRead); });
+  const bool written = std::any_of(first, program.body.end(), [&](const Statement& statement) {
+    return touches(statement, buffer, Use::kWrite);
+  });
+  if (first == program.body.end() || written) {
+    throw Error(fmt::format("pack {}: nothing reads it, or it is written after that", buffer));
+  }
+  const Packing packing(array, layout, margin);
+  const std::string name = free_name(program, buffer + ".packed");
+  const Buffer packed{name, array.dtype, packing.dims(), {}, Scope::kMain, Role::kTemporary, 1};
+  PackedReads(packing, buffer, packed).visit(program.body, {});
+  program.buffers.push_back(packed);
+  Body fill = packing.fill(packed);
+  program.body.insert(first, fill.begin(), fill.end());
+  program_ = std::move(program);
+  return name;
+}
+
+void Schedule::lay_out(const std::string& buffer, const std::vector<std::size_t>& dims) {
+  Buffer& array = program_.buffer(buffer);
+  std::vector<std::size_t> sorted = dims;
+  std::sort(sorted.begin(), sorted.end());
+  bool all = sorted.size() == array.dims.size() && array.role == Role::kTemporary;
+  for (std::size_t d = 0; all && d < sorted.size(); ++d) all = sorted[d] == d;
+  if (!all) throw Error(fmt::format("lay_out {}: expected each dimension of a temporary", buffer));
+  array.strides.assign(dims.size(), 1);
+  std::int64_t next = 1;
+  for (std::size_t i = dims.size(); i-- > 0;) {
+    array.strides[dims[i]] = next;
+    next *= array.dims[dims[i]];
+  }
+}
+
+// The step of a Schedule that maps loops to a matrix unit.
+
+namespace {
+
+// The read a[.., x, z] of a factor, possibly through a conversion.
+const Access* matrix_read(const Value& value) {
+  if (value.kind == Value::Kind::kApply && value.opcode == ir::Opcode::kConvert) {
+    return matrix_read(value.operands[0]);
+  }
+  const bool matrix = value.kind == Value::Kind::kRead && value.read.at.size() >= 2;
+  return matrix ? &value.read : nullptr;
+}
+
+// Whether the last two indices run along these variables, and no index uses `all` otherwise.
+bool runs_along(const Access& access, const std::string& row, const std::string& column,
+                const std::vector<std::string>& all) {
+  const std::size_t rank = access.at.size();
+  for (std::size_t d = 0; d < rank; ++d) {
+    Index rest = access.at[d];
+    if (d + 2 == rank) rest = rest - Index::of(row);
+    if (d + 1 == rank) rest = rest - Index::of(column);
+    for (const std::string& variable : all) {
+      if (rest.uses(variable)) return false;
+    }
+  }
+  return true;
+}
+
+// The only copy to or from a buffer; null if there are several or other accesses of that kind.
+const Copy* only_copy(const LoopProgram& program, const std::string& buffer, Use use) {
+  const Copy* found = nullptr;
+  int others = 0;
+  for_each_statement(program.body, [&](const Statement& statement) {
+    const auto* copy = statement.get<Copy>();
+    if (copy != nullptr && (use == Use::kWrite ? copy->to : copy->from).buffer == buffer) {
+      others += found != nullptr ? 1 : 0;
+      found = copy;
+    } else if (use == Use::kWrite && statement.body() == nullptr) {
+      others += touches(statement, buffer, use) ? 1 : 0;
+    }
+  });
+  return others == 0 ? found : nullptr;
+}
+
+// Whether the bound only keeps the place, on the other side of a padded copy, inside its array.
+bool clips(const LoopProgram& program, const Copy& copy, const std::vector<Index>& place,
+           const Access& own, const Access& other, const Bound& bound) {
+  const Buffer& array = program.buffer(other.buffer);
+  if (!copy.padded || array.scope != Scope::kMain) return false;
+  for (std::size_t d = 0; d < place.size(); ++d) {
+    const Index there = place[d] - own.at[d] + other.at[d];
+    if (array.dims[d] == bound.limit && there == bound.index) return true;
+  }
+  return false;
+}
+
+// Whether the accessed elements are zeros wherever the bound does not hold.
+bool is_zero_outside(const LoopProgram& program, const Access& access, const Bound& bound) {
+  const Copy* fill = only_copy(program, access.buffer, Use::kWrite);
+  if (fill == nullptr) return false;
+  if (clips(program, *fill, access.at, fill->to, fill->from, bound)) return true;
+  Access there = fill->from;
+  for (std::size_t d = 0; d < there.at.size(); ++d) {
+    there.at[d] = there.at[d] + access.at[d] - fill->to.at[d];
+  }
+  const bool cache = program.buffer(there.buffer).scope != Scope::kMain;
+  return cache && is_zero_outside(program, there, bound);
+}
+
+bool is_left_out(const LoopProgram& program, const Access& result, const Bound& bound) {
+  const Copy* back = only_copy(program, result.buffer, Use::kRead);
+  return back != nullptr && clips(program, *back, result.at, back->from, back->to, bound);
+}
+
+}  // namespace
+
+void Schedule::multiply(const std::string& loop) {
+  LoopProgram program = program_;
+  const LoopPlace place = find_loop(program, loop);
+  const SingleNest nest = single_nest((*place.body)[place.position]);
+  const auto refuse = [&](const std::string& why) {
+    throw Error(fmt::format("multiply at {}: {}", loop, why));
+  };
+  if (nest.assign == nullptr || nest.loops.size() != 3) refuse("expected three loops and a sum");
+  const Assign& sum = *nest.assign;
+  const bool products = sum.combine == ir::Opcode::kAdd && sum.value.kind == Value::Kind::kApply &&
+                        sum.value.opcode == ir::Opcode::kMultiply && sum.to.at.size() >= 2;
+  if (!products) refuse("expected c[i, j] add= multiply(a[i, k], b[k, j])");
+  const Access* reads[] = {matrix_read(sum.value.operands[0]), matrix_read(sum.value.operands[1])};
+  if (reads[0] == nullptr || reads[1] == nullptr) refuse("expected two matrices");
+  for (const Bound& bound : sum.where) {
+    const bool harmless =
+        is_left_out(program, sum.to, bound) ||
+        (is_zero_outside(program, *reads[0], bound) && is_zero_outside(program, *reads[1], bound));
+    if (!harmless) refuse("a bound guards the sum: split into equal pieces");
+  }
+  std::vector<const Loop*> order = nest.loops;
+  std::sort(order.begin(), order.end());
+  const std::vector<std::string> all{order[0]->variable, order[1]->variable, order[2]->variable};
+  do {
+    const auto& [i, j, k] = std::tie(*order[0], *order[1], *order[2]);
+    for (const std::size_t left : {0, 1}) {
+      const Access &a = *reads[left], &b = *reads[1 - left];
+      if (!runs_along(sum.to, i.variable, j.variable, all) ||
+          !runs_along(a, i.variable, k.variable, all) ||
+          !runs_along(b, k.variable, j.variable, all)) {
+        continue;
+      }
+      for (const Access* access : {&sum.to, &a, &b}) {
+        if (program.buffer(access->buffer).scope == Scope::kMain) {
+          refuse(fmt::format("{} is in main memory: cache it first", access->buffer));
+        }
+      }
+      Multiply made{sum.to, a, b, i.extent, j.extent, k.extent};
+      const std::map<std::string, Index, std::less<>> start{
+          {all[0], Index(0)}, {all[1], Index(0)}, {all[2], Index(0)}};
+      (*place.body)[place.position] = with(Body{Statement{std::move(made)}}, start)[0];
+      program_ = std::move(program);
+      return;
+    }
+  } while (std::next_permutation(order.begin(), order.end()));
+  refuse("the innermost two dimensions are not c[i, j], a[i, k] and b[k, j]");
 }
 
 }  // namespace tilecast::schedule

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "schedule/box.h"
 #include "schedule/primitives.h"
 #include "schedule/text.h"
+#include "schedule/walk.h"
 
 namespace tilecast::schedule {
 namespace {
@@ -79,12 +79,7 @@ struct BoxLoops {
     }
   }
   [[nodiscard]] Statement around(Statement statement) const {
-    for (std::size_t d = loops.size(); d-- > 0;) {
-      Loop loop = loops[d];
-      loop.body.push_back(std::move(statement));
-      statement = Statement{std::move(loop)};
-    }
-    return statement;
+    return nested(loops, std::move(statement));
   }
   static std::vector<Bound> inside(const std::vector<Index>& place, const Buffer& buffer) {
     std::vector<Bound> made;
@@ -190,10 +185,7 @@ class Inliner {
   }
 
   std::string rename(const std::string& buffer, ir::DType dtype) {
-    const std::string tail = buffer.substr(buffer.rfind('.'));
-    std::string name = source_ + tail;
-    for (int n = 2; program_.find(name) != nullptr; ++n)
-      name = fmt::format("{}{}{}", source_, tail, n);
+    const std::string name = free_name(program_, source_ + buffer.substr(buffer.rfind('.')));
     Buffer& renamed = program_.buffer(buffer);
     renamed.name = name;
     renamed.dtype = dtype;

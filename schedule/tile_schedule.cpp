@@ -6,7 +6,6 @@
 
 #include "analytical/iteration_space.h"
 #include "base/error.h"
-#include "schedule/box.h"
 #include "schedule/convolution.h"
 #include "schedule/from_kernel.h"
 #include "schedule/primitives.h"
@@ -23,18 +22,6 @@ struct CutLoop {
   std::int64_t step = 1;
   bool reduced = false;
 };
-
-// The loops of the nest that computes a buffer, or that sums into it.
-std::vector<const Loop*> nest_of(const LoopProgram& program, const std::string& buffer, bool sum) {
-  for (const Statement& statement : program.body) {
-    const SingleNest nest = single_nest(statement);
-    if (nest.assign != nullptr && nest.assign->to.buffer == buffer &&
-        nest.assign->combine.has_value() == sum) {
-      return nest.loops;
-    }
-  }
-  throw Error(fmt::format("no nest of loops computes {}", buffer));
-}
 
 class Tiler {
  public:

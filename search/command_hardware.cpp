@@ -9,8 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "host/child_command.h"
-#include "host/temporary_folder.h"
+#include "host/child_process.h"
 #include "ir/text/hlo_printer.h"
 
 namespace tilecast::search {

@@ -20,6 +20,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <random>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -67,5 +69,32 @@ inline constexpr std::size_t kBeamWidth = 4;
 // Searches by any objective, with kAnneal, kRandom or kGreedy; `plans` identifies programs.
 [[nodiscard]] FusionSearch search_fusions(FusionObjective& objective, FusionCost& plans,
                                           const FusionSearchOptions& options);
+
+// Neighbours of a fusion configuration: the changes that one search step can make. Used by
+// search_fusions(). Immutable; thread-safe.
+
+class FusionMoves {
+ public:
+  explicit FusionMoves(const ir::FusionSpace& space);
+
+  // Changes one decision, or swaps the choices of two decisions at one instruction, or sets all
+  // decisions at it to one choice. Requires at least one decision.
+  void step(ir::FusionConfiguration& chosen, std::mt19937_64& random) const;
+  // The choices available to a decision, other than its current one.
+  [[nodiscard]] std::vector<ir::FusionChoice> others(const ir::FusionConfiguration& chosen,
+                                                     std::uint32_t decision) const;
+  // All decisions, ordered by the time of the kernels they concern, longest first; ties at random.
+  [[nodiscard]] std::vector<std::uint32_t> by_time(std::span<const FusionCost::KernelTime> kernels,
+                                                   std::mt19937_64& random) const;
+
+ private:
+  void flip(ir::FusionConfiguration& chosen, std::uint32_t decision, std::mt19937_64& random) const;
+  [[nodiscard]] std::span<const std::uint32_t> around(std::uint32_t decision,
+                                                      std::mt19937_64& random) const;
+
+  const ir::FusionSpace& space_;
+  // Decisions at each instruction, both as the array and as the reader.
+  std::map<std::pair<ir::ComputationId, ir::InstrId>, std::vector<std::uint32_t>> at_;
+};
 
 }  // namespace tilecast::search

@@ -9,7 +9,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
-#include "search/fusion_moves.h"
+#include "search/fusion_search.h"
 
 namespace tilecast::search {
 namespace {

@@ -1,4 +1,4 @@
-// Implements read_topology() of host/probe_topology.h.
+// Implements read_topology() of host/probe.h.
 #include <fmt/format.h>
 #include <hwloc.h>
 #include <sched.h>
@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/plugin.h"
-#include "host/probe_topology.h"
+#include "host/probe.h"
 
 namespace tilecast::host {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/output_file.h"
-#include "host/measure_sources.h"
+#include "host/measure_plan.h"
 #include "host/measure_summary.h"
 #include "hwdesc/device_yaml.h"
 #include "measured/measurement_set.h"

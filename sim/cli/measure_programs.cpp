@@ -8,7 +8,7 @@
 #include "base/output_file.h"
 #include "base/text.h"
 #include "host/additivity.h"
-#include "host/measure_sources.h"
+#include "host/measure_plan.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/program.h"
 #include "ir/read_module.h"

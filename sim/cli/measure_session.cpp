@@ -219,7 +219,7 @@ host::SessionReport run_labels(const LabelTask& task, const MeasureArguments& ar
       .source =
           fmt::format("made by `tilecast measure host --labels compile`; {}", task.bench.tools),
       .licence = "unknown: fill in before passing it on",
-      .how_timed = "not: read off the assembly, hottest loop as in host/kernel_labels.h",
+      .how_timed = "not: read off the assembly, hottest loop as in host/assembly.h",
       .timing = measured::Timing::kNone,
       .quantities = host::label_quantities()};
   host::GrowingSet set(arguments.out, manifest,

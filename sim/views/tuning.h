@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "search/tuner_compare.h"
+#include "search/tuner.h"
 
 namespace tilecast::sim::views {
 

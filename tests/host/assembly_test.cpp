@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "host/kernel_labels.h"
-
 namespace tilecast::host {
 namespace {
 

@@ -17,7 +17,6 @@
 #include "host/c_kernel.h"
 #include "host/compiled_library.h"
 #include "host/run_kernels.h"
-#include "host/run_once.h"
 #include "tests/host/array_bytes.h"
 #include "tests/host/random_kernels.h"
 #include "tests/host/rounding_bounds.h"

@@ -7,7 +7,7 @@
 
 #include "analytical/iteration_space.h"
 #include "host/compiled_library.h"
-#include "host/run_once.h"
+#include "host/run_kernels.h"
 #include "ir/kernels/kernel_sketch.h"
 #include "schedule/pipeline.h"
 #include "schedule/text.h"

@@ -7,9 +7,9 @@
 
 #include "analytical/layout_rules.h"
 #include "base/error.h"
-#include "host/c_program_reuse.h"
+#include "host/additivity.h"
 #include "host/compiled_library.h"
-#include "host/run_once.h"
+#include "host/run_kernels.h"
 #include "host/workloads.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/fusion/fusion.h"

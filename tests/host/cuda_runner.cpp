@@ -7,9 +7,8 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "host/child_command.h"
-#include "host/run_once.h"
-#include "host/temporary_folder.h"
+#include "host/child_process.h"
+#include "host/run_kernels.h"
 #include "tests/host/array_bytes.h"
 #include "tests/schedule/random_schedules.h"
 #include "tests/support/folders.h"

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/source_text.h"
-#include "host/measure_sources.h"
+#include "host/measure_plan.h"
 #include "hwdesc/device_yaml.h"
 #include "measured/samples.h"
 

@@ -21,7 +21,6 @@
 #include "host/c_kernel.h"
 #include "host/compiled_library.h"
 #include "host/probe_loops.h"
-#include "host/probe_runner.h"
 #include "hwdesc/device_check.h"
 #include "hwdesc/device_yaml.h"
 

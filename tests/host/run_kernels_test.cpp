@@ -15,7 +15,6 @@
 
 #include "base/error.h"
 #include "host/compiled_library.h"
-#include "host/run_once.h"
 #include "host/timing_arrays.h"
 
 namespace tilecast::host {

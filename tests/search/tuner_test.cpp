@@ -13,7 +13,6 @@
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/kernels/kernel_sketch.h"
-#include "search/tuner_compare.h"
 #include "search/tuner_surrogate.h"
 
 namespace tilecast::search {
