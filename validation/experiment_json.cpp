@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
+#include "sim/views/fits.h"
 #include "sim/views/rows.h"
-#include "sim/views/trials.h"
 #include "validation/experiment_views.h"
 
 namespace tilecast::validation {

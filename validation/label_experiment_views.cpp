@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/views/rows.h"
-#include "sim/views/text_table.h"
 #include "validation/label_experiment.h"
 
 namespace tilecast::validation {
@@ -23,14 +22,8 @@ std::string_view metric_name(LabelMetric metric) {
 }
 
 std::string target_text(const LabelResult& result, const learned::Target& target) {
-  using sim::views::Align;
-  sim::views::TextTable table({{"learner", Align::kLeft},
-                               {"physics", Align::kLeft},
-                               {"RMSE % of range", Align::kRight},
-                               {"exact %", Align::kRight},
-                               {"Spearman", Align::kRight},
-                               {"unknown %", Align::kRight},
-                               {"train s", Align::kRight}});
+  sim::views::TextTable table({"learner", "physics", ">RMSE % of range", ">exact %", ">Spearman",
+                               ">unknown %", ">train s"});
   const LabelScore* first = nullptr;
   for (const LabelScore& score : result.scores) {
     if (score.target != target.quantity) continue;
