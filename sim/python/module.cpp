@@ -338,23 +338,35 @@ struct Calibration {
   std::string yaml;  // "": refused, or no file given
 };
 
-struct CalibrationFiles {
-  std::string parent, file, name, then_train;
-  bool force = false;
-};
-
-Calibration run_calibrate(const CalibrationRequest& request, const CalibrationFiles& files) {
+Calibration run_calibrate(const Texts& sets, const hwdesc::Device& device,
+                          const std::string& parent, const std::string& file,
+                          const std::string& name, const Texts& classes, const Texts& kernels,
+                          const Texts& fix, std::size_t rows, bool other_machine,
+                          bool accept_suspicious, const std::string& then_train, bool force,
+                          int jobs) {
+  check_jobs(jobs);
+  if (rows < hybrid::kLeastRows) {
+    throw Error(fmt::format("rows: got {}, expected at least {}", rows, hybrid::kLeastRows));
+  }
+  if (sets.empty()) throw Error("expected at least one set");
+  const CalibrationRequest request{.sets = sets,
+                                   .device = device,
+                                   .classes = classes,
+                                   .kernels = kernels,
+                                   .fixed = fix,
+                                   .other_machine = other_machine,
+                                   .accept_suspicious = accept_suspicious,
+                                   .most_rows = rows,
+                                   .jobs = jobs};
   Calibration result;
   CalibrationHooks hooks;
   hooks.note = [&](const std::string& note) { result.notes.push_back(note); };
-  if (!files.then_train.empty()) check_model_folder(files.then_train, files.force);
+  if (!then_train.empty()) check_model_folder(then_train, force);
   const hybrid::PreparedFit fit = calibrate_device(request, hooks);
-  if (!files.file.empty()) {
-    result.yaml = calibrated_description(fit, files.parent, files.file, files.name);
-  }
+  if (!file.empty()) result.yaml = calibrated_description(fit, parent, file, name);
   std::optional<hybrid::FittedHybrid> trained;
-  if (!files.then_train.empty()) {
-    trained = train_calibrated(fit, files.then_train, {.force = files.force, .jobs = request.jobs});
+  if (!then_train.empty()) {
+    trained = train_calibrated(fit, then_train, {.force = force, .jobs = jobs});
   }
   const hybrid::FittedHybrid* model = trained ? &*trained : nullptr;
   result.answer = {views::calibration_text(fit, model), views::calibration_json(fit, model)};
@@ -405,35 +417,9 @@ void bind_answers(py::module_& m) {
       .def_readonly("yaml", &Calibration::yaml);
 }
 
-void bind_calibrate(py::module_& m) {
-  m.def(
-      "_calibrate",
-      [](const Texts& sets, const hwdesc::Device& device, const std::string& parent,
-         const std::string& file, const std::string& name, const Texts& classes,
-         const Texts& kernels, const Texts& fix, std::size_t rows, bool other_machine,
-         bool accept_suspicious, const std::string& then_train, bool force, int jobs) {
-        check_jobs(jobs);
-        if (rows < hybrid::kLeastRows) {
-          throw Error(fmt::format("rows: got {}, expected at least {}", rows, hybrid::kLeastRows));
-        }
-        if (sets.empty()) throw Error("expected at least one set");
-        return run_calibrate({.sets = sets,
-                              .device = device,
-                              .classes = classes,
-                              .kernels = kernels,
-                              .fixed = fix,
-                              .other_machine = other_machine,
-                              .accept_suspicious = accept_suspicious,
-                              .most_rows = rows,
-                              .jobs = jobs},
-                             {parent, file, name, then_train, force});
-      },
-      Released());
-}
-
 void bind_studies(py::module_& m) {
   bind_answers(m);
-  bind_calibrate(m);
+  m.def("_calibrate", &run_calibrate, Released());
   m.def("_evaluate", &run_evaluate, Released());
   m.def("_train", &run_train, Released());
   m.def("_sweep", &run_sweep, Released());

@@ -228,12 +228,99 @@ bool is_same(const std::string& a, const std::string& b) {
 }  // namespace
 
 struct Server::State {
-  explicit State(const ServerOptions& given);
+  explicit State(const ServerOptions& given)
+      : options(given),
+        answerer(given.folders, given.limits),
+        http(given.seconds, given.body_bytes),
+        answering(given.threads) {
+    if (!is_loopback(options.host) && options.token.empty()) {
+      throw UsageError(fmt::format("--host: got {}, which others reach; expected a --token with it",
+                                   options.host));
+    }
+    set_limits();
+    set_routes();
+    if (options.port == 0) {
+      port = http.bind_to_any_port(options.host.c_str());
+    } else if (http.bind_to_port(options.host.c_str(), options.port)) {
+      port = options.port;
+    }
+    http.lengthen_backlog();
+    if (port <= 0) {
+      throw Error(fmt::format("{}:{}: cannot listen there; is it in use? try another --port",
+                              options.host, options.port));
+    }
+  }
 
   // Status 200 accepts the request; other replies refuse it, with the reason.
-  [[nodiscard]] Reply admit(const httplib::Request& request) const;
-  void set_limits();
-  void set_routes();
+  Reply admit(const httplib::Request& request) const {
+    // DNS rebinding: a page of another site may reach loopback under its own name, so only
+    // loopback's names are accepted, in exactly one header.
+    const bool one_host = request.get_header_value_count("Host") == 1;
+    const std::string host = one_host ? request.get_header_value("Host") : "";
+    if (is_loopback(options.host) && !is_loopback(host_name(host))) {
+      return refusal(403, "this server answers under the names of loopback alone");
+    }
+    // The page contains no data and asks the user for the token.
+    if (!options.token.empty() && request.path != "/" &&
+        !is_same(request.get_header_value("Authorization"), "Bearer " + options.token)) {
+      return refusal(401, "expected the header Authorization: Bearer TOKEN");
+    }
+    const std::string type = request.get_header_value("Content-Type");
+    if (request.method == "POST" &&
+        base::trim(type.substr(0, type.find(';'))) != "application/json") {
+      return refusal(415, "expected Content-Type: application/json");
+    }
+    return {};
+  }
+
+  void set_limits() {
+    http.new_task_queue = [this] { return new BoundedQueue(options.connections); };
+    http.set_socket_options([](socket_t socket) {  // httplib's default shares ports in use
+      const int yes = 1;
+      setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    });
+    http.set_tcp_nodelay(true);  // without it, responses on a kept connection take 40 ms more
+    http.set_payload_max_length(options.body_bytes);
+    http.set_keep_alive_timeout(2);
+    http.set_keep_alive_max_count(1000);
+    http.set_default_headers({{"X-Content-Type-Options", "nosniff"},
+                              {"Cache-Control", "no-store"},
+                              {"Content-Security-Policy",
+                               "default-src 'none'; script-src 'unsafe-inline'; style-src "
+                               "'unsafe-inline'; connect-src 'self'"}});
+  }
+
+  void set_routes() {
+    http.set_pre_routing_handler(
+        [this](const httplib::Request& request, httplib::Response& response) {
+          const Reply verdict = admit(request);
+          if (verdict.status == 200) return httplib::Server::HandlerResponse::Unhandled;
+          send(verdict, response);
+          return httplib::Server::HandlerResponse::Handled;
+        });
+    http.set_exception_handler([](const httplib::Request&, httplib::Response& response,
+                                  std::exception_ptr) {  // its text is not sent
+      send(refusal(500, "this request could not be answered"), response);
+    });
+    http.set_error_handler([](const httplib::Request&, httplib::Response& response) {
+      if (response.body.empty()) send(refusal(response.status, "not answered"), response);
+    });
+    http.Get("/", [](const httplib::Request&, httplib::Response& response) {
+      response.set_content(page(), "text/html; charset=utf-8");
+    });
+    http.Get("/openapi.json",
+             [text = described(openapi())](const httplib::Request&, httplib::Response& response) {
+               response.set_content(text, "application/json");
+             });
+    http.Get("/v1/.*", [this](const httplib::Request& request, httplib::Response& response) {
+      const Turn turn(answering);
+      send(answerer.get(request.path, request.get_param_value("name")), response);
+    });
+    http.Post("/v1/.*", [this](const httplib::Request& request, httplib::Response& response) {
+      const Turn turn(answering);
+      send(answerer.post(request.path, request.body), response);
+    });
+  }
 
   ServerOptions options;
   Answerer answerer;
@@ -241,99 +328,6 @@ struct Server::State {
   std::counting_semaphore<> answering;
   int port = 0;
 };
-
-Server::State::State(const ServerOptions& given)
-    : options(given),
-      answerer(given.folders, given.limits),
-      http(given.seconds, given.body_bytes),
-      answering(given.threads) {
-  if (!is_loopback(options.host) && options.token.empty()) {
-    throw UsageError(fmt::format("--host: got {}, which others reach; expected a --token with it",
-                                 options.host));
-  }
-  set_limits();
-  set_routes();
-  if (options.port == 0) {
-    port = http.bind_to_any_port(options.host.c_str());
-  } else if (http.bind_to_port(options.host.c_str(), options.port)) {
-    port = options.port;
-  }
-  http.lengthen_backlog();
-  if (port <= 0) {
-    throw Error(fmt::format("{}:{}: cannot listen there; is it in use? try another --port",
-                            options.host, options.port));
-  }
-}
-
-Reply Server::State::admit(const httplib::Request& request) const {
-  // DNS rebinding: a page of another site may reach loopback under its own name, so only loopback's
-  // names are accepted, in exactly one header.
-  const bool one_host = request.get_header_value_count("Host") == 1;
-  const std::string host = one_host ? request.get_header_value("Host") : "";
-  if (is_loopback(options.host) && !is_loopback(host_name(host))) {
-    return refusal(403, "this server answers under the names of loopback alone");
-  }
-  // The page contains no data and asks the user for the token.
-  if (!options.token.empty() && request.path != "/" &&
-      !is_same(request.get_header_value("Authorization"), "Bearer " + options.token)) {
-    return refusal(401, "expected the header Authorization: Bearer TOKEN");
-  }
-  const std::string type = request.get_header_value("Content-Type");
-  if (request.method == "POST" &&
-      base::trim(type.substr(0, type.find(';'))) != "application/json") {
-    return refusal(415, "expected Content-Type: application/json");
-  }
-  return {};
-}
-
-void Server::State::set_limits() {
-  http.new_task_queue = [this] { return new BoundedQueue(options.connections); };
-  http.set_socket_options([](socket_t socket) {  // httplib's default shares ports in use
-    const int yes = 1;
-    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  });
-  http.set_tcp_nodelay(true);  // without it, responses on a kept connection take 40 ms more
-  http.set_payload_max_length(options.body_bytes);
-  http.set_keep_alive_timeout(2);
-  http.set_keep_alive_max_count(1000);
-  http.set_default_headers({{"X-Content-Type-Options", "nosniff"},
-                            {"Cache-Control", "no-store"},
-                            {"Content-Security-Policy",
-                             "default-src 'none'; script-src 'unsafe-inline'; style-src "
-                             "'unsafe-inline'; connect-src 'self'"}});
-}
-
-void Server::State::set_routes() {
-  http.set_pre_routing_handler(
-      [this](const httplib::Request& request, httplib::Response& response) {
-        const Reply verdict = admit(request);
-        if (verdict.status == 200) return httplib::Server::HandlerResponse::Unhandled;
-        send(verdict, response);
-        return httplib::Server::HandlerResponse::Handled;
-      });
-  http.set_exception_handler([](const httplib::Request&, httplib::Response& response,
-                                std::exception_ptr) {  // its text is not sent
-    send(refusal(500, "this request could not be answered"), response);
-  });
-  http.set_error_handler([](const httplib::Request&, httplib::Response& response) {
-    if (response.body.empty()) send(refusal(response.status, "not answered"), response);
-  });
-  http.Get("/", [](const httplib::Request&, httplib::Response& response) {
-    response.set_content(page(), "text/html; charset=utf-8");
-  });
-  http.Get("/openapi.json",
-           [text = described(openapi())](const httplib::Request&, httplib::Response& response) {
-             response.set_content(text, "application/json");
-           });
-  http.Get("/v1/.*", [this](const httplib::Request& request, httplib::Response& response) {
-    const Turn turn(answering);
-    send(answerer.get(request.path, request.get_param_value("name")), response);
-  });
-  http.Post("/v1/.*", [this](const httplib::Request& request, httplib::Response& response) {
-    const Turn turn(answering);
-    send(answerer.post(request.path, request.body), response);
-  });
-}
 
 Server::Server(const ServerOptions& options) : state_(std::make_unique<State>(options)) {}
 Server::~Server() = default;
