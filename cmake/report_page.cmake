@@ -40,7 +40,7 @@ function(append_text name)
   file(APPEND "${OUTPUT}.new" "constexpr std::string_view ${name} = R\"tilecast(${text})tilecast\";\n")
 endfunction()
 
-file(WRITE "${OUTPUT}.new" "// Made by cmake/report_page.cmake.\n#include \"sim/report/page_parts.h\"\n
+file(WRITE "${OUTPUT}.new" "// Made by cmake/report_page.cmake.\n#include \"sim/report/page.h\"\n
 namespace tilecast::sim::report {\nnamespace {\n\n")
 append_text(kHtml "${HTML}")
 append_text(kCss "${CSS}")

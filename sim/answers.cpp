@@ -129,9 +129,11 @@ const ir::Kernel& find_kernel(const ir::Program& program, const std::string& nam
 }
 
 Explanation explain(const PlacedProgram& placed, const std::string& kernel,
-                    const ChosenModel& model, const analytical::TileConfig* tile, std::size_t top) {
+                    const ChosenModel& model, const std::string& tile, std::size_t top) {
+  analytical::TileConfig given;
+  if (!tile.empty()) given = analytical::parse_tile(tile);
   Explanation why = explain(find_kernel(placed.built.program, kernel, placed.file), placed.device,
-                            {.tile = tile,
+                            {.tile = tile.empty() ? nullptr : &given,
                              .top = top,
                              .model = is_physics(model) ? nullptr : model.model.get(),
                              .correction = model.explain,

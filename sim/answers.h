@@ -6,7 +6,7 @@
 //   ChosenModel model = choose_model("default", {&device, 1});
 //   Simulation run = simulate(placed, model);
 //
-// Operators: sim/op_table.h; tables of tiles: sim/tile_table.h. All throw Error; thread-safe.
+// Operators: tables of operators and tiles: sim/tables.h. All throw Error; thread-safe.
 #pragma once
 
 #include <span>
@@ -49,9 +49,9 @@ struct PlacedProgram {
 [[nodiscard]] const ir::Kernel& find_kernel(const ir::Program& program, const std::string& name,
                                             const std::string& file);
 
-// `tile`: null for the compiler's tile, or the best one.
+// `tile`: as text (analytical::parse_tile()); "": the compiler's tile, or the best one.
 [[nodiscard]] Explanation explain(const PlacedProgram& placed, const std::string& kernel,
-                                  const ChosenModel& model, const analytical::TileConfig* tile,
+                                  const ChosenModel& model, const std::string& tile,
                                   std::size_t top);
 
 // Seconds per tile, in the order of `tiles`; NaN if the tile cannot run or the model has no

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "hwdesc/device_yaml.h"
 #include "hybrid/hybrid_dir.h"
-#include "sim/evaluation_report.h"
+#include "sim/evaluation.h"
 #include "sim/model_choice.h"
 #include "sim/version.h"
 

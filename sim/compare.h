@@ -4,8 +4,6 @@
 //   Comparison c = compare({.sides = ..., .groups = {"prog"}, .rows = ...}, {.reference = "m"});
 //   c.rows.front()           // the row with the largest difference
 //   lost(c, c.rows[0], 1)    // (side 1 - reference) x launches
-//
-// Only arithmetic; sim/compare_inputs.h builds the rows. Plain values, thread-safe.
 #pragma once
 
 #include <optional>
@@ -15,9 +13,40 @@
 
 #include "analytical/estimate.h"
 #include "hwdesc/units.h"
-#include "sim/profile_summary.h"
 
 namespace tilecast::sim {
+
+// Only with profiles: the data of one row other than its time, and Tilecast's counts
+// (ir/counts/work_counts.h) next to the profile's. Counts are per launch.
+struct ProfileCounts {
+  std::string category;  // as in the profile ("convolution fusion"); else the op class
+  Seconds median;        // per launch
+  std::optional<double> flops, bytes, profile_flops, profile_bytes;
+};
+
+struct ProfileProgram {  // runs of one module; predicted: of one run, with copies overlapping
+  std::size_t group = 0;
+  double runs = 0;  // on all cores
+  Seconds total, median;
+  std::vector<std::optional<Seconds>> predicted;  // by side
+};
+
+struct ProfileLeftOver {
+  std::string category;
+  double events = 0;
+  Seconds time;
+};
+
+struct ProfileSummary {
+  std::string file, device;     // device: the profile's name for it
+  std::string guess;            // why this preset; empty if the user chose it
+  std::string next;             // command that calibrates the device with this profile
+  Seconds device_time;          // of all cores
+  Seconds joined, step_median;  // joined: in instructions of modules that were read
+  double steps = 0;
+  std::vector<ProfileProgram> programs;    // most time first
+  std::vector<ProfileLeftOver> left_over;  // device time without a row; most first
+};
 
 struct CompareSide {
   enum class Kind { kModel, kCompiler, kMeasured };
@@ -59,18 +88,16 @@ struct SideTotal {
   [[nodiscard]] Seconds difference() const { return shared_time - reference; }
 };
 
-// The shared rows for which a model says that `bound` limits them.
-struct BoundTotal {
-  analytical::Bound bound = analytical::Bound::kOverhead;
+// Shared rows; times as in SideTotal.
+struct LostTotal {
   std::size_t rows = 0;
-  Seconds time, reference, lost;  // as in SideTotal
+  Seconds time, reference, lost;
 };
-
-// The shared rows of one category of a profile, for the side that orders the rows.
-struct CategoryTotal {
+struct BoundTotal : LostTotal {  // for which a model says that `bound` limits them
+  analytical::Bound bound = analytical::Bound::kOverhead;
+};
+struct CategoryTotal : LostTotal {  // of a profile, for the side that orders the rows
   std::string category;
-  std::size_t rows = 0;
-  Seconds time, reference, lost;  // as in SideTotal
 };
 
 struct CompareGroup {  // a program, or a measurement set
@@ -103,9 +130,8 @@ struct Comparison {
 };
 
 struct CompareOptions {
-  // The side that all others are compared with. "": models are compared with the measurements on
-  // their machine; all other sides with the first measured side that shares a row with another
-  // side, or with the first side if nothing is measured.
+  // The side to compare with. "": for models the measurements on their machine, for others the
+  // first measured side that shares rows, or the first side if nothing is measured.
   std::string reference;
   std::string sort;  // side whose loss orders the rows; "": the first that is not the reference
 };

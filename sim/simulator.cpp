@@ -3,18 +3,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <span>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
 
+#include "analytical/collective.h"
 #include "analytical/transfer.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ir/canonical_hash.h"
+#include "ir/kernels/kernel_fingerprint.h"
 #include "measured/total_interval.h"
-#include "sim/distinct_kernels.h"
+#include "sim/run_parts.h"
 
 namespace tilecast::sim {
 namespace {
+
+// A number of a part that a run may lack.
+template <class Part, class Of>
+std::optional<double> number(const std::optional<Part>& part, const Of& of) {
+  return part ? std::optional<double>(of(*part)) : std::nullopt;
+}
 
 using analytical::Estimate;
 
@@ -158,7 +171,7 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
   for (std::size_t i = 0; i < asked.which.size(); ++i) {
     const ir::ScheduledKernel& scheduled = program.kernels()[i];
     const ir::Shared<Estimate>& answer = asked.distinct[asked.which[i]];
-    if (!answer && options.unknown_op == UnknownOp::kError) {
+    if (!answer && !options.skip_unknown) {
       throw no_model(scheduled.kernel, device);
     }
     result.kernels.push_back(simulated(scheduled, ir::KernelId(i), answer));
@@ -178,6 +191,211 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
   result.communication = communication(program, result.kernels);
   result.energy = program_energy(result.kernels, result.timeline, device);
   return result;
+}
+
+namespace {
+
+struct KernelKind {
+  ir::Fingerprint print;
+  const ir::DeviceGroups* groups;  // of the kernel; null if none
+  friend bool operator<(const KernelKind& a, const KernelKind& b) {
+    return std::tie(a.print, a.groups->groups, a.groups->pairs) <
+           std::tie(b.print, b.groups->groups, b.groups->pairs);
+  }
+};
+
+// Kernels with shared content are fingerprinted once.
+struct Contents {
+  std::vector<const ir::Kernel*> first;  // the first with each content
+  std::vector<std::size_t> which;        // by kernel, into `first`
+};
+
+Contents contents_of(std::span<const ir::ScheduledKernel> kernels) {
+  Contents contents;
+  contents.which.reserve(kernels.size());
+  std::unordered_map<const void*, std::size_t> known;
+  for (const ir::ScheduledKernel& scheduled : kernels) {
+    const auto [at, is_new] = known.emplace(scheduled.kernel.content(), contents.first.size());
+    if (is_new) contents.first.push_back(&scheduled.kernel);
+    contents.which.push_back(at->second);
+  }
+  return contents;
+}
+
+}  // namespace
+
+DistinctKernels distinct_kernels(const ir::Program& program, const hwdesc::Device& device) {
+  static const ir::DeviceGroups kNone;
+  const auto kernels = program.kernels();
+  const Contents contents = contents_of(kernels);
+  std::vector<ir::Fingerprint> prints;
+  for (const ir::Kernel* kernel : contents.first) prints.push_back(ir::fingerprint(*kernel));
+  const bool placed = device.interconnect && device.interconnect->slice;
+  DistinctKernels distinct;
+  distinct.which.reserve(kernels.size());
+  std::map<KernelKind, std::size_t> known;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const ir::Kernel& kernel = kernels[i].kernel;
+    const ir::DeviceGroups& groups = placed ? kernel.device_groups() : kNone;
+    const auto [at, is_new] =
+        known.emplace(KernelKind{prints[contents.which[i]], &groups}, distinct.kernels.size());
+    if (is_new) distinct.kernels.push_back(&kernel);
+    distinct.which.push_back(at->second);
+  }
+  return distinct;
+}
+
+std::string_view name(Lane lane) {
+  static constexpr std::string_view kNames[kLaneCount] = {"compute", "dma", "network", "host"};
+  return kNames[static_cast<std::size_t>(lane)];
+}
+
+Timeline schedule(std::span<const Task> tasks) {
+  Timeline timeline;
+  timeline.spans.resize(tasks.size());
+  std::array<Seconds, kLaneCount> free{};         // end of the tasks issued so far, per lane
+  std::vector<Seconds> not_before(tasks.size());  // from done_before edges
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const Task& task = tasks[i];
+    Seconds& lane_free = free[static_cast<std::size_t>(task.lane)];
+    const Seconds issued = free[static_cast<std::size_t>(Lane::kCompute)];
+    Seconds start = std::max({issued, lane_free, not_before[i]});
+    for (const std::size_t earlier : task.waits_for) {
+      TC_CHECK(earlier < i, "a task may only wait for earlier ones");
+      start = std::max(start, timeline.spans[earlier].end);
+    }
+    const Seconds end = start + task.duration;
+    timeline.spans[i] = {start, end};
+    lane_free = end;
+    timeline.makespan = std::max(timeline.makespan, end);
+    if (task.done_before && *task.done_before > i && *task.done_before < tasks.size()) {
+      not_before[*task.done_before] = std::max(not_before[*task.done_before], end);
+    }
+  }
+  return timeline;
+}
+
+namespace {
+
+bool crosses_devices(const ir::Kernel& kernel) {
+  return ir::op_class(kernel.opcode()) == ir::OpClass::kCollective ||
+         analytical::collective_op(kernel) != nullptr;
+}
+
+// The part of [start, end) covered by `busy`: ascending, disjoint spans.
+Seconds overlap(const std::vector<Span>& busy, Seconds start, Seconds end) {
+  auto at = std::ranges::upper_bound(busy, start, {}, &Span::end);
+  Seconds sum;
+  for (; at != busy.end() && at->start < end; ++at) {
+    sum += std::min(end, at->end) - std::max(start, at->start);
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::optional<double> slice_devices(const hwdesc::Device& device) {
+  if (!device.interconnect || !device.interconnect->slice) return std::nullopt;
+  const hwdesc::Slice& slice = *device.interconnect->slice;
+  double devices = static_cast<double>(device.cores_per_chip) * slice.count;
+  for (const std::int64_t side : hwdesc::slice_shape(slice.shape)) {
+    devices *= static_cast<double>(side);
+  }
+  return devices;
+}
+
+std::optional<Communication> communication(const ir::Program& program,
+                                           std::span<const SimulatedKernel> kernels) {
+  std::vector<Span> busy;
+  for (const SimulatedKernel& kernel : kernels) {
+    if (kernel.lane == Lane::kCompute) busy.push_back({kernel.start, kernel.end});
+  }
+  std::optional<Communication> sum;
+  for (const SimulatedKernel& kernel : kernels) {
+    if (!crosses_devices(program.at(kernel.id).kernel)) continue;
+    if (!sum) sum.emplace();
+    sum->time += kernel.total();
+    if (kernel.lane == Lane::kNetwork) sum->hidden += overlap(busy, kernel.start, kernel.end);
+  }
+  return sum;
+}
+
+Watts ProgramEnergy::average_power() const {
+  return timeline.value > 0 ? total() / timeline : Watts{0};
+}
+
+std::optional<ProgramEnergy> program_energy(std::span<const SimulatedKernel> kernels,
+                                            Seconds timeline, const hwdesc::Device& device) {
+  if (!device.energy) return std::nullopt;
+  ProgramEnergy sum{.idle = device.idle_power() * timeline,
+                    .idle_power = device.idle_power(),
+                    .power_limit = device.power_limit(),
+                    .timeline = timeline};
+  for (const SimulatedKernel& kernel : kernels) {
+    if (kernel.skipped) continue;
+    if (!kernel.estimate->energy) return std::nullopt;
+    const analytical::LaunchEnergy& one = *kernel.estimate->energy;
+    sum.dynamic.compute += kernel.multiplicity * one.compute;
+    sum.dynamic.memory += kernel.multiplicity * one.memory;
+    sum.dynamic.on_chip += kernel.multiplicity * one.on_chip;
+    sum.dynamic.network += kernel.multiplicity * one.network;
+    if (kernel.estimate->clock_factor < 1) ++sum.limited_kernels;
+    sum.lowest_clock = std::min(sum.lowest_clock, kernel.estimate->clock_factor);
+  }
+  return sum;
+}
+
+ProgramMemory program_memory(const ir::Program& program, const hwdesc::Device& device) {
+  const ir::MemoryUse& use = program.memory();
+  return {.peak = use.peak,
+          .outputs = use.whole.outputs,
+          .aliased = use.aliased,
+          .at = use.at,
+          .unsized = use.unsized,
+          .capacity = device.memory.empty() ? Bytes{0} : device.main_memory().capacity};
+}
+
+MachineRoofs machine_roofs(const hwdesc::Device& device) {
+  MachineRoofs roofs;
+  for (const auto& [dtype, passes] : device.matrix.passes) {
+    const FlopsPerSecond rate = device.matrix_peak(dtype);
+    if (rate.value > 0) roofs.peaks.push_back({"matrix", dtype, rate});
+  }
+  const FlopsPerSecond vector = device.vector_peak();
+  if (vector.value > 0) roofs.peaks.push_back({"vector", "32-bit", vector});
+  std::ranges::stable_sort(roofs.peaks, [](const ComputeRoof& a, const ComputeRoof& b) {
+    return a.rate.value > b.rate.value;
+  });
+  for (const hwdesc::MemoryLevel& level : device.memory) {
+    roofs.memory.push_back({level.name, level.bandwidth, level.peak_write(), level.capacity});
+  }
+  return roofs;
+}
+
+namespace {}  // namespace
+
+std::span<const ProgramNumber> energy_numbers() {
+  static constexpr ProgramNumber kNumbers[] = {
+      {"energy_J",
+       [](const Simulation& run) {
+         return number(run.energy, [](const auto& e) { return e.total().value; });
+       }},
+      {"average_power_W", [](const Simulation& run) {
+         return number(run.energy, [](const auto& e) { return e.average_power().value; });
+       }}};
+  return kNumbers;
+}
+
+std::span<const ProgramNumber> memory_numbers() {
+  static constexpr ProgramNumber kNumbers[] = {
+      {"peak_memory_bytes",
+       [](const Simulation& run) {
+         return number(run.memory, [](const auto& m) { return m.peak.total(); });
+       }},
+      {"memory_capacity_bytes", [](const Simulation& run) {
+         return number(run.memory, [](const auto& m) { return m.capacity.value; });
+       }}};
+  return kNumbers;
 }
 
 }  // namespace tilecast::sim

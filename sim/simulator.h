@@ -8,28 +8,25 @@
 // text. All times are on the device; the host's dispatch is reported separately, never added.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analytical/cost_model.h"
+#include "hwdesc/device.h"
 #include "ir/program.h"
 #include "measured/metrics.h"
-#include "sim/communication.h"
-#include "sim/energy.h"
-#include "sim/memory.h"
-#include "sim/roofs.h"
-#include "sim/timeline.h"
+#include "sim/run_parts.h"
 
 namespace tilecast::sim {
 
-// What to do with a kernel for which the model has no estimate.
-enum class UnknownOp { kError, kSkip };
-
 struct SimulateOptions {
-  UnknownOp unknown_op = UnknownOp::kError;
-  bool contents = false;  // fill SimulatedKernel::content
-  int jobs = 1;           // threads; the result does not depend on it
+  bool skip_unknown = false;  // kernels without an estimate take no time; else they are an Error
+  bool contents = false;      // fill SimulatedKernel::content
+  int jobs = 1;               // threads; the result does not depend on it
 };
 
 struct SimulatedKernel {
@@ -56,7 +53,7 @@ struct Simulation {
   Seconds timeline;  // with async copies and collectives overlapping other kernels
   std::optional<Communication> communication = {};  // included in both of the above
   Seconds host_dispatch;                     // one dispatch of the program; in neither of the above
-  std::optional<ProgramEnergy> energy = {};  // for the timeline (sim/energy.h)
+  std::optional<ProgramEnergy> energy = {};  // for the timeline (sim/run_parts.h)
   MachineRoofs roofs;                        // of the device
   std::int64_t devices = 1;                  // number that the program is for
   std::optional<double> slice_devices = {};  // in the described slice
@@ -84,5 +81,29 @@ inline constexpr double kHalfBelieved = 0.5;
 [[nodiscard]] Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
                                   const analytical::CostModel& model,
                                   const SimulateOptions& options = {});
+
+// Numbers of a program run other than times, by name: one list for the tables, CSV and JSON of
+// `simulate` and the columns of studies.
+struct ProgramNumber {
+  std::string_view name;                           // ends in its unit
+  std::optional<double> (*of)(const Simulation&);  // SI units; nullopt: not described or unknown
+};
+
+// energy_J, average_power_W: if the device describes energy.
+[[nodiscard]] std::span<const ProgramNumber> energy_numbers();
+// peak_memory_bytes, memory_capacity_bytes: of main memory.
+[[nodiscard]] std::span<const ProgramNumber> memory_numbers();
+
+// The kernels of a program that may differ in time. Programs repeat layers, so a cost model only
+// estimates one kernel of each kind.
+struct DistinctKernels {
+  std::vector<const ir::Kernel*> kernels;  // the first of each kind; point into the program
+  std::vector<std::size_t> which;          // by kernel of the program, into `kernels`
+};
+
+// Kernels are of one kind if their fingerprints are equal and, on a slice (whose links depend on
+// the placement of groups), their groups as well. Pure.
+[[nodiscard]] DistinctKernels distinct_kernels(const ir::Program& program,
+                                               const hwdesc::Device& device);
 
 }  // namespace tilecast::sim

@@ -13,7 +13,7 @@
 #include <functional>
 
 #include "hybrid/hybrid_fit.h"
-#include "sim/training/learned_rows.h"
+#include "sim/training/training.h"
 #include "validation/experiment.h"
 
 namespace tilecast::validation {

@@ -10,9 +10,8 @@
 #include <span>
 
 #include "sim/views/evaluation.h"
+#include "sim/views/fits.h"
 #include "sim/views/rows.h"
-#include "sim/views/text_table.h"
-#include "sim/views/trials.h"
 
 namespace tilecast::validation {
 namespace {
@@ -454,7 +453,7 @@ std::string experiment_text(const ExperimentResult& result) {
   std::vector<sim::views::Column> columns;
   for (const std::string& title : titles(result)) {
     const bool text = title == "rows" || title == "model";
-    columns.push_back({title, text ? sim::views::Align::kLeft : sim::views::Align::kRight});
+    columns.push_back((text ? "" : ">") + title);
   }
   sim::views::TextTable table(columns);
   for (const std::vector<std::string>& row : table_rows(result)) table.add(row);

@@ -1,4 +1,4 @@
-#include "sim/cli/examples.h"
+#include "sim/cli/commands.h"
 
 namespace tilecast::sim::cli {
 namespace {

@@ -1,16 +1,130 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <map>
 
 #include "base/error.h"
+#include "host/probe.h"
 #include "hwdesc/device_check.h"
 #include "hwdesc/device_yaml.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
+#include "sim/views/rows.h"
 
 namespace tilecast::sim::cli {
 namespace {
+
+constexpr double kLeastSeconds = 0.1, kMostSeconds = 3600;
+
+struct HwProbeArguments {
+  OutputOptions report;
+  std::string file, name;
+  double seconds = host::ProbeOptions{}.seconds;
+};
+
+measured::CsvTable rows_of(const host::Probed& probed) {
+  constexpr double kKiB = 1024, kGiga = 1e9, kNano = 1e-9;
+  measured::CsvTable table{
+      "probe", {"part", "quantity", "one_core", "all_cores", "unit", "spread_percent"}, {}};
+  const auto shown = [](double value) { return value > 0 ? fmt::format("{:.4g}", value) : ""; };
+  const auto add = [&](const std::string& part, const std::string& quantity, const char* unit,
+                       double one_core, double all_cores = 0, double spread = -1) {
+    views::add_row(table, part, quantity, shown(one_core), shown(all_cores), unit,
+                   spread < 0 ? "" : fmt::format("{:.1f}", 100 * spread));
+  };
+  add("core", "clock", "GHz", probed.clock.value / kGiga, 0, probed.clock_spread);
+  add("core", "cores", "", 1, probed.cores);
+  add("core", "vector", "bytes", probed.vector_bytes);
+  add("core", "empty call", "ns", probed.call.value / kNano);
+  add("core", "packing one element", "ns", probed.pack.value / kNano);
+  for (const host::ProbedRate& rate : probed.rates) {
+    add("multiply-add", rate.dtype, "GFLOP/s", rate.one_core.value / kGiga,
+        rate.all_cores.value / kGiga, rate.spread);
+  }
+  add("matrix product", "f32", "GFLOP/s", probed.product.value / kGiga, 0, probed.product_spread);
+  for (const host::ProbedLevel& level : probed.levels) {
+    const auto bandwidth = [&](const char* what, BytesPerSecond one, BytesPerSecond all) {
+      add(level.name, what, "GB/s", one.value / kGiga, all.value / kGiga, level.spread);
+    };
+    add(level.name, "capacity", "KiB", level.capacity.value / kKiB);
+    add(level.name, "shared by", "cores", level.shared_by);
+    add(level.name, "latency", "ns", level.latency.value / kNano, 0, level.spread);
+    bandwidth("read", level.read, level.all_read);
+    bandwidth("write", level.write, level.all_write);
+    bandwidth("copy, both ways", level.copy, level.all_copy);
+    bandwidth("runs of 256 B, packed", level.runs, {});
+  }
+  for (const auto& [op, cycles] : probed.op_cycles) {
+    add("op", op, "cycles per vector", cycles, 0, probed.op_spread);
+  }
+  add("probe", "reference loop, slowest over fastest", "", 1 + probed.reference_spread);
+  return table;
+}
+
+// One line on a terminal, rewritten at each step.
+class Line {
+ public:
+  explicit Line(bool shown) : shown_(shown) {}
+  ~Line() {
+    if (shown_) tell_in_place("");
+  }
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+  void show(const std::string& what) const {
+    if (shown_) tell_in_place(fmt::format("probe: {}", what));
+  }
+
+ private:
+  bool shown_;
+};
+
+host::Probed probe_here(double seconds) {
+  const Line line(isatty(STDERR_FILENO) == 1);
+  return host::probe(
+      {.seconds = seconds, .progress = [&line](const std::string& what) { line.show(what); }});
+}
+
+void run(const HwProbeArguments& arguments) {
+  const host::Probed probed = probe_here(arguments.seconds);
+  const std::string stem = std::filesystem::path(arguments.file).stem().string();
+  const std::string name = !arguments.name.empty() ? arguments.name : !stem.empty() ? stem : "host";
+  const std::string yaml = host::probed_yaml(probed, name);
+  if (!arguments.file.empty()) {
+    write({.format = "yaml", .file = arguments.file}, yaml);
+    tell(fmt::format("wrote {}", arguments.file));
+  }
+  if (arguments.report.format == "yaml") {
+    write(arguments.report, yaml);
+    return;
+  }
+  if (arguments.report.format == "table") {
+    write({.format = "table", .file = {}},
+          fmt::format("{}, {} threads per core, {} NUMA nodes, {}\n{}\n\n", probed.model,
+                      probed.threads_per_core, probed.numa_nodes, probed.date, probed.compiler));
+  }
+  write_rows(arguments.report, rows_of(probed), "tilecast.hw.probe/1");
+}
+
+void add_hw_probe(CLI::App& hw) {
+  auto arguments = std::make_shared<HwProbeArguments>();
+  CLI::App& verb = *hw.add_subcommand("probe", "measure this CPU and describe it as a device");
+  add_output_file(verb, "-o,--output", arguments->file, "the description to write (YAML)");
+  verb.add_option("--name", arguments->name, "of the device; default: from the file")
+      ->type_name("NAME");
+  add_number(verb, "--seconds", arguments->seconds, kLeastSeconds, kMostSeconds,
+             "about how long it measures");
+  add_format_option(verb, arguments->report.format, {"table", "json", "csv", "yaml"},
+                    "form of the report on stdout");
+  verb.footer(
+      "Describes one core: clock, multiply-adds per type, bandwidth and latency of each cache and\n"
+      "of main memory, cycles of divisions, functions and data movement, each the best of repeats\n"
+      "of compiled C loops on a pinned core, and what all cores reach together. Needs a C "
+      "compiler\n"
+      "(cc, or $CC). Other work on the machine makes the numbers worse: the spread tells.");
+  verb.callback([arguments] { run(*arguments); });
+}
 
 struct HwArguments {
   DeviceOptions device;  // names: positional here
@@ -26,16 +140,12 @@ void list(const HwArguments& arguments) {
   for (const std::string& name : hwdesc::preset_names()) {
     const hwdesc::Device device = hwdesc::load_device(name);
     using hwdesc::UnitKind;
-    const auto human = [](double value, UnitKind kind) {
-      return hwdesc::format_quantity(value, kind);
-    };
     const hwdesc::MemoryLevel& memory = device.main_memory();
-    rows.rows.push_back(
-        {0,
-         {name, device.generation, human(device.clock.value, UnitKind::kFrequency),
-          human(memory.capacity.value, UnitKind::kCapacity),
-          human(memory.bandwidth.value, UnitKind::kBandwidth),
-          human(device.matrix_peak("bf16").value, UnitKind::kFlopRate), device.description}});
+    views::add_row(
+        rows, name, device.generation, format_quantity(device.clock.value, UnitKind::kFrequency),
+        format_quantity(memory.capacity.value, UnitKind::kCapacity),
+        format_quantity(memory.bandwidth.value, UnitKind::kBandwidth),
+        format_quantity(device.matrix_peak("bf16").value, UnitKind::kFlopRate), device.description);
   }
   write_rows(arguments.output, rows, "tilecast.hw.list/1");
 }
@@ -68,12 +178,11 @@ void check(const HwArguments& arguments) {
     for (const hwdesc::CheckResult& result : hwdesc::check(device)) {
       failures += result.verdict == hwdesc::Verdict::kDiffers ? 1 : 0;
       const bool published = result.published_si > 0;
-      rows.rows.push_back(
-          {0,
-           {device.name, result.what, number(result.computed_si != 0, result.computed_si),
-            number(published, result.published_si),
-            published ? fmt::format("{:.2f}", 100 * result.deviation) : "",
-            std::string(kVerdicts[static_cast<std::size_t>(result.verdict)]), result.message}});
+      views::add_row(rows, device.name, result.what,
+                     number(result.computed_si != 0, result.computed_si),
+                     number(published, result.published_si),
+                     published ? fmt::format("{:.2f}", 100 * result.deviation) : "",
+                     kVerdicts[static_cast<std::size_t>(result.verdict)], result.message);
     }
   }
   write_rows(arguments.output, rows, "tilecast.hw.check/1");
@@ -90,10 +199,10 @@ void diff(const HwArguments& arguments) {
   for (const auto& [key, value] : left) {
     const auto other = right_values.find(key);
     if (other != right_values.end() && other->second == value) continue;
-    rows.rows.push_back({0, {key, value, other == right_values.end() ? "" : other->second}});
+    views::add_row(rows, key, value, other == right_values.end() ? "" : other->second);
   }
   for (const auto& [key, value] : right) {
-    if (!left_values.contains(key)) rows.rows.push_back({0, {key, "", value}});
+    if (!left_values.contains(key)) views::add_row(rows, key, "", value);
   }
   write_rows(arguments.output, rows, "tilecast.hw.diff/1");
 }
@@ -109,9 +218,7 @@ CLI::App& add(CLI::App& hw, const char* name, const char* help, int min_devices,
         ->expected(std::max(min_devices, 1), max_devices)
         ->required(min_devices > 0)
         ->type_name("DEVICE");
-    verb.add_option("--set", arguments->device.set, "override a value")
-        ->allow_extra_args(false)
-        ->type_name("KEY=VALUE");
+    add_repeated(verb, "--set", arguments->device.set, "KEY=VALUE", "override a value");
   }
   if (action == show) {
     arguments->output.format = "yaml";

@@ -5,20 +5,186 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 
+#include "analytical/roofline.h"
 #include "base/error.h"
 #include "base/output_file.h"
+#include "base/text.h"
+#include "host/additivity.h"
 #include "host/measure_plan.h"
 #include "host/measure_summary.h"
 #include "hwdesc/device_yaml.h"
+#include "ir/program.h"
+#include "ir/read_module.h"
 #include "measured/measurement_set.h"
 #include "sim/cli/commands.h"
-#include "sim/cli/interrupt.h"
 #include "sim/cli/measure_session.h"
 #include "sim/cli/options.h"
+#include "sim/cli/terminal.h"
+#include "sim/views/rows.h"
 
 namespace tilecast::sim::cli {
 namespace {
+
+constexpr Seconds kProgramTimeout{60};  // per program, warm-up included
+
+struct ProgramArguments : TimingArguments {
+  ProgramArguments() {
+    budget = "5m";
+    longest = "500 ms";
+  }
+  std::vector<std::string> files;
+  std::string out, device;
+  std::size_t configurations = 8;
+};
+
+// A lower bound of the time on any machine of this kind.
+Seconds shortest_time(const ir::Module& module, const hwdesc::Device& device) {
+  Seconds time{0};
+  const ir::Program program = ir::make_program(module);
+  for (const ir::ScheduledKernel& scheduled : program.kernels()) {
+    time += analytical::speed_of_light(scheduled.kernel, device) * scheduled.multiplicity;
+  }
+  return time;
+}
+
+std::vector<host::ProgramVariant> variants_of(const std::string& file,
+                                              const ProgramArguments& arguments,
+                                              const hwdesc::Device& device) {
+  std::vector<host::ProgramVariant> variants =
+      host::whole_programs(ir::read_module(file), device,
+                           {.configurations = arguments.configurations, .seed = arguments.seed});
+  const Seconds longest = longest_of(arguments);
+  for (const host::ProgramVariant& variant : variants) {
+    const Seconds time = shortest_time(variant.program, device);
+    if (time <= longest) continue;
+    throw Error(
+        fmt::format("{} takes {:.3g} s at least, expected no more than {:.3g} s (--longest)",
+                    variant.name, time.value, longest.value));
+  }
+  return variants;
+}
+
+// All programs with their first configuration, then all with their second ...
+std::vector<host::ProgramVariant> variants_of(const ProgramArguments& arguments,
+                                              const hwdesc::Device& device) {
+  std::vector<std::vector<host::ProgramVariant>> by_program;
+  std::size_t most = 0;
+  for (const std::string& file : arguments.files.empty() ? host::own_programs() : arguments.files) {
+    try {
+      by_program.push_back(variants_of(file, arguments, device));
+      most = std::max(most, by_program.back().size());
+    } catch (const Error& error) {
+      tell(fmt::format("note: {}: left out: {}", file, error.what()));
+    }
+  }
+  std::vector<host::ProgramVariant> variants;
+  for (std::size_t i = 0; i < most; ++i) {
+    for (auto& program : by_program) {
+      if (i < program.size()) variants.push_back(std::move(program[i]));
+    }
+  }
+  if (variants.empty()) throw Error("nothing to measure: no program is left; see the notes above");
+  return variants;
+}
+
+void add_rows(const std::string& program, const std::vector<host::ProgramTimes>& rows,
+              measured::CsvTable& table) {
+  for (const host::CacheState state : {host::CacheState::kCold, host::CacheState::kWarm}) {
+    for (const host::Sum sum : {host::Sum::kAlone, host::Sum::kPlaced}) {
+      const auto found = host::summarise(rows, state, sum);
+      if (!found) continue;
+      views::add_row(
+          table, program, host::name(state), sum == host::Sum::kAlone ? "alone" : "placed",
+          found->programs, fmt::format("{:.1f}", 100 * found->median),
+          fmt::format("{:.1f}", 100 * found->p90), fmt::format("{:.1f}", 100 * found->bias));
+    }
+  }
+}
+
+measured::CsvTable summary_table(const std::string& out,
+                                 const std::vector<host::ProgramTimes>& rows) {
+  measured::CsvTable table{out,
+                           {"program", "cache", "sum", "configurations", "median_error_percent",
+                            "p90_error_percent", "bias_percent"},
+                           {}};
+  std::map<std::string, std::vector<host::ProgramTimes>> families;
+  for (const host::ProgramTimes& row : rows) {
+    families[host::family_of(row.program)].push_back(row);
+  }
+  for (const auto& [family, of] : families) add_rows(family, of, table);
+  add_rows("all", rows, table);
+  return table;
+}
+
+void report_skipped(const std::vector<host::ProgramTimes>& rows, std::size_t left) {
+  std::map<std::string, std::vector<std::string>> programs;  // by reason
+  for (const host::ProgramTimes& row : rows) {
+    if (!row.skipped.empty()) programs[row.skipped].push_back(row.program);
+  }
+  for (const auto& [reason, names] : programs) {
+    tell(fmt::format("note: {} programs ({} ...) not timed: {}", names.size(), names.front(),
+                     reason));
+  }
+  if (left > 0) tell(fmt::format("out of time: {} variants of programs left", left));
+}
+
+void run_programs(const ProgramArguments& arguments) {
+  base::require_writable(arguments.out);
+  const host::Bench bench = host::this_machine();
+  const Seconds end = bench.now() + parse_budget(arguments.budget);
+  const hwdesc::Device device = hwdesc::load_device(arguments.device);
+  const std::vector<host::ProgramVariant> variants = variants_of(arguments, device);
+  const host::TimingOptions timing{.core = arguments.core, .timeout = kProgramTimeout};
+  std::vector<host::ProgramTimes> rows;
+  {
+    Progress progress("measure", variants.size());
+    host::measure_additivity(variants, device, bench, timing, [&](const host::ProgramTimes& row) {
+      rows.push_back(row);
+      progress.step();
+      return bench.now() < end;
+    });
+  }
+  const bool is_file = hwdesc::is_path(arguments.device);
+  const measured::Manifest manifest{
+      .name = device.name + "_programs",
+      .description = "whole programs under fusion configurations, and the sum of their kernels",
+      .device = is_file ? "device.yaml" : arguments.device,
+      .source = fmt::format("measured by `tilecast measure` on {}, {}; {}", bench.machine,
+                            base::today(), bench.compiler),
+      .licence = "unknown: fill in before passing it on",
+      .how_timed = host::how_timed(timing),
+      .writer = measured::kOwnWriter};
+  host::write_program_set(
+      arguments.out,
+      {manifest, is_file ? hwdesc::print_device(device) : std::string(), variants, rows});
+  report_skipped(rows, variants.size() - rows.size());
+  write_rows({.format = arguments.format, .file = {}}, summary_table(arguments.out, rows),
+             "tilecast.measure.programs/1");
+}
+
+void add_measure_programs(CLI::App& measure) {
+  auto arguments = std::make_shared<ProgramArguments>();
+  CLI::App& verb = *measure.add_subcommand(
+      "programs", "whole programs beside the sum of their kernels, on this CPU");
+  verb.add_option("files", arguments->files, "HLO programs; without any, Tilecast's")
+      ->type_name("FILE.hlo");
+  add_required(verb, "--out", arguments->out, "FOLDER", "folder of the measurement set to write");
+  add_required(verb, "-d,--device", arguments->device, "DEVICE", "description that chooses tiles");
+  add_timing_options(verb, *arguments);
+  add_number(verb, "--configurations", arguments->configurations, 1, 100'000,
+             "fusion configurations of each program");
+  verb.footer(
+      "error: sum of the kernels / whole program - 1. cold: a call's inputs come from main "
+      "memory;\n"
+      "warm: they are where the last call left them. sum alone: of kernels timed alone in that\n"
+      "state; placed: each between its warm and its cold time, by what the last cache holds of "
+      "its\n"
+      "arrays when the program gets there.\n"
+      "FOLDER/measurements.csv has the programs, cold; FOLDER/additivity.csv everything.");
+  verb.callback([arguments] { run_programs(*arguments); });
+}
 
 namespace fs = std::filesystem;
 
@@ -77,24 +243,19 @@ measured::CsvTable summary_table(const std::string& out, const host::SessionRepo
                            {"set", "what", "kernels", "rows", "rows_5us", "ranked_kernels",
                             "worst_over_best", "seconds", "example"},
                            {}};
-  const auto number = [](std::size_t value) { return fmt::format("{}", value); };
   const host::SetSummary summary = host::summarise(out);
   for (const host::ClassSummary& row : summary.classes) {
-    table.rows.push_back(
-        {0,
-         {row.set, row.op_class, number(row.kernels), number(row.rows), number(row.at_least_5us),
-          number(row.ranked), optional_number(row.worst_over_best, "{:.2f}"), "", ""}});
+    views::add_row(table, row.set, row.op_class, row.kernels, row.rows, row.at_least_5us,
+                   row.ranked, optional_number(row.worst_over_best, "{:.2f}"), "", "");
   }
   for (const host::SkipSummary& row : summary.skipped) {
-    table.rows.push_back({0,
-                          {row.set, "skipped: " + row.reason, number(row.kernels), number(row.rows),
-                           "", "", "", "", row.example}});
+    views::add_row(table, row.set, "skipped: " + row.reason, row.kernels, row.rows, "", "", "", "",
+                   row.example);
   }
-  table.rows.push_back(
-      {0, {"all", "measured", number(summary.kernels), number(summary.rows), "", "", "", "", ""}});
+  views::add_row(table, "all", "measured", summary.kernels, summary.rows, "", "", "", "", "");
   const auto time = [&](const char* what, Seconds seconds) {
-    table.rows.push_back(
-        {0, {"session", what, "", "", "", "", "", fmt::format("{:.1f}", seconds.value), ""}});
+    views::add_row(table, "session", what, "", "", "", "", "", fmt::format("{:.1f}", seconds.value),
+                   "");
   };
   time("planning", planning + report.generating);
   time("compiling", report.compiling);
@@ -108,22 +269,18 @@ measured::CsvTable label_table(const std::string& out, const host::SessionReport
   measured::CsvTable table{
       out, {"quantity", "unit", "rows", "least", "median", "most", "distinct", "example"}, {}};
   const host::LabelSummary summary = host::summarise_labels(out);
-  const auto number = [](std::size_t value) { return fmt::format("{}", value); };
   for (const host::QuantitySummary& one : summary.quantities) {
-    table.rows.push_back({0,
-                          {one.name, one.unit, number(one.rows), fmt::format("{:.6g}", one.least),
-                           fmt::format("{:.6g}", one.median), fmt::format("{:.6g}", one.most),
-                           number(one.distinct), ""}});
+    views::add_row(table, one.name, one.unit, one.rows, fmt::format("{:.6g}", one.least),
+                   fmt::format("{:.6g}", one.median), fmt::format("{:.6g}", one.most), one.distinct,
+                   "");
   }
   for (const host::SkipSummary& row : summary.skipped) {
-    table.rows.push_back(
-        {0, {"skipped: " + row.reason, "", number(row.rows), "", "", "", "", row.example}});
+    views::add_row(table, "skipped: " + row.reason, "", row.rows, "", "", "", "", row.example);
   }
-  table.rows.push_back({0, {"all kernels", "", number(summary.kernels), "", "", "", "", ""}});
-  table.rows.push_back({0, {"all rows", "", number(summary.rows), "", "", "", "", ""}});
+  views::add_row(table, "all kernels", "", summary.kernels, "", "", "", "", "");
+  views::add_row(table, "all rows", "", summary.rows, "", "", "", "", "");
   const auto time = [&](const char* what, Seconds seconds) {
-    table.rows.push_back(
-        {0, {what, "s", "", "", fmt::format("{:.1f}", seconds.value), "", "", ""}});
+    views::add_row(table, what, "s", "", "", fmt::format("{:.1f}", seconds.value), "", "", "");
   };
   time("planning of this session", planning);
   time("labelling of this session", report.compiling);
@@ -208,18 +365,18 @@ struct RepeatArguments {
 measured::CsvTable repeat_table(const RepeatArguments& arguments) {
   const host::Repeatability found = host::repeatability(arguments.set, arguments.common.out);
   measured::CsvTable table{arguments.common.out, {"quantity", "value"}, {}};
-  const auto add = [&](const char* quantity, const std::string& value) {
-    table.rows.push_back({0, {quantity, value}});
+  const auto add = [&](const char* quantity, const auto& value) {
+    views::add_row(table, quantity, value);
   };
   const auto percent = [](std::optional<double> share) {
     return share ? fmt::format("{:.2f}", 100 * *share) : std::string();
   };
-  add("rows", fmt::format("{}", found.pairs));
-  add("kernels", fmt::format("{}", found.kernels));
+  add("rows", found.pairs);
+  add("kernels", found.kernels);
   add("median_difference_percent", percent(found.median));
   add("p90_difference_percent", percent(found.p90));
   add("shift_percent", percent(found.shift));
-  add("ranked_kernels", fmt::format("{}", found.ranked));
+  add("ranked_kernels", found.ranked);
   add("kendall_tau_within_kernels", optional_number(found.tau, "{:.3f}"));
   return table;
 }
@@ -271,23 +428,17 @@ void add_host_verb(CLI::App& measure) {
   verb.add_option("-d,--device", arguments->common.device,
                   "description that chooses tiles; without it this machine is described first")
       ->type_name("DEVICE");
-  verb.add_option("--cache", arguments->common.cache, "what caches hold before a call")
-      ->check(CLI::IsMember({"cold", "warm"}))
-      ->capture_default_str();
+  add_choice(verb, "--cache", arguments->common.cache, {"cold", "warm"},
+             "what caches hold before a call");
   verb.add_option("--sets", arguments->sets,
                   "what comes with Tilecast (no file given: tiles, fusion)")
       ->check(CLI::IsMember({"tiles", "fusion", "schedules"}))
       ->delimiter(',');
-  verb.add_option("--stages", arguments->stages,
-                  "write tiles as loops that prefetch N - 1 tiles ahead, one run for each N")
-      ->check(CLI::Range(1, 64))
-      ->allow_extra_args(false)
-      ->delimiter(',')
-      ->type_name("N,...");
-  verb.add_option("--configurations", arguments->configurations,
-                  "fusion configurations that cut each program")
-      ->check(CLI::Range(1, 100'000))
-      ->capture_default_str();
+  add_list(verb, "--stages", arguments->stages, "N,...",
+           "write tiles as loops that prefetch N - 1 tiles ahead, one run for each N")
+      ->check(CLI::Range(1, 64));
+  add_number(verb, "--configurations", arguments->configurations, 1, 100'000,
+             "fusion configurations that cut each program");
   verb.add_option("--labels", arguments->labels,
                   "no times: what the compiler makes of each kernel (registers, spills, ...)")
       ->check(CLI::IsMember({"compile"}))
@@ -295,12 +446,9 @@ void add_host_verb(CLI::App& measure) {
       ->excludes("--longest")
       ->excludes("--cache")
       ->excludes("--core");
-  verb.add_option("--unroll", arguments->unroll,
-                  "ask the compiler to unroll parallel loops by N, one run for each N")
-      ->check(CLI::Range(1, 64))
-      ->allow_extra_args(false)
-      ->delimiter(',')
-      ->type_name("N,...");
+  add_list(verb, "--unroll", arguments->unroll, "N,...",
+           "ask the compiler to unroll parallel loops by N, one run for each N")
+      ->check(CLI::Range(1, 64));
   verb.footer(
       "Writes a measurement set that evaluate, calibrate and compare read. tiles: convolutions,\n"
       "matrix products, reductions, transposes, each under many tiles. fusion: programs cut into\n"
@@ -323,9 +471,7 @@ void add_repeat_verb(CLI::App& measure) {
   arguments->common.tiles = 8;
   CLI::App& verb =
       *measure.add_subcommand("repeat", "kernels of a set once more: can its times be trusted?");
-  verb.add_option("set", arguments->set, "folder that measure host wrote")
-      ->required()
-      ->type_name("SET");
+  add_required(verb, "set", arguments->set, "SET", "folder that measure host wrote");
   add_measure_options(verb, arguments->common);
   verb.footer(
       "Measures kernels of SET again into --out, with the tiles they have there, and compares.\n"

@@ -15,9 +15,8 @@
 #include "base/text.h"
 #include "host/probe.h"
 #include "hwdesc/device_yaml.h"
-#include "sim/cli/interrupt.h"
 #include "sim/cli/options.h"
-#include "sim/cli/progress.h"
+#include "sim/cli/terminal.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -128,14 +127,11 @@ host::SessionReport with_events(std::size_t items, Run&& run) {
 }  // namespace
 
 void add_measure_options(CLI::App& verb, MeasureArguments& arguments) {
-  verb.add_option("--out", arguments.out, "folder of the measurement set, created or resumed")
-      ->required()
-      ->type_name("FOLDER");
+  add_required(verb, "--out", arguments.out, "FOLDER",
+               "folder of the measurement set, created or resumed");
   verb.add_option("--limit", arguments.limit, "kernels of each set at most; 0: all")
       ->type_name("N");
-  verb.add_option("--tiles-per-kernel", arguments.tiles, "tiles of a kernel at most")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
+  add_number(verb, "--tiles-per-kernel", arguments.tiles, 1, 4096, "tiles of a kernel at most");
   add_timing_options(verb, arguments);
   arguments.jobs = base::default_jobs();
   verb.add_option("-j,--jobs", arguments.jobs, "compilers at once; nothing is timed meanwhile")
@@ -143,15 +139,11 @@ void add_measure_options(CLI::App& verb, MeasureArguments& arguments) {
 }
 
 void add_timing_options(CLI::App& verb, TimingArguments& arguments) {
-  verb.add_option("--budget", arguments.budget, "stop after this long: 90s, 10m, 1h")
-      ->type_name("TIME")
-      ->capture_default_str();
-  verb.add_option("--longest", arguments.longest, "leave out what is predicted to take longer")
-      ->type_name("TIME")
-      ->capture_default_str();
-  verb.add_option("--core", arguments.core, "core to measure on; -1: the last one allowed")
-      ->check(CLI::Range(-1, kMaxCore))
-      ->capture_default_str();
+  add_text(verb, "--budget", arguments.budget, "TIME", "stop after this long: 90s, 10m, 1h");
+  add_text(verb, "--longest", arguments.longest, "TIME",
+           "leave out what is predicted to take longer");
+  add_number(verb, "--core", arguments.core, -1, kMaxCore,
+             "core to measure on; -1: the last one allowed");
   verb.add_option("--seed", arguments.seed, "of what is sampled")->capture_default_str();
   add_format_option(verb, arguments.format, {"table", "json", "csv"}, "form of the summary");
 }

@@ -1,14 +1,25 @@
 #include "sim/cli/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <filesystem>
 
 #include "base/error.h"
+#include "base/jobs.h"
+#include "base/output_file.h"
 #include "base/parallel.h"
+#include "base/text.h"
 #include "hwdesc/device_yaml.h"
+#include "sim/cli/terminal.h"
+#include "sim/views/rows.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -41,6 +52,22 @@ std::pair<std::string, ir::Dims> input_shape(const std::string& text) {
 
 }  // namespace
 
+CLI::Option* add_choice(CLI::App& verb, const std::string& names, std::string& value,
+                        const std::vector<std::string>& choices, const std::string& what) {
+  return verb.add_option(names, value, what)->check(CLI::IsMember(choices))->capture_default_str();
+}
+
+CLI::Option* add_text(CLI::App& verb, const std::string& names, std::string& value,
+                      const std::string& type, const std::string& what) {
+  return verb.add_option(names, value, what)->type_name(type)->capture_default_str();
+}
+
+CLI::Option* add_repeated(CLI::App& verb, const std::string& names,
+                          std::vector<std::string>& values, const std::string& type,
+                          const std::string& what) {
+  return verb.add_option(names, values, what)->type_name(type)->allow_extra_args(false);
+}
+
 void add_device_options(CLI::App& verb, DeviceOptions& options, Devices count) {
   const bool several = count == Devices::kOneOrMore || count == Devices::kAnyNumber;
   auto* device = verb.add_option(
@@ -49,9 +76,8 @@ void add_device_options(CLI::App& verb, DeviceOptions& options, Devices count) {
   device->allow_extra_args(false)->type_name("DEVICE");
   if (count == Devices::kOne || count == Devices::kOneOrMore) device->required();
   if (!several) device->expected(1);
-  verb.add_option("--set", options.set, "override a device value; example: hbm.bandwidth=1.2TB/s")
-      ->allow_extra_args(false)
-      ->type_name("KEY=VALUE");
+  add_repeated(verb, "--set", options.set, "KEY=VALUE",
+               "override a device value; example: hbm.bandwidth=1.2TB/s");
 }
 
 std::vector<hwdesc::Device> load_devices(const DeviceOptions& options) {
@@ -70,12 +96,9 @@ std::vector<ir::Note> override_notes(const DeviceOptions& options) {
 }
 
 void add_load_options(CLI::App& verb, LoadArguments& arguments) {
-  verb.add_option(
-          "--fusion", arguments.fusion,
-          "default: fuse programs that are not optimised yet; none: take ops as they are; or "
-          "a file of decisions, as tune fusion writes it")
-      ->type_name("FILE")
-      ->capture_default_str();
+  add_text(verb, "--fusion", arguments.fusion, "FILE",
+           "default: fuse programs that are not optimised yet; none: take ops as they are; or "
+           "a file of decisions, as tune fusion writes it");
   verb.add_option("--trip-count", arguments.trip_count,
                   "iterations of loops whose count cannot be found")
       ->type_name("N")
@@ -89,10 +112,8 @@ void add_read_options(CLI::App& verb, LoadArguments& arguments) {
                   "StableHLO: the size of every dimension that is '?' in an argument")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
-  verb.add_option("--shape", arguments.shapes,
-                  "ONNX: the shape of an input with free dimensions; example: x=1x3x224x224")
-      ->allow_extra_args(false)
-      ->type_name("NAME=SIZES");
+  add_repeated(verb, "--shape", arguments.shapes, "NAME=SIZES",
+               "ONNX: the shape of an input with free dimensions; example: x=1x3x224x224");
 }
 
 ir::LoadOptions load_options(const LoadArguments& arguments) {
@@ -164,11 +185,6 @@ CLI::Option* add_listing_option(CLI::App& verb, std::string& listing) {
       ->capture_default_str();
 }
 
-analytical::TileSet tile_set(const std::string& listing) {
-  using enum analytical::TileSet;
-  return listing == "all" ? kAll : listing == "schedules" ? kSchedules : kLadder;
-}
-
 void note_listing(const std::string& listing) {
   if (listing != "schedules") return;
   tell(
@@ -223,6 +239,87 @@ CLI::Validator is_model_name() {
 void note_model(const ChosenModel& model) {
   if (model.name != "analytical") tell(fmt::format("note: times by {}", model.name));
   if (!model.note.empty()) tell(fmt::format("note: {}", model.note));
+}
+
+namespace {
+
+// Removes escape sequences for terminals; a program's text and pages are unchanged.
+std::string shown(const std::string& text, std::string_view format) {
+  if (format == "json" || format == "trace") return base::printable_json(text);
+  return format.empty() || format == "html" ? text : base::printable(text);
+}
+
+}  // namespace
+
+CLI::Option* add_output_file(CLI::App& verb, const std::string& names, std::string& file,
+                             const std::string& what) {
+  const auto claim = [](const std::string& path) {
+    static std::deque<base::OutputClaim> claims;  // until the end of the command
+    if (!path.empty() && path != "-") claims.emplace_back(path);
+    return std::string();
+  };
+  return verb.add_option(names, file, what)->type_name("FILE")->check(claim);
+}
+
+void add_output_options(CLI::App& verb, OutputOptions& options,
+                        const std::vector<std::string>& formats) {
+  options.format = formats.front();
+  add_choice(verb, "-f,--format", options.format, formats, "form of the answer");
+  add_output_file(verb, "-o,--output", options.file, "file to write instead of stdout");
+}
+
+void add_format_option(CLI::App& verb, std::string& format, const std::vector<std::string>& formats,
+                       const std::string& what) {
+  verb.add_option("-f,--format", format, what)->check(CLI::IsMember(formats))->default_val("table");
+}
+
+void write(const OutputOptions& options, const std::string& text) {
+  if (!options.file.empty()) return base::replace_file(options.file, text);
+  const std::string out = shown(text, options.format);
+  if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() || std::fflush(stdout) != 0) {
+    throw Error(fmt::format("stdout: cannot write it: {}", std::strerror(errno)));
+  }
+}
+
+void note_unread(const std::string& file, const std::vector<std::string>& columns) {
+  if (columns.empty()) return;
+  tell(fmt::format("note: {}: kept, not read: {}", file, fmt::join(columns, ", ")));
+}
+
+void write_rows(const OutputOptions& options, const measured::CsvTable& rows,
+                const std::string& schema) {
+  write(options, options.format == "json"  ? views::rows_json(rows, schema)
+                 : options.format == "csv" ? views::rows_csv(rows)
+                                           : views::rows_text(rows));
+}
+
+void add_journal_options(CLI::App& verb, JournalOptions& options) {
+  add_output_file(verb, "--journal", options.file,
+                  "file that keeps what is done; without it OUTPUT.journal, removed at the end");
+  verb.add_flag("--resume", options.resume, "go on with the journal of a run that was broken off");
+}
+
+std::string journal_file(const JournalOptions& options, const OutputOptions& output) {
+  if (!options.file.empty()) return options.file;
+  if (!output.file.empty()) return output.file + ".journal";
+  if (options.resume) {
+    throw UsageError(
+        "--resume: expected --journal FILE, or --output FILE, whose journal is FILE.journal");
+  }
+  return "";
+}
+
+void end_journal(const JournalOptions& options, const std::string& file) {
+  if (options.file.empty() && !file.empty()) std::filesystem::remove(file);
+}
+
+void end_interrupted(const std::string& journal) {
+  if (!journal.empty()) tell(fmt::format("note: --resume goes on with {}", journal));
+  end_as_interrupted();
+}
+
+int threads_of(const CLI::App& verb, int jobs) {
+  return base::under_mpirun() && verb.count("--jobs") == 0 ? 1 : jobs;
 }
 
 }  // namespace tilecast::sim::cli

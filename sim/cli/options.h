@@ -1,28 +1,52 @@
 // Options shared by several verbs, and the objects they select.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "analytical/cost_model.h"
 #include "base/error.h"
+#include "hwdesc/device.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/load_program.h"
 #include "measured/csv.h"
 #include "sim/answers.h"
-#include "sim/cli/tell.h"
-#include "sim/evaluation_request.h"
+#include "sim/cli/terminal.h"
+#include "sim/evaluation.h"
 #include "sim/model_choice.h"
-
-namespace CLI {
-class App;
-class Option;
-class Validator;
-}  // namespace CLI
 
 namespace tilecast::sim::cli {
 
+// Kinds of options. A number from `low` to `high`, and one of `choices`, with their defaults shown.
+template <class Number, class Bound>
+CLI::Option* add_number(CLI::App& verb, const std::string& names, Number& value,
+                        std::type_identity_t<Bound> low, Bound high, const std::string& what) {
+  return verb.add_option(names, value, what)->check(CLI::Range(low, high))->capture_default_str();
+}
+CLI::Option* add_choice(CLI::App& verb, const std::string& names, std::string& value,
+                        const std::vector<std::string>& choices, const std::string& what);
+// A value shown as `type`: a required one, and one whose default is shown.
+template <class Value>
+CLI::Option* add_required(CLI::App& verb, const std::string& names, Value& value,
+                          const std::string& type, const std::string& what) {
+  return verb.add_option(names, value, what)->required()->type_name(type);
+}
+CLI::Option* add_text(CLI::App& verb, const std::string& names, std::string& value,
+                      const std::string& type, const std::string& what);
+// Several values: each with its own --name, or separated by commas.
+CLI::Option* add_repeated(CLI::App& verb, const std::string& names,
+                          std::vector<std::string>& values, const std::string& type,
+                          const std::string& what);
+template <class Value>
+CLI::Option* add_list(CLI::App& verb, const std::string& names, std::vector<Value>& values,
+                      const std::string& type, const std::string& what) {
+  return verb.add_option(names, values, what)
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->type_name(type);
+}
 // An option for a file to write. Checked before any work: the file must be writable and must not be
 // one of the inputs (base::OutputClaim).
 CLI::Option* add_output_file(CLI::App& verb, const std::string& names, std::string& file,
@@ -92,7 +116,6 @@ struct TileArguments {
 void add_tile_options(CLI::App& verb, TileArguments& arguments);
 // --list: which set of tiles to list for a kernel.
 CLI::Option* add_listing_option(CLI::App& verb, std::string& listing);
-[[nodiscard]] analytical::TileSet tile_set(const std::string& listing);
 // `what` ("model.hlo: dot.4 has no tiles") in this list on the device, and why.
 [[nodiscard]] Error nothing_listed(const std::string& what, const std::string& listing,
                                    const hwdesc::Device& device);
@@ -103,5 +126,23 @@ void add_ranker_option(CLI::App& verb, TileArguments& arguments);
 // The model called `name`, estimating times for the tiles of `tiles`.
 [[nodiscard]] ChosenModel model_with_tiles(const std::string& name, const TileArguments& tiles,
                                            std::span<const hwdesc::Device> devices);
+
+// Options of verbs with long work: a journal of finished work (base/journal.h), and resuming from
+// it.
+struct JournalOptions {
+  std::string file;
+  bool resume = false;
+};
+
+void add_journal_options(CLI::App& verb, JournalOptions& options);
+// The file of --journal, else FILE.journal for --output FILE; "": no journal. Throws UsageError if
+// --resume is given with neither.
+[[nodiscard]] std::string journal_file(const JournalOptions& options, const OutputOptions& output);
+// Call it once the result is written: removes a journal that --journal did not name.
+void end_journal(const JournalOptions& options, const std::string& file);
+// Call it after Ctrl-C: prints how to resume and ends the process.
+void end_interrupted(const std::string& journal);
+// Threads of this process: --jobs, or 1 under mpirun if --jobs is not given.
+[[nodiscard]] int threads_of(const CLI::App& verb, int jobs);
 
 }  // namespace tilecast::sim::cli

@@ -4,16 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
+#include <filesystem>
 
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "measured/importers/importer.h"
 #include "measured/importers/profile_device.h"
-#include "sim/cli/progress.h"
-#include "sim/cli/tell.h"
+#include "sim/cli/terminal.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -38,11 +35,9 @@ bool is_profile(const std::string& path) {
 }
 
 measured::XplaneProfile read_profile(const std::string& path) {
-  constexpr double kWhole = 100;  // %
-  Progress progress("read profile:", static_cast<std::size_t>(kWhole));
-  return measured::read_xplane({path}, {.progress = [&](double done) {
-                                 progress.show(static_cast<std::size_t>(done * kWhole), " %");
-                               }});
+  Progress progress("read profile:", Progress::kPercent);
+  return measured::read_xplane({path},
+                               {.progress = [&](double done) { progress.show_share(done, ""); }});
 }
 
 std::string choose_device(const measured::XplaneDevice& of, const std::string& path,
@@ -61,8 +56,8 @@ std::string device_note(const measured::XplaneDevice& of, const hwdesc::Device& 
 
 measured::MeasurementSet profile_set(const std::string& path, const std::string& device,
                                      const std::vector<std::string>& modules,
-                                     const TemporaryFolder& folder) {
-  const std::string set = (folder.path() / "profile").string();
+                                     const host::TemporaryFolder& folder) {
+  const std::string set = folder.file("profile");
   measured::ImportOptions options;
   options.output = set;
   // Relative to the user's working directory, not to the folder.
@@ -71,19 +66,6 @@ measured::MeasurementSet profile_set(const std::string& path, const std::string&
       measured::import_xplane({.profiles = {path}, .modules = modules, .manifest = {}}, options);
   for (const std::string& note : report.notes) tell(fmt::format("note: {}", note));
   return measured::read_measurement_set(set);
-}
-
-TemporaryFolder::TemporaryFolder() {
-  std::string path = (fs::temp_directory_path() / "tilecast_XXXXXX").string();
-  if (mkdtemp(path.data()) == nullptr) {
-    throw Error(fmt::format("{}: cannot make this folder: {}", path, std::strerror(errno)));
-  }
-  path_ = path;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
 }
 
 std::string shell_word(const std::string& text) {

@@ -2,10 +2,10 @@
 // taken on, and their conversion to measurement sets.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "host/child_process.h"
 #include "measured/importers/xplane.h"
 #include "measured/measurement_set.h"
 #include "sim/cli/options.h"
@@ -25,26 +25,13 @@ std::string choose_device(const measured::XplaneDevice& of, const std::string& p
 [[nodiscard]] std::string device_note(const measured::XplaneDevice& of,
                                       const hwdesc::Device& device);
 
-// A temporary folder, removed by the destructor.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 // The set that `tilecast import xplane` creates from the profile and `modules`, the modules that
 // the profile does not contain. Its programs are files in `folder`, which must exist until they are
 // read (measured/samples.h).
 [[nodiscard]] measured::MeasurementSet profile_set(const std::string& path,
                                                    const std::string& device,
                                                    const std::vector<std::string>& modules,
-                                                   const TemporaryFolder& folder);
+                                                   const host::TemporaryFolder& folder);
 
 // The text as a shell word, quoted where necessary.
 [[nodiscard]] std::string shell_word(const std::string& text);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "sim/cli/commands.h"
+#include "sim/modules.h"
 #include "sim/serve/server.h"
 
 namespace tilecast::sim::cli {
@@ -50,8 +51,6 @@ void serve_until_asked(const serve::ServerOptions& options) {
   waiter.join();
 }
 
-}  // namespace
-
 void add_serve(CLI::App& app) {
   auto options = std::make_shared<serve::ServerOptions>();
   CLI::App& verb = *app.add_subcommand("serve", "a local page for what-if, and a JSON API");
@@ -80,4 +79,10 @@ void add_serve(CLI::App& app) {
   verb.callback([options] { serve_until_asked(*options); });
 }
 
+// The module of the component `serve`, separate because its HTTP needs OpenSSL and Brotli.
+constexpr VerbModule kOffer = {&add_serve};
+
+}  // namespace
 }  // namespace tilecast::sim::cli
+
+TILECAST_PLUGIN(serve, tilecast::sim::kVerbModuleAbi, &tilecast::sim::cli::kOffer)

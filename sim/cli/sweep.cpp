@@ -7,12 +7,8 @@
 #include "base/jobs.h"
 #include "base/text.h"
 #include "sim/cli/commands.h"
-#include "sim/cli/interrupt.h"
-#include "sim/cli/journal_options.h"
 #include "sim/cli/options.h"
-#include "sim/cli/progress.h"
-#include "sim/study/study_front.h"
-#include "sim/study/study_optimum.h"
+#include "sim/cli/terminal.h"
 #include "sim/study/study_run.h"
 #include "sim/study/study_table.h"
 #include "sim/views/rows.h"
@@ -142,9 +138,8 @@ void sweep(const SweepArguments& arguments, const CLI::App& verb) {
 void add_sweep(CLI::App& app) {
   auto arguments = std::make_shared<SweepArguments>();
   CLI::App& verb = *app.add_subcommand("sweep", "programs on many machines: a study");
-  verb.add_option("study", arguments->study, "what to compare; see docs/studies.md")
-      ->required()
-      ->type_name("STUDY.yaml");
+  add_required(verb, "study", arguments->study, "STUDY.yaml",
+               "what to compare; see docs/studies.md");
   add_output_options(verb, arguments->output, {"table", "csv", "json"});
   add_journal_options(verb, arguments->journal);
   verb.add_option(
@@ -162,9 +157,8 @@ void add_sweep(CLI::App& app) {
       ->expected(0, 1)
       ->excludes("--pareto")
       ->excludes("--front");
-  verb.add_option("--evaluations", arguments->evaluations, "machines --optimise may try")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1'000'000))
+  add_number(verb, "--evaluations", arguments->evaluations, 1, 1'000'000,
+             "machines --optimise may try")
       ->needs("--optimise");
   verb.add_option("--seed", arguments->seed, "of --optimise; default: that of the study")
       ->needs("--optimise");

@@ -1,23 +1,87 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
+#include <deque>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
+#include "learned/training/graph_model.h"
 #include "learned/training/graph_training.h"
+#include "measured/evaluation.h"
 #include "sim/cli/commands.h"
-#include "sim/cli/graphs.h"
 #include "sim/cli/options.h"
-#include "sim/cli/progress.h"
-#include "sim/cli/tell.h"
-#include "sim/training.h"
+#include "sim/cli/terminal.h"
+#include "sim/modules.h"
 #include "sim/training/training_file.h"
+#include "sim/views/rows.h"
 
 namespace tilecast::sim::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using learned::GraphModel;
+using measured::Metric;
+
+constexpr const char* kGraphSchema = "tilecast.graphs/1";
+
+// Adds the benchmark's own metrics, over all graphs and per graph. A model that only ranks has no
+// MAPE.
+void add_graph_scores(const measured::ScoreSheet& sheet, const measured::EvaluationOptions& options,
+                      measured::CsvTable& table) {
+  const measured::Evaluation scores = measured::evaluate(sheet, options);
+  for (const measured::Stratum& stratum : scores.strata) {
+    for (std::size_t i = 0; i < sheet.columns.size(); ++i) {
+      const auto cell = [&](Metric metric, bool less_from_one) {
+        const std::optional<double> value = stratum.columns[i][metric].value;
+        return value ? fmt::format("{:.4f}", less_from_one ? 1 - *value : *value) : std::string();
+      };
+      views::add_row(table, sheet.sets.front().name, stratum.name, sheet.columns[i], stratum.works,
+                     stratum.rows, cell(Metric::kTileTau, false), cell(Metric::kTop1Slowdown, true),
+                     cell(Metric::kTop5Slowdown, true), cell(Metric::kTop10Slowdown, true),
+                     cell(Metric::kMape, false));
+    }
+  }
+}
+
+measured::CsvTable graph_scores() {
+  return {"graphs",
+          {"set", "graph", "model", "graphs", "runs", "kendall_tau_b", "1_less_top_1_slowdown",
+           "1_less_top_5_slowdown", "1_less_top_10_slowdown", "mape"},
+          {}};
+}
+
+// `evaluate` for sets of graphs without kernels (learned/training/graph_set.h): every model (a
+// folder written by `train`) on every set.
+void evaluate_graphs(const std::vector<std::string>& sets, const std::vector<std::string>& models,
+                     const OutputOptions& output, const measured::EvaluationOptions& options) {
+  std::deque<GraphModel> loaded;
+  std::vector<std::pair<std::string, const GraphModel*>> columns;
+  for (const std::string& model : models) {
+    if (!learned::is_graph_model(model)) {
+      throw Error(model +
+                  ": graphs hold no kernels; expected the folder of a model trained on them");
+    }
+    loaded.push_back(learned::load_graph_model(model));
+    columns.emplace_back(fs::path(model).lexically_normal().filename().string(), &loaded.back());
+  }
+  if (columns.empty()) throw UsageError("--model is required for graphs: a model trained on them");
+  measured::CsvTable table = graph_scores();
+  for (const std::string& path : sets) {
+    const learned::GraphSet set = learned::read_graph_set(path);
+    for (const auto& [name, model] : columns) {
+      for (const auto& [seen, hash] : model->trained_on) {
+        if (hash != set.hash) continue;
+        tell(fmt::format("note: {} was trained on runs of {}", name, seen));
+      }
+    }
+    add_graph_scores(learned::score_sheet(set, columns), options, table);
+  }
+  write_rows(output, table, kGraphSchema);
+}
 
 struct TrainArguments {
   TrainingRequest request;
@@ -37,18 +101,18 @@ std::string time_left(std::chrono::steady_clock::time_point start, double done) 
 }
 
 TrainedModel train(const TrainingRequest& request) {
-  constexpr std::size_t kWhole = 100;  // %
   const auto start = std::chrono::steady_clock::now();
   std::optional<Progress> progress;
   TrainingHooks hooks;
-  hooks.begin = [&](const std::string& title) { progress.emplace(title + ":", kWhole); };
+  hooks.begin = [&](const std::string& title) {
+    progress.emplace(title + ":", Progress::kPercent);
+  };
   hooks.step = [&](const learned::LearnerProgress& at) {
-    progress->show(static_cast<std::size_t>(at.done * kWhole),
-                   fmt::format(" %, {}, loss {:.4g}, validation {:.4g}{}", at.what, at.loss,
-                               at.validation, time_left(start, at.done)));
+    progress->show_share(at.done, fmt::format(", {}, loss {:.4g}, validation {:.4g}{}", at.what,
+                                              at.loss, at.validation, time_left(start, at.done)));
   };
   hooks.hybrid_step = [&](const std::string& what, double done) {
-    progress->show(static_cast<std::size_t>(done * kWhole), " %, " + what);
+    progress->show_share(done, ", " + what);
   };
   return train_model(request, hooks);
 }
@@ -63,12 +127,10 @@ void train_graphs(const TrainArguments& given) {
   }
   const std::string checkpoint = arguments.directory + ".checkpoint";
   if (!arguments.resume) fs::remove(checkpoint);
-  constexpr std::size_t kWhole = 100;  // %
-  Progress progress("train " + training.learner.name + ":", kWhole);
+  Progress progress("train " + training.learner.name + ":", Progress::kPercent);
   const auto show = [&](const learned::LearnerProgress& at) {
-    progress.show(
-        static_cast<std::size_t>(at.done * kWhole),
-        fmt::format(" %, {}, loss {:.4g}, validation {:.4g}", at.what, at.loss, at.validation));
+    progress.show_share(at.done, fmt::format(", {}, loss {:.4g}, validation {:.4g}", at.what,
+                                             at.loss, at.validation));
   };
   const learned::TrainedGraphs trained = learned::train_graphs(
       training, {.step = show, .threads = arguments.jobs, .checkpoint = checkpoint});
@@ -96,18 +158,13 @@ void run(const TrainArguments& arguments) {
   write(arguments.output, arguments.output.format == "json" ? made.json : made.text);
 }
 
-}  // namespace
-
 void add_train(CLI::App& app) {
   auto arguments = std::make_shared<TrainArguments>();
   CLI::App& verb = *app.add_subcommand(
       "train", "train a model of kernel times, or fit a hybrid, on measurements");
-  verb.add_option(
-          "experiment", arguments->request.experiment,
-          "file (YAML) of data, a split and learners or hybrids, as every experiment is; or a "
-          "training on graphs")
-      ->required()
-      ->type_name("FILE");
+  add_required(verb, "experiment", arguments->request.experiment, "FILE",
+               "file (YAML) of data, a split and learners or hybrids, as every experiment is; or a "
+               "training on graphs");
   verb.add_option("--learner", arguments->request.learner,
                   "which learner or hybrid; not needed when there is one")
       ->type_name("NAME");
@@ -135,4 +192,9 @@ void add_train(CLI::App& app) {
   verb.callback([arguments] { run(*arguments); });
 }
 
+constexpr TrainModule kOffer = {{&add_train}, &train_model, &evaluate_graphs};
+
+}  // namespace
 }  // namespace tilecast::sim::cli
+
+TILECAST_PLUGIN(train, tilecast::sim::kTrainPlugin.abi, &tilecast::sim::cli::kOffer)

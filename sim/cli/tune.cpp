@@ -2,294 +2,487 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <limits>
-#include <map>
 
+#include "analytical/layout_rules.h"
 #include "base/error.h"
-#include "base/random.h"
+#include "ir/canonical_hash.h"
+#include "ir/load_program.h"
+#include "ir/op_hash.h"
+#include "ir/text/hlo_printer.h"
 #include "search/command_hardware.h"
+#include "search/fusion_tuner.h"
+#include "search/host_hardware.h"
+#include "search/set_hardware.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
-#include "sim/cli/progress.h"
-#include "sim/cli/tune_candidates.h"
-#include "sim/cli/tune_trials.h"
+#include "sim/cli/terminal.h"
+#include "sim/model_choice.h"
+#include "sim/program_gain.h"
 #include "sim/views/tuning.h"
 
 namespace tilecast::sim::cli {
 namespace {
 
-struct TuneArguments {
-  std::string program, kernel, set, command, timeout = "60 s", model;
-  std::string strategy, file, among;
+// The hardware on which programs run.
+struct HardwareArguments {
+  std::string machine = "none", command, set;  // at most one of the three
+  std::string budget = "60 s", timeout = "60 s", journal;
+  int core = -1;
+};
+
+// Seconds on a monotonic clock.
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Null if no hardware is requested. The device must outlive the result.
+std::unique_ptr<search::Hardware> make_hardware(const HardwareArguments& arguments,
+                                                const hwdesc::Device& device, int jobs) {
+  const Seconds timeout{seconds_of(arguments.timeout, "--timeout")};
+  const int asked = (arguments.machine == "host" ? 1 : 0) + (arguments.command.empty() ? 0 : 1) +
+                    (arguments.set.empty() ? 0 : 1);
+  if (asked > 1) throw UsageError("--hardware, --measure and --from: expected one of them");
+  if (arguments.machine == "host") {
+    return search::host_hardware(device,
+                                 {.core = arguments.core, .timeout = timeout, .jobs = jobs});
+  }
+  if (!arguments.command.empty()) {
+    return std::make_unique<search::CommandHardware>(search::Command{arguments.command, timeout});
+  }
+  if (arguments.set.empty()) return nullptr;
+  return std::make_unique<search::SetHardware>(
+      measured::make_samples(measured::read_measurement_set(arguments.set), device,
+                             {.check_physics = false, .jobs = jobs}),
+      device);
+}
+
+void add_hardware_options(CLI::App& verb, HardwareArguments& arguments) {
+  add_choice(verb, "--hardware", arguments.machine, {"none", "host"},
+             "what runs programs: none, or host (this machine, by generated C)");
+  verb.add_option("--measure", arguments.command,
+                  "shell command that runs a program instead and prints its time; {hlo} and "
+                  "{tiles} are replaced by files")
+      ->type_name("COMMAND");
+  verb.add_option("--from", arguments.set,
+                  "measurement set of kernels instead: a program takes what they took")
+      ->type_name("SET");
+  add_text(verb, "--hardware-budget", arguments.budget, "TIME",
+           "compiling and timing stop after this long");
+  add_text(verb, "--timeout", arguments.timeout, "TIME", "of one run");
+  add_output_file(verb, "--journal", arguments.journal,
+                  "CSV of what was timed; a search that was broken off goes on from it");
+  add_number(verb, "--core", arguments.core, -1, 4095,
+             "core to measure on; -1: the last one allowed");
+}
+
+struct FusionArguments {
+  std::string program, model, strategy = "anneal", start = "rules", asked = "model";
+  std::string time, output, hlo;
   DeviceOptions device;
+  TileArguments tiles;
+  HardwareArguments hardware;
   LoadArguments load;
   OutputOptions report;
-  bool compare = false;
-  std::vector<std::size_t> budgets;
-  std::size_t trials = 50, batch = search::TuneOptions{}.batch, seeds = 20, most_tiles = 4096,
-              most_kernels = 0;
-  std::string listing = "ladder";
+  std::optional<std::size_t> costs;
+  std::size_t runs = 1;
+  std::size_t keep = search::FusionSearchOptions{}.keep;
   std::uint64_t seed = 1;
+  double refine = search::VerifyOptions{}.refine;
   int jobs = 1;
 };
 
-std::size_t answered(const search::TuneSpace& space) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(space.analytical, [](const auto& time) { return time.has_value(); }));
+search::FusionStrategy strategy_of(const std::string& name) {
+  return static_cast<search::FusionStrategy>(std::ranges::find(search::kFusionStrategies, name) -
+                                             search::kFusionStrategies);
 }
 
-// Ordered by the model's times, or by its scores.
-search::TuneSpace space_of(const Candidates& candidates, const hwdesc::Device& device,
-                           const ChosenModel& model) {
-  search::TuneSpace space = search::make_space(candidates.queries, device, *model.model);
-  if (!model.ranker || candidates.queries.empty()) return space;
-  std::vector<analytical::TileConfig> tiles;
-  for (const analytical::KernelQuery& query : candidates.queries) {
-    tiles.push_back(query.tile == nullptr ? analytical::TileConfig{} : *query.tile);
-  }
-  const ir::Kernel& kernel = candidates.queries.front().kernel;
-  return search::ordered_by(std::move(space), model.ranker->scores(kernel, tiles, device));
-}
-
-views::TuneComparison compare_kernel(const Candidates& candidates, const search::TuneSpace& space,
-                                     const search::CompareOptions& options) {
-  constexpr double kNear = 0.95;  // relative to the fastest
-  views::TuneComparison comparison{
-      .kernel = candidates.kernel, .candidates = space.size(), .answered = answered(space)};
-  comparison.strategies = search::compare_strategies(space, candidates.measured, options);
-  double fastest = std::numeric_limits<double>::infinity();
-  for (const auto& time : candidates.measured) fastest = std::min(fastest, time.value_or(fastest));
-  comparison.fastest_s = fastest;
-  comparison.within_5_percent = static_cast<std::size_t>(std::ranges::count_if(
-      candidates.measured, [&](const auto& time) { return time && kNear * *time <= fastest; }));
-  return comparison;
-}
-
-// The requested kernel, or all kernels with more tiles than the smallest number of trials compared.
-// If there are more than --most-kernels, a reproducible random sample.
-constexpr std::uint64_t kDrawSeed = 1;
-std::vector<SetKernel> compared_kernels(const TuneArguments& arguments,
-                                        const measured::SampleSet& set, std::size_t fewest) {
-  if (!arguments.kernel.empty()) return {kernel_of(set, arguments.set, arguments.kernel)};
-  std::map<const measured::Workload*, std::size_t> rows;
-  for (const measured::Sample& sample : set.samples) ++rows[&set.works[sample.work]];
-  std::vector<SetKernel> kernels;
-  for (const SetKernel& kernel : kernels_of(set)) {
-    if (rows[kernel.second] > fewest) kernels.push_back(kernel);
-  }
-  if (arguments.most_kernels > 0 && kernels.size() > arguments.most_kernels) {
-    std::mt19937_64 random(kDrawSeed);
-    base::shuffle(kernels, random);
-    kernels.resize(arguments.most_kernels);
-  }
-  if (kernels.empty()) {
-    throw Error(
-        fmt::format("{}: no kernel has more than {} tiles measured", arguments.set, fewest));
-  }
-  return kernels;
-}
-
-search::Strategy strategy_of(std::string_view name) {
-  return static_cast<search::Strategy>(std::ranges::find(search::kStrategies, name) -
-                                       search::kStrategies);
-}
-
-void compare(const TuneArguments& arguments, const hwdesc::Device& device,
-             const ChosenModel& model) {
-  search::CompareOptions options{.batch = arguments.batch,
-                                 .seeds = arguments.seeds,
-                                 .seed = arguments.seed,
-                                 .jobs = arguments.jobs};
-  if (!arguments.budgets.empty()) options.trials = arguments.budgets;
-  if (!arguments.strategy.empty()) options.strategies = {strategy_of(arguments.strategy)};
-  std::ranges::sort(options.trials);
-  const measured::SampleSet set = read_tuning_set(arguments.set, device, arguments.jobs);
-  const std::vector<SetKernel> kernels = compared_kernels(arguments, set, options.trials.front());
-  Progress progress("tune: searches", options.strategies.size() * options.seeds * kernels.size());
-  options.step = [&progress] { progress.step(); };
-  std::vector<std::vector<search::ComparedStrategy>> all;
-  views::TuneComparison total;
-  for (const SetKernel& kernel : kernels) {
-    const auto candidates = measured_candidates(set, kernel);
-    const search::TuneSpace space = space_of(*candidates, device, model);
-    views::TuneComparison one = compare_kernel(*candidates, space, options);
-    all.push_back(one.strategies);
-    one.candidates += total.candidates;
-    one.answered += total.answered;
-    one.within_5_percent += total.within_5_percent;
-    total = std::move(one);
-  }
-  if (kernels.size() > 1) total.strategies = search::over_spaces(all);
-  total.kernels = kernels.size();
-  total.device = device.name;
-  total.model = arguments.model;
-  total.batch = options.batch;
-  total.seeds = options.seeds;
-  write(arguments.report, arguments.report.format == "json" ? views::comparison_json(total)
-                                                            : views::comparison_text(total));
-}
-
-void search(const TuneArguments& arguments, const Candidates& candidates,
-            const search::TuneSpace& space, const hwdesc::Device& device,
-            const std::string& model) {
-  const std::string strategy_name = arguments.strategy.empty() ? "hybrid" : arguments.strategy;
-  const search::Command command{arguments.command,
-                                Seconds{seconds_of(arguments.timeout, "--timeout")}};
-  TrialFile file(arguments.file, candidates.names);
-  if (!file.known().empty()) {
-    tell(fmt::format("{}: going on after {} trials", arguments.file, file.known().size()));
-  }
-  Progress progress("tune: trials", std::min(arguments.trials, space.size()));
-  std::size_t done = file.known().size();
-  double best = std::numeric_limits<double>::infinity();
-  const auto one = [&](search::TuneTrial trial) {
-    if (arguments.command.empty()) {
-      trial.measured = candidates.measured[trial.candidate];
-    } else {
-      const search::HardwareTime answer =
-          time_by(command, {{"{tile}", candidates.names[trial.candidate]},
-                            {"{index}", fmt::format("{}", trial.candidate)}});
-      trial.measured = answer.seconds;
-      if (!answer.seconds) {
-        tell(fmt::format("failed: {}: {}", candidates.names[trial.candidate], answer.failure));
-      }
-    }
-    file.add(trial);
-    best = std::min(best, trial.measured.value_or(best));
-    progress.show(++done, fmt::format(", best {:.4g} us", best * 1e6));
-    return trial.measured;
+// One run per seed; combines the fastest distinct programs of all runs.
+search::FusionSearch search_by_model(search::FusionCost& cost, const FusionArguments& arguments) {
+  search::FusionSearch all;
+  const std::size_t costs = arguments.costs.value_or(search::FusionSearchOptions{}.costs);
+  Progress progress("tune: programs costed", costs * arguments.runs);
+  const double limit_s = arguments.time.empty() ? std::numeric_limits<double>::infinity()
+                                                : seconds_of(arguments.time, "--time");
+  std::size_t before = 0;
+  search::FusionSearchOptions options{.strategy = strategy_of(arguments.strategy),
+                                      .random_start = arguments.start == "random",
+                                      .costs = costs,
+                                      .keep = arguments.keep};
+  options.step = [&](const search::FusionProgress& done) {
+    constexpr std::size_t kShownEach = 256;  // limits the cost of clock and terminal
+    if (done.costs % kShownEach != 0) return true;
+    progress.show(before + done.costs, fmt::format(", best {:.4g} us of {:.4g}", done.best_s * 1e6,
+                                                   done.by_rules_s * 1e6));
+    return !Interrupt::asked();
   };
-  views::TuningReport report{.kernel = candidates.kernel,
-                             .device = device.name,
-                             .model = model,
-                             .strategy = strategy_name,
-                             .candidates = space.size(),
-                             .answered = answered(space),
-                             .tiles = candidates.names};
-  report.result = search::tune(space,
-                               [&](std::span<const search::TuneTrial> asked) {
-                                 std::vector<std::optional<double>> times;
-                                 for (const search::TuneTrial& trial : asked)
-                                   times.push_back(one(trial));
-                                 return times;
-                               },
-                               {.strategy = strategy_of(strategy_name),
-                                .trials = arguments.trials,
-                                .batch = arguments.batch,
-                                .seed = arguments.seed,
-                                .known = file.known()});
-  write(arguments.report, arguments.report.format == "json" ? views::tuning_json(report)
-                                                            : views::tuning_text(report));
-  if (!report.result.best)
-    throw Error("tune: every trial failed; the kernel keeps the tile that it has by default");
+  const double each_s = limit_s / static_cast<double>(arguments.runs);
+  for (std::size_t run = 0; run < arguments.runs && !Interrupt::asked(); ++run) {
+    options.spent = [each_s, begin = now_s()] { return (now_s() - begin) / each_s; };
+    options.seed = arguments.seed + run;
+    search::FusionSearch one = search_fusions(cost, options);
+    before += one.costs;
+    all.by_rules = one.by_rules;
+    all.costs += one.costs;
+    all.starts += one.starts;
+    for (search::FoundFusion& found : one.best) {
+      const auto same = [&](const auto& known) { return known.cost.plan == found.cost.plan; };
+      if (std::ranges::none_of(all.best, same)) all.best.push_back(std::move(found));
+    }
+  }
+  std::ranges::stable_sort(all.best, {}, [](const auto& found) { return found.cost.seconds; });
+  if (all.best.size() > arguments.keep) all.best.resize(arguments.keep);
+  return all;
 }
 
-void check(const TuneArguments& arguments) {
-  if (arguments.set.empty() == arguments.program.empty()) {
-    throw UsageError("expected an HLO file with --measure, or a measurement set with --from");
-  }
-  if (!arguments.program.empty() && arguments.command.empty()) {
-    throw UsageError("--measure is required: the command that measures a tile");
-  }
-  if (!arguments.set.empty() && !arguments.command.empty()) {
-    throw UsageError("--measure and --from: expected one of them");
-  }
-  if (arguments.compare && arguments.set.empty()) {
-    throw UsageError("--compare needs --from: every tile must have been measured");
-  }
+ProgramGain gain_of(const ir::FusionSpace& space, const ir::FusionConfiguration& best,
+                    const hwdesc::Device& device, const analytical::CostModel& model,
+                    const ir::LoadOptions& load) {
+  const auto program = [&](const ir::FusionConfiguration& chosen) {
+    return ir::program_for({space.module().file, space.fused(chosen), {}},
+                           analytical::layout_rules(device), load)
+        .program;
+  };
+  return program_gain({program(space.by_rules()), model}, {program(best), model}, device);
 }
 
-void run(const TuneArguments& arguments) {
-  check(arguments);
+search::TileChoices tiles_of(const FusionArguments& arguments) {
+  const std::string& file = arguments.tiles.file;
+  return file.empty() ? search::TileChoices()
+                      : search::read_tiles(base::SourceText::read_file(file));
+}
+
+// Runs programs on hardware and records the results in a journal.
+class OnHardware {
+ public:
+  OnHardware(const ir::FusionSpace& space, search::Hardware& hardware,
+             const FusionArguments& arguments)
+      : space_(space),
+        hardware_(hardware),
+        arguments_(arguments),
+        budget_s_(seconds_of(arguments.hardware.budget, "--hardware-budget")),
+        journal_(arguments.hardware.journal, space.program_hash()) {
+    if (journal_.size() == 0) return;
+    tell(fmt::format("{}: going on after {} trials", arguments.hardware.journal, journal_.size()));
+  }
+
+  search::TunedFusion verify(search::FusionCost& plans, const search::FusionSearch& found) {
+    Progress progress("tune: programs timed", found.best.size());
+    search::VerifyOptions options{.budget_s = budget_s_,
+                                  .refine = arguments_.asked == "model" ? arguments_.refine : 0,
+                                  .batch = static_cast<std::size_t>(arguments_.jobs),
+                                  .seed = arguments_.seed,
+                                  .tiles = tiles_of(arguments_),
+                                  .now = now_s};
+    options.step = [&](std::size_t tried, double best_s) {
+      progress.show(tried, fmt::format(", best {:.4g} us", best_s * 1e6));
+      return !Interrupt::asked();
+    };
+    search::TunedFusion tuned = search::verify_fusions(plans, found, hardware_, options, journal_);
+    tuned.spent_s += searched_s_;
+    return tuned;
+  }
+
+  // Runs every proposed program; the result is the program that ran fastest.
+  search::FusionSearch search(search::FusionCost& plans) {
+    constexpr std::size_t kAnyNumber = 1'000'000;  // limited by the hardware budget
+    const search::TileChoices tiles = tiles_of(arguments_);
+    search::HardwareTrials trials(hardware_, journal_, now_s);
+    search::HardwareObjective objective(plans, trials, tiles);
+    Progress progress("tune: seconds of hardware", static_cast<std::size_t>(budget_s_) + 1);
+    search::FusionSearchOptions options{.strategy = strategy_of(arguments_.strategy),
+                                        .random_start = arguments_.start == "random",
+                                        .seed = arguments_.seed,
+                                        .costs = arguments_.costs.value_or(kAnyNumber),
+                                        .keep = search::kFinalists};
+    options.spent = [&] { return trials.spent_s() / budget_s_; };
+    options.step = [&](const search::FusionProgress& done) {
+      progress.show(static_cast<std::size_t>(trials.spent_s()),
+                    fmt::format(", {} programs, best {:.4g} us", done.costs, done.best_s * 1e6));
+      return !Interrupt::asked();
+    };
+    search::FusionSearch found = search_fusions(objective, plans, options);
+    searched_s_ = trials.spent_s();
+    return found;
+  }
+
+ private:
+  const ir::FusionSpace& space_;
+  search::Hardware& hardware_;
+  const FusionArguments& arguments_;
+  double budget_s_, searched_s_ = 0;
+  search::TuningJournal journal_;
+};
+
+void run_fusion(const FusionArguments& arguments) {
   const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
   const hwdesc::Device& device = devices.front();
-  const ChosenModel model = choose_model(arguments.model, devices);
-  if (arguments.compare) return compare(arguments, device, model);
-  std::unique_ptr<Candidates> candidates;
-  measured::SampleSet set;  // owns the candidates' kernels
-  if (arguments.set.empty()) {
-    candidates = tiles_of_program({arguments.program, arguments.kernel, arguments.load,
-                                   arguments.listing, arguments.most_tiles, arguments.among},
-                                  device);
-  } else {
-    set = read_tuning_set(arguments.set, device, arguments.jobs);
-    candidates = measured_candidates(set, kernel_of(set, arguments.set, arguments.kernel));
+  const ChosenModel model = model_with_tiles(arguments.model, arguments.tiles, devices);
+  const auto hardware = make_hardware(arguments.hardware, device, arguments.jobs);
+  const ir::LoadOptions load = load_options(arguments.load);
+  ir::Module module = ir::read_module(arguments.program, load.read);
+  if (ir::is_optimised(module)) {
+    throw Error(fmt::format("{}: is fused already; expected the program from before that",
+                            arguments.program));
   }
-  search(arguments, *candidates, space_of(*candidates, device, model), device, model.name);
+  const ir::FusionSpace space(std::move(module));
+  search::FusionCost cost(space, device, *model.model, load.trip_count);
+  const Interrupt interrupt;
+  views::FusionTuning tuning{.program = space.module().name,
+                             .file = arguments.program,
+                             .device = device.name,
+                             .model = model.name,
+                             .strategy = arguments.strategy,
+                             .start = arguments.start,
+                             .asked_of = arguments.asked,
+                             .seed = arguments.seed,
+                             .runs = arguments.runs,
+                             .decisions = space.decisions().size()};
+  std::optional<OnHardware> machine;
+  if (hardware) machine.emplace(space, *hardware, arguments);
+  if (arguments.asked == "hardware" && !machine) {
+    throw UsageError("--search-on hardware needs --hardware, --measure or --from");
+  }
+  tuning.search =
+      arguments.asked == "hardware" ? machine->search(cost) : search_by_model(cost, arguments);
+  tuning.asked = cost.asked();
+  tuning.gain = gain_of(space, tuning.search.best.front().chosen, device, *model.model, load);
+  ir::FusionConfiguration chosen =
+      tuning.gain.accepted() ? tuning.search.best.front().chosen : space.by_rules();
+  if (machine && !Interrupt::asked()) {
+    tuning.tuned = machine->verify(cost, tuning.search);
+    chosen = tuning.tuned->chosen;
+  }
+  if (!arguments.output.empty())
+    write({.format = {}, .file = arguments.output}, space.text_of(chosen));
+  if (!arguments.hlo.empty()) {
+    write({.format = {}, .file = arguments.hlo}, ir::print_hlo(space.fused(chosen)));
+  }
+  write(arguments.report, arguments.report.format == "json" ? views::fusion_tuning_json(tuning)
+                                                            : views::fusion_tuning_text(tuning));
+  if (Interrupt::asked()) end_as_interrupted();
 }
 
-void add_search_options(CLI::App& verb, TuneArguments& arguments) {
-  constexpr std::size_t kMost = 1'000'000;
-  verb.add_option("--trials", arguments.trials, "tiles to measure at most")
-      ->check(CLI::Range(std::size_t{1}, kMost))
-      ->capture_default_str();
-  verb.add_option("--batch", arguments.batch,
-                  "tiles measured before it learns again; at least 5 at first")
-      ->check(CLI::Range(std::size_t{1}, kMost))
-      ->capture_default_str();
-  verb.add_option("--strategy", arguments.strategy,
-                  "what chooses the tiles; default hybrid, of --compare all")
-      ->check(CLI::IsMember(std::vector<std::string>(std::begin(search::kStrategies),
-                                                     std::end(search::kStrategies))));
-  verb.add_option("--seed", arguments.seed, "of what is drawn")->capture_default_str();
-  add_output_file(verb, "-o,--output", arguments.file,
-                  "CSV of the trials, written as they are measured; resumed where it exists");
-  verb.add_option("--timeout", arguments.timeout, "of one command")
-      ->type_name("TIME")
-      ->capture_default_str();
-  verb.add_option("--most-tiles", arguments.most_tiles, "tiles of the program's kernel at most")
-      ->check(CLI::Range(std::size_t{1}, kMost))
-      ->capture_default_str();
-  verb.add_flag("--compare", arguments.compare,
-                "run every strategy on the set; without --kernel on all its kernels");
-  verb.add_option("--seeds", arguments.seeds, "how many seeds --compare runs")
-      ->check(CLI::Range(std::size_t{1}, kMost))
-      ->capture_default_str();
-  verb.add_option("--most-kernels", arguments.most_kernels,
-                  "--compare draws so many of the set's kernels, always the same ones; 0: all")
-      ->check(CLI::Range(std::size_t{0}, kMost))
-      ->capture_default_str();
-  verb.add_option("--budgets", arguments.budgets, "trials that --compare shows; default 10,50")
-      ->delimiter(',')
-      ->check(CLI::Range(std::size_t{1}, kMost))
-      ->type_name("N");
+void add_search_options(CLI::App& verb, FusionArguments& arguments) {
+  constexpr std::size_t kMost = 1'000'000'000;
+  add_choice(verb, "--strategy", arguments.strategy, {"anneal", "random", "greedy", "beam"},
+             "how configurations are proposed");
+  add_choice(verb, "--search-on", arguments.asked, {"model", "hardware"},
+             "what is asked how long a program takes: model, or hardware, which then runs "
+             "every program that is proposed");
+  add_choice(verb, "--start", arguments.start, {"rules", "random"}, "where the search begins");
+  verb.add_option("--costs", arguments.costs,
+                  fmt::format("programs costed at most, in each run; by the model {} where nothing "
+                              "is said",
+                              search::FusionSearchOptions{}.costs))
+      ->check(CLI::Range(std::size_t{1}, kMost));
+  verb.add_option("--time", arguments.time,
+                  "stop costing after this long; without it: --costs alone")
+      ->type_name("TIME");
+  add_number(verb, "--runs", arguments.runs, 1, std::size_t{1000},
+             "searches from different seeds, the best of all");
+  verb.add_option("--seed", arguments.seed, "of the first run")->capture_default_str();
+  add_number(verb, "--keep", arguments.keep, 1, std::size_t{100'000},
+             "fastest programs kept for the hardware");
+}
+
+void add_output(CLI::App& verb, FusionArguments& arguments) {
+  add_number(verb, "--refine", arguments.refine, 0.0, 1.0,
+             "share of the hardware's budget for neighbours of the fastest that ran");
+  add_output_file(verb, "-o,--output", arguments.output,
+                  "decisions of the chosen program, for --fusion");
+  add_output_file(verb, "--hlo", arguments.hlo, "HLO text of the chosen program, fused");
   add_format_option(verb, arguments.report.format, {"table", "json"});
 }
 
-void add_tune_tiles(CLI::App& tune) {
-  auto arguments = std::make_shared<TuneArguments>();
-  CLI::App& verb = *tune.add_subcommand("tiles", "the fastest tile of a kernel, in few trials");
-  auto* program =
-      verb.add_option("program", arguments->program, "file of the kernel's program; with --measure")
-          ->type_name("FILE");
-  add_kernel_option(verb, arguments->kernel);
-  verb.add_option("--measure", arguments->command,
-                  "shell command that measures a tile; {tile} and {index} are replaced")
-      ->type_name("COMMAND");
-  verb.add_option("--from", arguments->set,
-                  "measurement set that holds the tiles' times, instead of measuring")
-      ->type_name("SET");
+void add_tune_fusion(CLI::App& tune) {
+  auto arguments = std::make_shared<FusionArguments>();
+  CLI::App& verb = *tune.add_subcommand("fusion", "the fastest fusions of a program");
+  add_required(verb, "program", arguments->program, "FILE",
+               "file of a program that is not fused yet");
   add_device_options(verb, arguments->device, Devices::kOne);
   add_model_option(verb, arguments->model);
   add_search_options(verb, *arguments);
-  auto* among = verb.add_option("--among", arguments->among,
-                                "CSV of the tiles to search, as of tilecast tiles; without: those "
-                                "that are listed")
-                    ->type_name("CSV")
-                    ->needs(program);
-  add_listing_option(verb, arguments->listing)->excludes(among);
-  add_load_options(verb, arguments->load);
+  add_tile_options(verb, arguments->tiles);
+  add_hardware_options(verb, arguments->hardware);
+  add_output(verb, *arguments);
+  add_read_options(verb, arguments->load);
   add_jobs_option(verb, arguments->jobs);
   verb.footer(
-      "The command prints the time on its last line that is one: `12.3 us`, or seconds. {tile} is\n"
-      "as in `out=2x26x4x2 kernel=3x3x24x1`, one word for the shell. A command that fails or "
-      "takes\n"
-      "too long is counted and not run again. Sets with parameters (p_*) are searched by them.\n"
-      "Kernels of a set that have one name are NAME#1, NAME#2 ...\n"
-      "Strategies: grid, random, model (by --model alone), xgboost (trees alone), hybrid\n"
-      "(the model's best, spread out; then trees that were pretrained on the model's times of all\n"
-      "tiles and continue on the measured ones, with a Gaussian process).");
-  verb.callback([arguments] { run(*arguments); });
+      "A model costs many programs, then hardware runs the fastest of them in the order of their\n"
+      "predicted times. What the rules give is run first and kept unless something is faster; a\n"
+      "program whose results differ from its results has failed. Without hardware a program is\n"
+      "chosen only where the model's interval of the gain holds no loss.\n"
+      "Ctrl-C stops after what is being timed and answers with what was found (exit code 130).");
+  verb.callback([arguments] { run_fusion(*arguments); });
+}
+
+struct TuneProgramArguments {
+  std::string program, model, listing = "ladder", output, hlo;
+  DeviceOptions device;
+  TileArguments tiles;
+  LoadArguments load;
+  HardwareArguments hardware;
+  OutputOptions report;
+  std::size_t top = search::VerifyTilesOptions{}.top;
+  std::size_t most_tiles = search::TileListing{}.most;
+  bool exhaustive = false;
+  int jobs = 1;
+};
+
+// A hash of the kernels' contents, in order.
+std::string hash_of(const ir::Program& program) {
+  ir::Hash128 hash;
+  for (const ir::ScheduledKernel& scheduled : program.kernels()) {
+    hash.add(std::string_view(ir::canonical_hash(scheduled.kernel)));
+  }
+  const auto digits = hash.result();
+  return fmt::format("{:016x}{:016x}", digits[0], digits[1]);
+}
+
+search::TunedTiles run_on_hardware(const ir::Module& fused, const std::string& program_hash,
+                                   const std::vector<search::KernelTiles>& kernels,
+                                   search::Hardware& hardware,
+                                   const TuneProgramArguments& arguments) {
+  const HardwareArguments& given = arguments.hardware;
+  search::TuningJournal journal(given.journal, program_hash);
+  if (journal.size() > 0) {
+    tell(fmt::format("{}: going on after {} trials", given.journal, journal.size()));
+  }
+  Progress progress("tune: kernels", kernels.size());
+  return search::verify_tiles(fused, program_hash, kernels, hardware,
+                              {.top = arguments.top,
+                               .exhaustive = arguments.exhaustive,
+                               .budget_s = seconds_of(given.budget, "--hardware-budget"),
+                               .now = now_s,
+                               .step =
+                                   [&](std::size_t done, std::size_t run) {
+                                     progress.show(done, fmt::format(", {} tiles run", run));
+                                     return !Interrupt::asked();
+                                   }},
+                              journal);
+}
+
+std::string fusions_of(const ir::LoadedModule& loaded, const LoadArguments& arguments) {
+  if (arguments.fusion != "default") {
+    return arguments.fusion == "none" ? "not fused" : "fused by " + arguments.fusion;
+  }
+  const bool by_rules = std::ranges::any_of(
+      loaded.notes, [](const ir::Note& note) { return note.what.starts_with("not optimised"); });
+  return by_rules ? "fused by the rules" : "fused as the file has it";
+}
+
+ProgramGain gain_of(const ir::Program& program, const hwdesc::Device& device,
+                    const analytical::CostModel& times,
+                    const std::vector<search::KernelTiles>& kernels) {
+  const search::ChosenTiles before(times, {.fixed = search::default_tiles(kernels)});
+  const search::ChosenTiles after(times, {.fixed = search::first_tiles(kernels)});
+  return program_gain({program, before}, {program, after}, device);
+}
+
+void write_choice(const TuneProgramArguments& arguments, const search::TileChoices& chosen,
+                  const std::vector<search::KernelTiles>& kernels, const ir::Module& fused) {
+  if (!arguments.output.empty()) {
+    std::map<std::string, std::string> names;
+    for (const search::KernelTiles& kernel : kernels) names[kernel.hash] = kernel.name;
+    write({.format = {}, .file = arguments.output}, search::text_of(chosen, names));
+  }
+  if (!arguments.hlo.empty()) {
+    write({.format = {}, .file = arguments.hlo}, ir::print_hlo(fused));
+  }
+}
+
+void run_program(const TuneProgramArguments& arguments) {
+  const std::string& command = arguments.hardware.command;
+  if (!command.empty() && command.find("{tiles}") == std::string::npos) {
+    throw UsageError("--measure: expected {tiles} in the command: what says how kernels are cut");
+  }
+  const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
+  const hwdesc::Device& device = devices.front();
+  const ChosenModel model = choose_model(arguments.model, devices);
+  const std::string ranks =
+      arguments.tiles.ranker.empty() ? arguments.model : arguments.tiles.ranker;
+  const auto ranker = choose_ranker(ranks, devices);
+  const auto hardware = make_hardware(arguments.hardware, device, arguments.jobs);
+  const ir::LoadOptions load = load_options(arguments.load);
+  const ir::LoadedModule loaded = ir::load_module(arguments.program, load);
+  const ir::Program program =
+      ir::program_for(loaded, analytical::layout_rules(device), load).program;
+  search::KernelTilesOptions options{
+      .listing = {.set = tile_set(arguments.listing), .most = arguments.most_tiles},
+      .trip_count = load.trip_count,
+      .alone = hardware != nullptr,
+      .times = model.model.get()};
+  if (hardware) {
+    options.can_cut = [&](const ir::Kernel& kernel, const analytical::TileConfig& tile) {
+      return hardware->can_cut(kernel, tile);
+    };
+  }
+  const Interrupt interrupt;
+  views::ProgramTuning tuning{
+      .program = loaded.module.name,
+      .file = arguments.program,
+      .device = device.name,
+      .model = model.name,
+      .ranks = ranks,
+      .listing = arguments.listing,
+      .fusions = fusions_of(loaded, arguments.load),
+      .top = arguments.top,
+      .exhaustive = arguments.exhaustive,
+      .kernels = search::kernels_with_tiles(loaded.module, device, *ranker, options)};
+  if (tuning.kernels.empty()) {
+    throw nothing_listed(fmt::format("{}: no kernel has a choice of tiles", arguments.program),
+                         arguments.listing, device);
+  }
+  note_listing(arguments.listing);
+  tuning.gain = gain_of(program, device, *model.model, tuning.kernels);
+  search::TileChoices chosen = tuning.gain.accepted() ? search::first_tiles(tuning.kernels)
+                                                      : search::default_tiles(tuning.kernels);
+  if (hardware && !Interrupt::asked()) {
+    tuning.tuned =
+        run_on_hardware(loaded.module, hash_of(program), tuning.kernels, *hardware, arguments);
+    chosen = tuning.tuned->chosen;
+  }
+  write_choice(arguments, chosen, tuning.kernels, loaded.module);
+  write(arguments.report, arguments.report.format == "json" ? views::program_tuning_json(tuning)
+                                                            : views::program_tuning_text(tuning));
+  if (Interrupt::asked()) end_as_interrupted();
+}
+
+void add_tile_list_options(CLI::App& verb, TuneProgramArguments& arguments) {
+  constexpr std::size_t kMost = 1'000'000;
+  add_listing_option(verb, arguments.listing);
+  add_number(verb, "--most-tiles", arguments.most_tiles, 1, kMost,
+             "tiles listed of a kernel at most");
+  add_number(verb, "--top", arguments.top, 1, kMost, "tiles of each kernel that hardware runs");
+  verb.add_flag("--exhaustive", arguments.exhaustive,
+                "hardware runs all listed tiles, and what that gains is reported beside");
+}
+
+void add_tune_program(CLI::App& tune) {
+  auto arguments = std::make_shared<TuneProgramArguments>();
+  CLI::App& verb = *tune.add_subcommand("program", "the fastest tiles of all kernels of a program");
+  add_required(verb, "program", arguments->program, "FILE", "file of the program");
+  add_device_options(verb, arguments->device, Devices::kOne);
+  add_model_option(verb, arguments->model);
+  add_ranker_option(verb, arguments->tiles);
+  add_tile_list_options(verb, *arguments);
+  add_hardware_options(verb, arguments->hardware);
+  add_load_options(verb, arguments->load);
+  add_jobs_option(verb, arguments->jobs);
+  add_output_file(verb, "-o,--output", arguments->output, "the chosen tiles, for simulate --tiles");
+  add_output_file(verb, "--hlo", arguments->hlo, "HLO text of the fused program");
+  add_format_option(verb, arguments->report.format, {"table", "json"});
+  verb.footer(
+      "A model ranks the tiles of every kernel; hardware runs the first of each kernel alone,\n"
+      "then the program whole: with the tiles it has by default, with the first by the ranks, and\n"
+      "with the fastest that ran. The fastest of these is kept. Results that differ from those\n"
+      "with the default tile are failures. Without hardware the first tiles are taken only where\n"
+      "the model's interval of the gain holds no loss.\n"
+      "For fusions and tiles together: tune fusion first, then --fusion with its file.\n"
+      "Ctrl-C stops after what is being timed and answers with what was found (exit code 130).");
+  verb.callback([arguments] { run_program(*arguments); });
 }
 
 }  // namespace

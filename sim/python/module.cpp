@@ -1,27 +1,444 @@
-#include "sim/python/bindings.h"
+// The compiled part of the Python package. The GIL is released during computations.
+#include <fmt/format.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analytical/tile.h"
+#include "base/error.h"
+#include "base/jobs.h"
+#include "base/text.h"
+#include "ir/load_program.h"
+#include "measured/csv.h"
+#include "sim/answers.h"
+#include "sim/calibration.h"
+#include "sim/evaluation.h"
+#include "sim/modules.h"
+#include "sim/study/study_run.h"
+#include "sim/study/study_table.h"
+#include "sim/tables.h"
+#include "sim/views/evaluation.h"
 #include "sim/views/explain.h"
+#include "sim/views/fits.h"
 #include "sim/views/simulation.h"
 
 namespace tilecast::sim::python {
 namespace {
 
+namespace py = pybind11;
+using Released = py::call_guard<py::gil_scoped_release>;
+
+// A program as read; it is split into kernels once a device is given.
+struct ReadProgram {
+  ir::LoadedModule module;
+  ir::LoadOptions load;
+};
+
+// A table by columns, in the form that Python passes and receives.
+using Columns = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+PlacedProgram placed_on(const ReadProgram& program, const hwdesc::Device& device) {
+  return place(program.module, device, program.load);
+}
+
+Columns columns_of(const measured::CsvTable& table) {
+  Columns columns;
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    columns.push_back({table.columns[c], {}});
+    for (const measured::CsvRow& row : table.rows) columns.back().second.push_back(row.cells[c]);
+  }
+  return columns;
+}
+
+// The class tilecast.Error; lives as long as the interpreter.
+PyObject* error_class = nullptr;
+
+void raise(const Error& error) {
+  const ErrorPlace place = error_place(error.what());
+  py::object instance = py::handle(error_class)(py::str(base::printable(error.what())));
+  instance.attr("file") = place.file.empty() ? py::object(py::none()) : py::str(place.file);
+  instance.attr("line") = place.line == 0 ? py::object(py::none()) : py::int_(place.line);
+  instance.attr("column") = place.column == 0 ? py::object(py::none()) : py::int_(place.column);
+  PyErr_SetObject(error_class, instance.ptr());
+}
+
+void bind_error(py::module_& m) {
+  error_class = PyErr_NewException("tilecast.Error", PyExc_ValueError, nullptr);
+  m.attr("Error") = py::reinterpret_borrow<py::object>(error_class);
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const Error& error) {
+      raise(error);
+    }
+  });
+}
+
+ir::LoadOptions load_options(bool fuse, double trip_count) {
+  constexpr double kMaxTripCount = 1e12;
+  if (!(trip_count >= 0 && trip_count <= kMaxTripCount)) {
+    throw Error(fmt::format("trip_count: got {}, expected a number from 0 to {}", trip_count,
+                            kMaxTripCount));
+  }
+  return {.fuse = fuse, .trip_count = trip_count};
+}
+
+ReadProgram read_file(const std::string& path, bool fuse, double trip_count) {
+  const ir::LoadOptions load = load_options(fuse, trip_count);
+  return {ir::load_module(path, load), load};
+}
+
+ReadProgram read_text(std::string text, const std::string& name, bool fuse, double trip_count) {
+  const ir::LoadOptions load = load_options(fuse, trip_count);
+  return {ir::load_module(base::SourceText(name, std::move(text)), load), load};
+}
+
+std::vector<std::string> kernel_names(const ReadProgram& program, const hwdesc::Device& device) {
+  const PlacedProgram placed = placed_on(program, device);
+  std::vector<std::string> names;
+  for (const auto& scheduled : placed.built.program.kernels()) {
+    names.push_back(scheduled.kernel.name());
+  }
+  return names;
+}
+
+void bind_devices(py::module_& m) {
+  bind_error(m);
+  m.def("devices", &hwdesc::preset_names, "Names of the presets.");
+  py::class_<hwdesc::Device>(m, "_Device")
+      .def(py::init([](const std::string& name, const std::vector<std::string>& set) {
+             return hwdesc::load_device(name, device_overrides(set));
+           }),
+           Released())
+      .def_readonly("name", &hwdesc::Device::name)
+      .def("yaml", &hwdesc::print_device, Released());
+  py::class_<ReadProgram>(m, "_Program")
+      .def(py::init(&read_file), Released())
+      .def_static("from_text", &read_text, Released())
+      .def_property_readonly("file", [](const ReadProgram& p) { return p.module.file; })
+      .def("kernels", &kernel_names, Released());
+  py::class_<ChosenModel>(m, "_Model")
+      .def(py::init([](const std::string& name, const hwdesc::Device& device) {
+             return choose_model(name, {&device, 1});
+           }),
+           Released())
+      .def_readonly("name", &ChosenModel::name)
+      .def_readonly("note", &ChosenModel::note);
+}
+
+using analytical::TileConfig;
+using analytical::TilePart;
+using Numbers = py::array_t<std::int64_t, py::array::c_style>;
+
+using Arrays = std::map<std::string, Numbers>;  // by part name
+
+// One row per tile: an array with one column per dimension, or a single number. A row of zeros sets
+// nothing.
+void fill(const Numbers& rows, const TilePart& part, std::vector<TileConfig>& tiles) {
+  const int rank = part.is_list() ? 2 : 1;
+  if (rows.ndim() != rank || static_cast<std::size_t>(rows.shape(0)) != tiles.size()) {
+    throw Error(fmt::format("{}: expected an array of {} {}", part.name, tiles.size(),
+                            rank == 2 ? "rows and a column per dimension" : "numbers"));
+  }
+  const auto width = static_cast<std::size_t>(rank == 2 ? rows.shape(1) : 1);
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const std::int64_t* row = rows.data() + i * width;
+    if (rank == 1 && (*row < 0 || *row > TilePart::kMost)) {
+      throw Error(
+          fmt::format("{}: row {}: got {}, expected 0 to {}", part.name, i, *row, TilePart::kMost));
+    }
+    if (!std::all_of(row, row + width, [](std::int64_t size) { return size == 0; })) {
+      part.set(tiles[i], {row, row + width});
+    }
+  }
+}
+
+py::array_t<double> tile_times(const ReadProgram& program, const hwdesc::Device& device,
+                               const ChosenModel& model, const std::string& kernel,
+                               const Arrays& parts) {
+  if (parts.empty() || parts.begin()->second.ndim() == 0) {
+    throw Error("output: expected an array of a row per tile and a column per dimension");
+  }
+  std::vector<TileConfig> tiles(static_cast<std::size_t>(parts.begin()->second.shape(0)));
+  for (const TilePart& part : analytical::tile_parts()) {
+    const auto given = parts.find(std::string(part.name));
+    if (given != parts.end()) fill(given->second, part, tiles);
+  }
+  std::vector<double> times;
+  {
+    const py::gil_scoped_release released;
+    const PlacedProgram placed = placed_on(program, device);
+    times =
+        tile_times_s(find_kernel(placed.built.program, kernel, placed.file), device, model, tiles);
+  }
+  return py::array_t<double>(static_cast<py::ssize_t>(times.size()), times.data());
+}
+
+// (tiles, dimensions) or (tiles,); None if no tile has that part.
+py::object array_of(const std::vector<TileConfig>& tiles, const TilePart& part) {
+  std::size_t rank = 0;
+  for (const TileConfig& tile : tiles) rank = std::max(rank, part.numbers(tile).size());
+  if (rank == 0) return py::none();
+  Numbers out(part.is_list() ? std::vector{tiles.size(), rank} : std::vector{tiles.size()});
+  std::int64_t* cell = out.mutable_data();
+  for (const TileConfig& tile : tiles) {
+    ir::Dims numbers = part.numbers(tile);
+    if (numbers.empty()) numbers.resize(rank, 0);
+    if (numbers.size() != rank) throw Error("tiles of several ranks");
+    cell = std::ranges::copy(numbers, cell).out;
+  }
+  return out;
+}
+
+py::dict list_tiles(const ReadProgram& program, const hwdesc::Device& device,
+                    const std::string& kernel, const std::string& listing, std::size_t limit) {
+  const analytical::TileSet set = tile_set(listing);
+  std::vector<TileConfig> tiles;
+  {
+    const py::gil_scoped_release released;
+    const PlacedProgram placed = placed_on(program, device);
+    const analytical::KernelAnalysis analysis(
+        find_kernel(placed.built.program, kernel, placed.file), device);
+    tiles = analysis.tiles(limit, set);
+  }
+  py::dict out;
+  for (const TilePart& part : analytical::tile_parts()) {
+    out[py::str(std::string(part.name))] = array_of(tiles, part);
+  }
+  return out;
+}
+
+measured::CsvTable table_of(const Columns& columns) {
+  measured::CsvTable table{"table", {}, {}};
+  for (const auto& [name, cells] : columns) {
+    table.columns.push_back(name);
+    if (table.columns.size() == 1) table.rows.resize(cells.size());
+    if (cells.size() != table.rows.size()) {
+      throw Error(fmt::format("table: column '{}': got {} rows, expected {}", name, cells.size(),
+                              table.rows.size()));
+    }
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      table.rows[i].line = static_cast<int>(i) + 2;  // as in a file with the header in line 1
+      table.rows[i].cells.push_back(cells[i]);
+    }
+  }
+  return table;
+}
+
+// `given`: the caller's rows; null: the best of the listed tiles.
+Columns tile_table(const ReadProgram& program, const hwdesc::Device& device,
+                   const ChosenModel& model, const std::string& name,
+                   const measured::CsvTable* given, const std::string& listing,
+                   std::optional<std::size_t> most) {
+  const PlacedProgram placed = placed_on(program, device);
+  const ir::Kernel& kernel = find_kernel(placed.built.program, name, placed.file);
+  const analytical::CostModel* times = model.name == "analytical" ? nullptr : model.model.get();
+  const auto by_times = analytical::make_time_ranker(times);
+  const analytical::TileRanker& order = model.ranker != nullptr ? *model.ranker : *by_times;
+  OfferedRows offered;
+  if (given == nullptr) {
+    offered = fastest_listed(kernel, device, order, tile_set(listing), most.value_or(kShownTiles));
+    if (offered.offered == 0) {
+      throw Error(fmt::format("{}: {} has no tiles", placed.file, kernel.name()));
+    }
+  } else {
+    offered.rows = rows_of_file(*given, placed.file);
+    if (most) offered = fastest_rows(offered.rows, kernel, device, order, *most);
+  }
+  return columns_of(estimate_tiles(offered.rows, kernel, device, times, model.ranker));
+}
+
+void bind_tables(py::module_& m) {
+  py::list parts;  // names, and the words in a tile's text
+  for (const TilePart& part : analytical::tile_parts()) {
+    parts.append(py::make_tuple(std::string(part.name), std::string(part.word)));
+  }
+  m.attr("_tile_parts") = parts;
+  py::class_<measured::CsvTable>(m, "_Table")
+      .def(py::init(&table_of), Released())
+      .def(py::init([](const std::string& path) {
+             return measured::read_csv(base::SourceText::read_file(path));
+           }),
+           Released());
+  m.def("_tiles", &tile_times);
+  m.def("_list_tiles", &list_tiles);
+  m.def("_tile_table", &tile_table, Released());
+  m.def(
+      "_ops",
+      [](const measured::CsvTable& table, const hwdesc::Device& device, const ChosenModel& model,
+         bool repeated, bool keep_going) {
+        static_cast<void>(unread_op_columns(table));
+        return columns_of(estimate_operators(table, device, *model.model,
+                                             {.keep_going = keep_going, .repeated = repeated}));
+      },
+      Released());
+}
+
+using Texts = std::vector<std::string>;
+
+// The output of a call as the command prints it: text, JSON and, for evaluations, all rows (CSV).
+struct Answer {
+  std::string text, json, rows = {};
+};
+
+// Checks for Ctrl-C in the calling thread, which does not hold the GIL.
+bool interrupted() {
+  const py::gil_scoped_acquire held;
+  return PyErr_CheckSignals() != 0;  // the Python exception stays set
+}
+
+[[noreturn]] void raise_interrupt() {
+  const py::gil_scoped_acquire held;
+  throw py::error_already_set();
+}
+
+void check_jobs(int jobs) {
+  constexpr int kMostJobs = 1024;
+  if (jobs < 1 || jobs > kMostJobs) {
+    throw Error(fmt::format("jobs: got {}, expected 1 to {}", jobs, kMostJobs));
+  }
+}
+
+Answer run_evaluate(const Texts& sets, const std::vector<hwdesc::Device>& devices,
+                    const Texts& models, const Texts& by, bool doubted, int draws,
+                    std::uint64_t seed, int jobs) {
+  constexpr int kMostDraws = 100'000;
+  check_jobs(jobs);
+  if (draws < 1 || draws > kMostDraws) {
+    throw Error(fmt::format("draws: got {}, expected 1 to {}", draws, kMostDraws));
+  }
+  if (sets.empty() || devices.empty()) throw Error("expected at least one set and one device");
+  if (std::ranges::any_of(models, predicts_quantity)) {
+    if (devices.size() > 1) throw Error("devices: got several; models of quantities take one");
+    const QuantityEvaluation of = evaluate_quantity(sets, devices.front(), models, jobs);
+    return {views::quantity_evaluation_text(of.report, of.notes),
+            views::quantity_evaluation_json(of.report, of.notes)};
+  }
+  EvaluateSetsOptions options;
+  options.evaluation = {
+      .by = named_breakdowns(by), .bootstrap = {.draws = draws, .seed = seed}, .jobs = jobs};
+  options.check_physics = !doubted;
+  const EvaluationReport report =
+      evaluate_sets(sets, devices, named_columns(models, devices), options);
+  return {views::evaluation_text(report), views::evaluation_json(report),
+          views::evaluation_rows_csv(report)};
+}
+
+struct Calibration {
+  Answer answer;
+  bool accepted = false;
+  Texts notes;
+  std::string yaml;  // "": refused, or no file given
+};
+
+Calibration run_calibrate(const Texts& sets, const hwdesc::Device& device,
+                          const std::string& parent, const std::string& file,
+                          const std::string& name, const Texts& classes, const Texts& kernels,
+                          const Texts& fix, std::size_t rows, bool other_machine,
+                          bool accept_suspicious, const std::string& then_train, bool force,
+                          int jobs) {
+  check_jobs(jobs);
+  if (rows < hybrid::kLeastRows) {
+    throw Error(fmt::format("rows: got {}, expected at least {}", rows, hybrid::kLeastRows));
+  }
+  if (sets.empty()) throw Error("expected at least one set");
+  const CalibrationRequest request{.sets = sets,
+                                   .device = device,
+                                   .classes = classes,
+                                   .kernels = kernels,
+                                   .fixed = fix,
+                                   .other_machine = other_machine,
+                                   .accept_suspicious = accept_suspicious,
+                                   .most_rows = rows,
+                                   .jobs = jobs};
+  Calibration result;
+  CalibrationHooks hooks;
+  hooks.note = [&](const std::string& note) { result.notes.push_back(note); };
+  if (!then_train.empty()) check_model_folder(then_train, force);
+  const hybrid::PreparedFit fit = calibrate_device(request, hooks);
+  if (!file.empty()) result.yaml = calibrated_description(fit, parent, file, name);
+  std::optional<hybrid::FittedHybrid> trained;
+  if (!then_train.empty()) {
+    trained = train_calibrated(fit, then_train, {.force = force, .jobs = jobs});
+  }
+  const hybrid::FittedHybrid* model = trained ? &*trained : nullptr;
+  result.answer = {views::calibration_text(fit, model), views::calibration_json(fit, model)};
+  result.accepted = fit.calibrated.front().accepted;
+  return result;
+}
+
+Answer run_train(const std::string& experiment, const std::string& out, const std::string& learner,
+                 const std::string& data, bool force, bool resume, int jobs) {
+  check_jobs(jobs);
+  const TrainedModel made =
+      train_module().train({experiment, learner, out, data, force, resume, jobs}, {});
+  return {made.text, made.json};
+}
+
+Columns run_sweep(const std::string& file, const std::string& pareto, bool front,
+                  const std::string& journal, bool resume, int jobs) {
+  check_jobs(jobs);
+  if (resume && journal.empty()) throw Error("resume: expected a journal");
+  if (front && !pareto.empty()) throw Error("pareto and front: expected one of them");
+  const Study study = load_study(file);
+  const auto objectives = front_objectives(study, pareto, front);
+  const StudyRun run(study);
+  const base::JobResults done =
+      base::run_jobs({.count = run.points(),
+                      .run = [&run](std::size_t point) { return run.rows(point); },
+                      .threads = jobs,
+                      .journal = journal,
+                      .identity = run.identity(),
+                      .resume = resume,
+                      .stop = interrupted});
+  if (!done.complete) raise_interrupt();
+  const measured::CsvTable table = run.table(done.results);
+  return columns_of(objectives.empty() ? table : pareto_rows(study, table, objectives));
+}
+
+void bind_answers(py::module_& m) {
+  py::class_<Answer>(m, "_Answer")
+      .def("text", [](const Answer& answer) { return answer.text; })
+      .def("json", [](const Answer& answer) { return answer.json; })
+      .def("rows", [](const Answer& answer) {
+        return columns_of(measured::read_csv(base::SourceText("rows", answer.rows)));
+      });
+  py::class_<Calibration>(m, "_Calibration")
+      .def_readonly("answer", &Calibration::answer)
+      .def_readonly("accepted", &Calibration::accepted)
+      .def_readonly("notes", &Calibration::notes)
+      .def_readonly("yaml", &Calibration::yaml);
+}
+
+void bind_studies(py::module_& m) {
+  bind_answers(m);
+  m.def("_calibrate", &run_calibrate, Released());
+  m.def("_evaluate", &run_evaluate, Released());
+  m.def("_train", &run_train, Released());
+  m.def("_sweep", &run_sweep, Released());
+}
+
 Simulation run_program(const ReadProgram& program, const hwdesc::Device& device,
                        const ChosenModel& model, bool skip_unknown) {
-  const UnknownOp unknown = skip_unknown ? UnknownOp::kSkip : UnknownOp::kError;
-  return simulate(placed_on(program, device), model, {.unknown_op = unknown, .contents = true});
+  return simulate(placed_on(program, device), model,
+                  {.skip_unknown = skip_unknown, .contents = true});
 }
 
 Explanation run_explain(const ReadProgram& program, const hwdesc::Device& device,
                         const ChosenModel& model, const std::string& kernel,
                         const std::string& tile, std::size_t top) {
-  analytical::TileConfig given;
-  if (!tile.empty()) given = analytical::parse_tile(tile);
-  return explain(placed_on(program, device), kernel, model, tile.empty() ? nullptr : &given, top);
+  return explain(placed_on(program, device), kernel, model, tile, top);
 }
 
 // Python reads their numbers from the JSON (tilecast/__init__.py).
 void bind_simulation(py::module_& m) {
-  using Released = py::call_guard<py::gil_scoped_release>;
   py::class_<Simulation>(m, "_Simulation")
       .def("text", [](const Simulation& run) { return views::table(run); })
       .def("json", [](const Simulation& run) {

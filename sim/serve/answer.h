@@ -32,6 +32,9 @@ struct Reply {
 };
 [[nodiscard]] Reply refusal(int status, std::string_view message);
 
+// The API description, with the names of tile parts and models filled in.
+[[nodiscard]] std::string described(const char* openapi);
+
 class Answerer {
  public:
   // Throws Error for a folder that does not exist.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 
@@ -10,7 +11,7 @@
 #include "base/source_text.h"
 #include "hwdesc/config_values.h"
 #include "sim/model_choice.h"
-#include "sim/study/study_columns.h"
+#include "sim/simulator.h"
 
 namespace tilecast::sim {
 namespace {
@@ -20,6 +21,253 @@ using hwdesc::ConfigNode;
 
 constexpr std::string_view kStudyFormat = "tilecast.study/1";
 constexpr std::uint64_t kMostSamples = 100'000'000;
+
+constexpr std::uint64_t kMostPoints = 100'000'000;
+
+using analytical::Bound;
+
+constexpr auto kBounds = [] {
+  std::array<Bound, analytical::kBoundCount> bounds{};
+  for (std::size_t i = 0; i < bounds.size(); ++i) bounds[i] = static_cast<Bound>(i);
+  return bounds;
+}();
+
+std::optional<double> bound_share(const Simulation& run, Bound bound) {
+  Seconds held;
+  for (const SimulatedKernel& kernel : run.kernels) {
+    if (!kernel.skipped && kernel.estimate->bound == bound) held += kernel.total();
+  }
+  if (run.time.value <= 0) return 0.0;
+  return held / run.time;
+}
+
+std::optional<double> belief_share(const Simulation& run, BeliefShare BeliefShares::*of) {
+  const auto shares = belief_shares(run);
+  if (!shares || run.time.value <= 0) return std::nullopt;
+  return ((*shares).*of).time / run.time;
+}
+
+void add_communication(std::vector<StudyResult>& results) {
+  results.push_back({"devices", [](const Simulation& run) {
+                       const auto devices = static_cast<double>(run.devices);
+                       return devices > 1 ? std::optional(devices) : std::nullopt;
+                     }});
+  results.push_back({"slice_devices", [](const Simulation& run) { return run.slice_devices; }});
+  const auto add = [&results](const char* name, Seconds Communication::*of) {
+    results.push_back({name, [of](const Simulation& run) {
+                         return run.communication ? std::optional(((*run.communication).*of).value)
+                                                  : std::nullopt;
+                       }});
+  };
+  add("communication_s", &Communication::time);
+  add("hidden_communication_s", &Communication::hidden);
+}
+
+std::vector<StudyResult> all_results() {
+  std::vector<StudyResult> results = {
+      {"time_s", [](const Simulation& run) { return run.time.value; }},
+      {"timeline_s", [](const Simulation& run) { return run.timeline.value; }},
+      {"host_dispatch_s", [](const Simulation& run) { return run.host_dispatch.value; }},
+      {"low_s",
+       [](const Simulation& run) {
+         return run.interval ? std::optional(run.interval->low) : std::nullopt;
+       }},
+      {"high_s",
+       [](const Simulation& run) {
+         return run.interval ? std::optional(run.interval->high) : std::nullopt;
+       }},
+  };
+  add_communication(results);
+  for (const auto& numbers : {energy_numbers(), memory_numbers()}) {
+    for (const ProgramNumber& number : numbers) {
+      results.push_back({std::string(number.name), number.of});
+    }
+  }
+  for (const Bound bound : kBounds) {
+    results.push_back({"share_" + std::string(analytical::name(bound)),
+                       [bound](const Simulation& run) { return bound_share(run, bound); }});
+  }
+  const auto add_belief = [&results](const char* name, BeliefShare BeliefShares::*of) {
+    results.push_back({name, [of](const Simulation& run) { return belief_share(run, of); }});
+  };
+  add_belief("share_k_above_half", &BeliefShares::most);
+  add_belief("share_k_up_to_half", &BeliefShares::some);
+  add_belief("share_physics_alone", &BeliefShares::none);
+  results.push_back({"skipped_kernels", [](const Simulation& run) {
+                       return static_cast<double>(
+                           std::ranges::count_if(run.kernels, &SimulatedKernel::skipped));
+                     }});
+  return results;
+}
+
+}  // namespace
+
+const std::vector<StudyResult>& study_results() {
+  static const std::vector<StudyResult> results = all_results();
+  return results;
+}
+
+std::vector<std::string_view> study_result_names() {
+  std::vector<std::string_view> names;
+  for (const StudyResult& result : study_results()) names.push_back(result.name);
+  return names;
+}
+
+std::string main_bound(const Simulation& run) {
+  const auto most =
+      std::ranges::max_element(kBounds, {}, [&](Bound bound) { return *bound_share(run, bound); });
+  return std::string(analytical::name(*most));
+}
+
+namespace {
+
+// point, device, program, model, bound, feasible, broken, error: the other columns.
+bool is_study_text_column(std::string_view name) {
+  constexpr std::string_view kNames[] = {"point", "device",   "program", "model",
+                                         "bound", "feasible", "broken",  "error"};
+  return std::ranges::find(kNames, name) != std::end(kNames);
+}
+
+bool is_study_number(const Study& study, std::string_view name) {
+  const std::vector<std::string_view> results = study_result_names();
+  if (std::ranges::find(results, name) != results.end()) return true;
+  if (std::ranges::find(study.derived, name, &StudyFormula::name) != study.derived.end()) {
+    return true;
+  }
+  if (name.starts_with("peak.") && name.size() > 5) return true;
+  return std::ranges::all_of(study.devices, [&](const StudyDevice& device) {
+    return hwdesc::find_number(device.numbers, name) != nullptr;
+  });
+}
+
+double axis_number(const ConfigNode& node, const StudyAxis& axis,
+                   const hwdesc::DeviceNumber& number) {
+  double value = 0;
+  try {
+    value = hwdesc::parse_quantity(hwdesc::text_of(node), axis.unit);
+  } catch (const Error& error) {
+    hwdesc::fail_at(node, error.what());
+  }
+  if (value < number.low || value > number.high) {
+    hwdesc::fail_at(node, fmt::format("got {}, expected {} to {}", node.scalar,
+                                      hwdesc::format_quantity(number.low, axis.unit),
+                                      hwdesc::format_quantity(number.high, axis.unit)));
+  }
+  if (axis.integer && value != std::floor(value)) {
+    hwdesc::fail_at(node, fmt::format("got {}, expected a whole number", node.scalar));
+  }
+  return value;
+}
+
+// [low, high] of range, log, latin or sobol.
+void read_ends(const ConfigNode& node, const hwdesc::DeviceNumber& number, StudyAxis& axis) {
+  const std::vector<ConfigNode>& ends = hwdesc::list(node);
+  if (ends.size() != 2) {
+    hwdesc::fail_at(node, fmt::format("got {} values, expected [low, high]", ends.size()));
+  }
+  axis.low = axis_number(ends[0], axis, number);
+  axis.high = axis_number(ends[1], axis, number);
+  if (axis.low >= axis.high) hwdesc::fail_at(node, "expected [low, high] with low below high");
+  if (axis.logarithmic && axis.low <= 0) hwdesc::fail_at(node, "log: expected values above 0");
+}
+
+void read_grid(const ConfigNode& node, StudyAxis& axis) {
+  const std::uint64_t points =
+      hwdesc::whole_number(hwdesc::required(node, "points"), 2, kMostPoints);
+  for (std::uint64_t i = 0; i < points; ++i) {
+    const double share = static_cast<double>(i) / static_cast<double>(points - 1);
+    double value = axis.logarithmic ? axis.low * std::pow(axis.high / axis.low, share)
+                                    : axis.low + (axis.high - axis.low) * share;
+    if (i == 0) value = axis.low;
+    if (i + 1 == points) value = axis.high;
+    if (axis.integer) value = std::round(value);
+    std::string text = hwdesc::format_quantity(value, axis.unit);
+    if (!axis.values.empty() && axis.values.back() == text) {
+      hwdesc::fail_at(node, fmt::format("{} points give {} twice; expected fewer points, or a list",
+                                        points, text));
+    }
+    axis.values.push_back(std::move(text));
+  }
+}
+
+// Override texts; values for a number are checked, so that errors come before the work.
+void read_list(const ConfigNode& node, const hwdesc::DeviceNumber* number, StudyAxis& axis) {
+  for (const ConfigNode& value : hwdesc::list(node)) {
+    if (value.kind == ConfigNode::Kind::kNull) {
+      axis.values.emplace_back("null");
+      axis.numeric = false;
+      continue;
+    }
+    const std::string& text = hwdesc::text_of(value);
+    if (number) static_cast<void>(axis_number(value, axis, *number));
+    if (std::ranges::find(axis.values, text) != axis.values.end()) {
+      hwdesc::fail_at(value, fmt::format("got {} twice", hwdesc::show_text(text)));
+    }
+    axis.values.push_back(text);
+  }
+}
+
+StudyAxis read_axis(const ConfigNode& node, const StudyDevice& device) {
+  static const std::vector<std::string_view> kForms = {"list", "range", "log", "latin", "sobol"};
+  hwdesc::allow_only(node, {"list", "range", "log", "latin", "sobol", "points", "scale"});
+  StudyAxis axis;
+  axis.key = node.key;
+  const hwdesc::DeviceNumber* number = hwdesc::find_number(device.numbers, node.key);
+  if (number) {
+    axis.numeric = true;
+    axis.unit = number->kind;
+    axis.integer = number->integer;
+  }
+  const ConfigNode* form = nullptr;
+  for (const std::string_view name : kForms) {
+    const ConfigNode* found = node.find(name);
+    if (found && form) hwdesc::fail_at(*found, fmt::format("expected one of it and {}", form->key));
+    if (found) form = found;
+  }
+  if (!form) hwdesc::fail_at(node, "expected one of list, range, log, latin, sobol");
+  if (form->key != "list" && !number) {
+    hwdesc::fail_at(
+        node, fmt::format("{} does not give a number of this name; expected a list", device.name));
+  }
+  const bool sampled = form->key == "latin" || form->key == "sobol";
+  if (const ConfigNode* scale = node.find("scale")) {
+    constexpr std::string_view kScales[] = {"linear", "log"};
+    if (!sampled) hwdesc::fail_at(*scale, "is for latin and sobol");
+    axis.logarithmic = hwdesc::choice(*scale, kScales) == 1;
+  }
+  const bool grid = form->key == "range" || form->key == "log";
+  if (const ConfigNode* points = node.find("points"); points && !grid) {
+    hwdesc::fail_at(*points, sampled ? "is for range and log; latin and sobol have `samples`"
+                                     : "is for range and log");
+  }
+  axis.logarithmic = axis.logarithmic || form->key == "log";
+  if (form->key == "list") {
+    read_list(*form, number, axis);
+    return axis;
+  }
+  read_ends(*form, *number, axis);
+  if (form->key == "latin") axis.kind = StudyAxis::Kind::kLatin;
+  if (form->key == "sobol") axis.kind = StudyAxis::Kind::kSobol;
+  if (grid) read_grid(node, axis);
+  return axis;
+}
+
+std::vector<StudyAxis> read_study_axes(const ConfigNode& axes, const StudyDevice& device) {
+  if (!axes.is_mapping()) hwdesc::fail_at(axes, "expected keys of the description");
+  std::vector<StudyAxis> result;
+  for (const ConfigNode& node : axes.children) {
+    result.push_back(read_axis(node, device));
+    const StudyAxis& axis = result.back();
+    try {  // an invalid key is an error of the study, not of every point
+      const bool sampled = axis.kind != StudyAxis::Kind::kGrid;
+      static_cast<void>(device.source.with(
+          {{axis.key, sampled ? hwdesc::format_quantity(axis.low, axis.unit) : axis.values[0]}}));
+    } catch (const Error& error) {
+      hwdesc::fail_at(node, error.what());
+    }
+  }
+  return result;
+}
 
 std::string beside(const std::string& study_file, const std::string& path) {
   if (fs::path(path).is_absolute()) return path;
@@ -143,18 +391,6 @@ void read_formulas(const ConfigNode& root, Study& study) {
 
 }  // namespace
 
-bool is_study_number(const Study& study, std::string_view name) {
-  const std::vector<std::string_view> results = study_result_names();
-  if (std::ranges::find(results, name) != results.end()) return true;
-  if (std::ranges::find(study.derived, name, &StudyFormula::name) != study.derived.end()) {
-    return true;
-  }
-  if (name.starts_with("peak.") && name.size() > 5) return true;
-  return std::ranges::all_of(study.devices, [&](const StudyDevice& device) {
-    return hwdesc::find_number(device.numbers, name) != nullptr;
-  });
-}
-
 Study read_study(const std::string& text, const std::string& file) {
   const ConfigNode root = hwdesc::read_config(text, file);
   hwdesc::allow_only(
@@ -197,141 +433,6 @@ Study read_study(const std::string& text, const std::string& file) {
 
 Study load_study(const std::string& file) {
   return read_study(base::SourceText::read_bytes(file, hwdesc::kMaxConfigBytes), file);
-}
-
-namespace {
-
-constexpr std::uint64_t kMostPoints = 100'000'000;
-
-double axis_number(const ConfigNode& node, const StudyAxis& axis,
-                   const hwdesc::DeviceNumber& number) {
-  double value = 0;
-  try {
-    value = hwdesc::parse_quantity(hwdesc::text_of(node), axis.unit);
-  } catch (const Error& error) {
-    hwdesc::fail_at(node, error.what());
-  }
-  if (value < number.low || value > number.high) {
-    hwdesc::fail_at(node, fmt::format("got {}, expected {} to {}", node.scalar,
-                                      hwdesc::format_quantity(number.low, axis.unit),
-                                      hwdesc::format_quantity(number.high, axis.unit)));
-  }
-  if (axis.integer && value != std::floor(value)) {
-    hwdesc::fail_at(node, fmt::format("got {}, expected a whole number", node.scalar));
-  }
-  return value;
-}
-
-// [low, high] of range, log, latin or sobol.
-void read_ends(const ConfigNode& node, const hwdesc::DeviceNumber& number, StudyAxis& axis) {
-  const std::vector<ConfigNode>& ends = hwdesc::list(node);
-  if (ends.size() != 2) {
-    hwdesc::fail_at(node, fmt::format("got {} values, expected [low, high]", ends.size()));
-  }
-  axis.low = axis_number(ends[0], axis, number);
-  axis.high = axis_number(ends[1], axis, number);
-  if (axis.low >= axis.high) hwdesc::fail_at(node, "expected [low, high] with low below high");
-  if (axis.logarithmic && axis.low <= 0) hwdesc::fail_at(node, "log: expected values above 0");
-}
-
-void read_grid(const ConfigNode& node, StudyAxis& axis) {
-  const std::uint64_t points =
-      hwdesc::whole_number(hwdesc::required(node, "points"), 2, kMostPoints);
-  for (std::uint64_t i = 0; i < points; ++i) {
-    const double share = static_cast<double>(i) / static_cast<double>(points - 1);
-    double value = axis.logarithmic ? axis.low * std::pow(axis.high / axis.low, share)
-                                    : axis.low + (axis.high - axis.low) * share;
-    if (i == 0) value = axis.low;
-    if (i + 1 == points) value = axis.high;
-    if (axis.integer) value = std::round(value);
-    std::string text = hwdesc::format_quantity(value, axis.unit);
-    if (!axis.values.empty() && axis.values.back() == text) {
-      hwdesc::fail_at(node, fmt::format("{} points give {} twice; expected fewer points, or a list",
-                                        points, text));
-    }
-    axis.values.push_back(std::move(text));
-  }
-}
-
-// Override texts; values for a number are checked, so that errors come before the work.
-void read_list(const ConfigNode& node, const hwdesc::DeviceNumber* number, StudyAxis& axis) {
-  for (const ConfigNode& value : hwdesc::list(node)) {
-    if (value.kind == ConfigNode::Kind::kNull) {
-      axis.values.emplace_back("null");
-      axis.numeric = false;
-      continue;
-    }
-    const std::string& text = hwdesc::text_of(value);
-    if (number) static_cast<void>(axis_number(value, axis, *number));
-    if (std::ranges::find(axis.values, text) != axis.values.end()) {
-      hwdesc::fail_at(value, fmt::format("got {} twice", hwdesc::show_text(text)));
-    }
-    axis.values.push_back(text);
-  }
-}
-
-StudyAxis read_axis(const ConfigNode& node, const StudyDevice& device) {
-  static const std::vector<std::string_view> kForms = {"list", "range", "log", "latin", "sobol"};
-  hwdesc::allow_only(node, {"list", "range", "log", "latin", "sobol", "points", "scale"});
-  StudyAxis axis;
-  axis.key = node.key;
-  const hwdesc::DeviceNumber* number = hwdesc::find_number(device.numbers, node.key);
-  if (number) {
-    axis.numeric = true;
-    axis.unit = number->kind;
-    axis.integer = number->integer;
-  }
-  const ConfigNode* form = nullptr;
-  for (const std::string_view name : kForms) {
-    const ConfigNode* found = node.find(name);
-    if (found && form) hwdesc::fail_at(*found, fmt::format("expected one of it and {}", form->key));
-    if (found) form = found;
-  }
-  if (!form) hwdesc::fail_at(node, "expected one of list, range, log, latin, sobol");
-  if (form->key != "list" && !number) {
-    hwdesc::fail_at(
-        node, fmt::format("{} does not give a number of this name; expected a list", device.name));
-  }
-  const bool sampled = form->key == "latin" || form->key == "sobol";
-  if (const ConfigNode* scale = node.find("scale")) {
-    constexpr std::string_view kScales[] = {"linear", "log"};
-    if (!sampled) hwdesc::fail_at(*scale, "is for latin and sobol");
-    axis.logarithmic = hwdesc::choice(*scale, kScales) == 1;
-  }
-  const bool grid = form->key == "range" || form->key == "log";
-  if (const ConfigNode* points = node.find("points"); points && !grid) {
-    hwdesc::fail_at(*points, sampled ? "is for range and log; latin and sobol have `samples`"
-                                     : "is for range and log");
-  }
-  axis.logarithmic = axis.logarithmic || form->key == "log";
-  if (form->key == "list") {
-    read_list(*form, number, axis);
-    return axis;
-  }
-  read_ends(*form, *number, axis);
-  if (form->key == "latin") axis.kind = StudyAxis::Kind::kLatin;
-  if (form->key == "sobol") axis.kind = StudyAxis::Kind::kSobol;
-  if (grid) read_grid(node, axis);
-  return axis;
-}
-
-}  // namespace
-
-std::vector<StudyAxis> read_study_axes(const ConfigNode& axes, const StudyDevice& device) {
-  if (!axes.is_mapping()) hwdesc::fail_at(axes, "expected keys of the description");
-  std::vector<StudyAxis> result;
-  for (const ConfigNode& node : axes.children) {
-    result.push_back(read_axis(node, device));
-    const StudyAxis& axis = result.back();
-    try {  // an invalid key is an error of the study, not of every point
-      const bool sampled = axis.kind != StudyAxis::Kind::kGrid;
-      static_cast<void>(device.source.with(
-          {{axis.key, sampled ? hwdesc::format_quantity(axis.low, axis.unit) : axis.values[0]}}));
-    } catch (const Error& error) {
-      hwdesc::fail_at(node, error.what());
-    }
-  }
-  return result;
 }
 
 }  // namespace tilecast::sim

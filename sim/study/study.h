@@ -18,17 +18,21 @@
 //
 // A point is one device with one combination of values of the grid axes (list, range, log) and one
 // sample. Formulas (base/formula.h) may name axes and numbers of the description (SI base units),
-// peak.bf16 (FLOP/s per core; any dtype), peak.vector, results (sim/study/study_columns.h) and
+// peak.bf16 (FLOP/s per core; any dtype), peak.vector, results (study_results()) and
 // earlier derived values. Errors contain file:line:col. Thread-safe once read.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/formula.h"
 #include "hwdesc/config_reader.h"
 #include "hwdesc/device_yaml.h"
+#include "sim/simulator.h"
 
 namespace tilecast::sim {
 
@@ -78,9 +82,23 @@ struct Study {
 [[nodiscard]] Study read_study(const std::string& text, const std::string& file);
 [[nodiscard]] Study load_study(const std::string& file);
 
-// Parses the axes of a study; is_study_number() says which numbers formulas and options may name.
-[[nodiscard]] std::vector<StudyAxis> read_study_axes(const hwdesc::ConfigNode& axes,
-                                                     const StudyDevice& device);
-[[nodiscard]] bool is_study_number(const Study& study, std::string_view name);
+// The result columns of a study, for one program, machine and model: one list, so that tables,
+// formulas and objectives use the same names. Names end in their unit; shares are fractions of 1.
+struct StudyResult {
+  std::string name;
+  std::function<std::optional<double>(const Simulation&)> value;  // nullopt: unknown
+};
+
+// time_s, timeline_s, host_dispatch_s; low_s, high_s (90 %, for models that learned); energy_J,
+// average_power_W (if the device describes energy); peak_memory_bytes, memory_capacity_bytes (main
+// memory); devices (that a program is for), slice_devices, communication_s and
+// hidden_communication_s (for programs with collectives); share_BOUND: share of time_s in kernels
+// with this bound; share_k_above_half, share_k_up_to_half, share_physics_alone: share of time_s in
+// kernels with a correction weight k above 0.5, in (0, 0.5], and of 0; skipped_kernels.
+[[nodiscard]] const std::vector<StudyResult>& study_results();
+[[nodiscard]] std::vector<std::string_view> study_result_names();
+
+// The bound with the largest share of the time.
+[[nodiscard]] std::string main_bound(const Simulation& run);
 
 }  // namespace tilecast::sim

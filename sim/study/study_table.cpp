@@ -11,8 +11,8 @@
 #include "base/source_text.h"
 #include "base/text.h"
 #include "search/pareto.h"
-#include "sim/study/study_columns.h"
-#include "sim/views/text_table.h"
+#include "sim/study/study.h"
+#include "sim/views/rows.h"
 
 namespace tilecast::sim {
 namespace {
@@ -110,6 +110,32 @@ measured::CsvTable short_table(const Study& study, const measured::CsvTable& tab
     }
   }
   return out;
+}
+
+std::vector<StudyObjective> named_objectives(const std::string& columns) {
+  std::vector<StudyObjective> objectives;
+  std::size_t begin = 0;
+  while (begin <= columns.size()) {
+    const std::size_t end = std::min(columns.find(',', begin), columns.size());
+    std::string name(base::trim(std::string_view(columns).substr(begin, end - begin)));
+    const bool larger = name.starts_with('-');
+    if (larger) name.erase(0, 1);
+    objectives.push_back({std::move(name), larger});
+    begin = end + 1;
+  }
+  return objectives;
+}
+
+std::vector<StudyObjective> front_objectives(const Study& study, const std::string& pareto,
+                                             bool front) {
+  std::vector<StudyObjective> objectives;
+  if (!pareto.empty()) objectives = named_objectives(pareto);
+  if (front) objectives = study.objectives;
+  if (front && objectives.empty()) {
+    throw UsageError(fmt::format("{}: --front: the study has no objectives", study.file));
+  }
+  for (const StudyObjective& objective : objectives) check_objective(study, objective);
+  return objectives;
 }
 
 }  // namespace tilecast::sim

@@ -5,10 +5,13 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "host/child_process.h"
 #include "measured/measurement_set.h"
+#include "measured/splits.h"
 #include "sim/training/training_file.h"
 
 namespace tilecast::sim::training {
@@ -17,10 +20,7 @@ namespace tilecast::sim::training {
 class ImportedData {
  public:
   // `folder`: the base of relative paths. Throws Error if no temporary folder can be created.
-  explicit ImportedData(std::string folder);
-  ~ImportedData();
-  ImportedData(const ImportedData&) = delete;
-  ImportedData& operator=(const ImportedData&) = delete;
+  explicit ImportedData(std::string folder) : folder_(std::move(folder)) {}
 
   // The first path of the file's data that does not exist; nullopt if all exist.
   [[nodiscard]] std::optional<std::string> missing(const TrainingFile& file) const;
@@ -31,7 +31,8 @@ class ImportedData {
   [[nodiscard]] std::string path(const std::string& from) const;
   void import(const DataSource& source, const std::string& device, const std::string& target) const;
 
-  std::string folder_, temporary_;
+  std::string folder_;
+  host::TemporaryFolder temporary_;
   std::map<std::string, std::string> imported_;  // source -> set
 };
 
@@ -79,5 +80,25 @@ struct RowAnswers {
 [[nodiscard]] RowAnswers predict_rows(const analytical::CostModel& model, const LoadedSets& loaded,
                                       const std::vector<hwdesc::Device>& devices,
                                       std::span<const std::size_t> rows, int jobs);
+
+// Assigns rows to the fitted and the scored side, per round.
+struct NamedSplit {
+  std::string name;
+  measured::Split split;  // indices into rows_of()
+};
+
+// `names`: of the sources, by set. Throws Error for selectors that match no row and for splits
+// without rows to score or without rows to fit.
+[[nodiscard]] std::vector<NamedSplit> deal_rows(const TrainingFile& file,
+                                                std::span<const measured::SampleSet> sets,
+                                                std::span<const std::string> names);
+
+// What must not be on both sides: a row, equal work on one device, equal work.
+enum class Apart { kRows, kWorksOnDevice, kWorks };
+[[nodiscard]] Apart apart(SplitKind kind);
+
+// Throws Error if `split` violates it.
+void require_disjoint(const measured::Split& split, std::span<const measured::SampleSet> sets,
+                      Apart apart, const std::string& where);
 
 }  // namespace tilecast::sim::training

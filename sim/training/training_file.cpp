@@ -14,7 +14,7 @@
 #include "hwdesc/config_reader.h"
 #include "hwdesc/device_yaml.h"
 #include "measured/importers/import_manifest.h"
-#include "sim/views/text_table.h"
+#include "sim/views/rows.h"
 
 namespace tilecast::sim::training {
 namespace {

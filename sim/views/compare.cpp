@@ -1,20 +1,156 @@
-// The machine-readable forms of a comparison.
 #include "sim/views/compare.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
-#include "sim/views/compare_profile.h"
-#include "sim/views/correction.h"
-#include "sim/views/energy.h"
+#include "sim/views/parts.h"
 #include "sim/views/rows.h"
-#include "sim/views/text_table.h"
 
 namespace tilecast::sim::views {
 namespace {
+
+constexpr std::size_t kNamed = 3;  // items of a list in one line
+constexpr double kMega = 1e6;
+// Relative difference of counts per launch above which a row is marked.
+constexpr double kCountTolerance = 0.05;
+
+std::string us(Seconds time) {
+  return microseconds(time.value) + " us";
+}
+
+std::string joined_line(const ProfileSummary& profile) {
+  std::string out = fmt::format(
+      "joined  {} % of device time to instructions of {} program{}",
+      profile.device_time.value > 0 ? percent(profile.joined / profile.device_time) : "0",
+      profile.programs.size(), profile.programs.size() == 1 ? "" : "s");
+  for (std::size_t i = 0; i < profile.left_over.size(); ++i) {
+    const ProfileLeftOver& left = profile.left_over[i];
+    out += fmt::format("{} {} {} in {} events", i == 0 ? "; left:" : ",", left.category,
+                       us(left.time), count(left.events));
+  }
+  return out + "\n";
+}
+
+std::string total_line(const Comparison& c) {
+  std::string out = fmt::format("total   measured {}", us(c.totals[c.reference].time));
+  for (std::size_t side = 0; side < c.sides.size(); ++side) {
+    if (c.sides[side].kind != CompareSide::Kind::kModel) continue;
+    const SideTotal& total = c.totals[side];
+    out += fmt::format(", {} predicts {}", c.sides[side].name, us(total.shared_time));
+    if (total.reference.value > 0) {
+      out += fmt::format(" ({} %)", signed_percent(total.difference() / total.reference));
+    }
+  }
+  return out + "\n";
+}
+
+// The categories and rows with the largest differences.
+std::string lost_lines(const Comparison& c) {
+  const Seconds all = c.totals[c.sorted_by].lost;
+  if (!(all.value > 0)) return "";
+  std::string out = fmt::format("lost    {} in all by {}:", us(all), c.sides[c.sorted_by].name);
+  for (std::size_t i = 0; i < std::min(kNamed, c.categories.size()); ++i) {
+    out += fmt::format("{} {} {} %", i == 0 ? "" : ",", c.categories[i].category,
+                       percent(c.categories[i].lost / all));
+  }
+  out += "; most in";
+  std::size_t named = 0;
+  for (const CompareRow& row : c.rows) {
+    const auto time = lost(c, row, c.sorted_by);
+    if (!time || row.overlaps) continue;
+    out += fmt::format("{} {} of {} ({} us", named == 0 ? "" : ",", row.name,
+                       c.groups[row.group].name, signed_microseconds(*time));
+    const auto& bound = row.cells[c.sorted_by]->bound;
+    out += bound ? fmt::format(", {})", analytical::name(*bound)) : ")";
+    if (++named == kNamed) break;
+  }
+  return out + "\n";
+}
+
+std::string program_table(const Comparison& c, std::size_t top) {
+  const std::vector<ProfileProgram>& all = c.profile->programs;
+  std::vector<Column> columns{{"program", 40}, ">runs", ">measured us", ">all runs us"};
+  for (const CompareSide& side : c.sides) {
+    if (side.kind != CompareSide::Kind::kModel) continue;
+    columns.push_back(">" + side.name + " us");
+    columns.push_back(">%");
+  }
+  TextTable table(columns);
+  const std::size_t shown = std::min(top, all.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const ProfileProgram& program = all[i];
+    std::vector<std::string> cells{c.groups[program.group].name, count(program.runs),
+                                   microseconds(program.median.value),
+                                   microseconds(program.total.value)};
+    for (std::size_t side = 0; side < c.sides.size(); ++side) {
+      if (c.sides[side].kind != CompareSide::Kind::kModel) continue;
+      const Seconds predicted = program.predicted[side].value_or(Seconds{0});
+      cells.push_back(microseconds(predicted.value));
+      cells.push_back(program.median.value > 0 ? signed_percent(predicted / program.median - 1)
+                                               : "");
+    }
+    table.add(std::move(cells));
+  }
+  std::string out = "\n" + table.render();
+  if (shown < all.size()) out += fmt::format("... {} more programs\n", all.size() - shown);
+  return out + "measured: median of the runs; predicted: one run, copies beside other kernels\n";
+}
+
+std::string category_table(const Comparison& c, std::size_t top) {
+  TextTable table({{"category", 40},
+                   ">rows",
+                   ">measured us",
+                   ">" + c.sides[c.sorted_by].name + " us",
+                   ">difference us",
+                   ">lost us",
+                   ">of lost %"});
+  const Seconds all = c.totals[c.sorted_by].lost;
+  for (std::size_t i = 0; i < std::min(top, c.categories.size()); ++i) {
+    const CategoryTotal& total = c.categories[i];
+    table.add({total.category, std::to_string(total.rows), microseconds(total.reference.value),
+               microseconds(total.time.value), signed_microseconds(total.time - total.reference),
+               microseconds(total.lost.value), all.value > 0 ? percent(total.lost / all) : ""});
+  }
+  return "\n" + table.render();
+}
+
+std::string millions(const std::optional<double>& value) {
+  return value ? compact(*value / kMega) : "";
+}
+
+std::string mark(const std::optional<double>& ours, const std::optional<double>& theirs) {
+  if (!ours || !theirs) return "";
+  return std::abs(*ours - *theirs) > kCountTolerance * std::abs(*theirs) ? "*" : "";
+}
+
+std::string profile_header(const Comparison& c) {
+  const ProfileSummary& profile = *c.profile;
+  std::string out = fmt::format("profile {}: {}, {} of device time", profile.file, profile.device,
+                                us(profile.device_time));
+  if (profile.steps > 0) {
+    out += fmt::format(", {} steps of {}", count(profile.steps), us(profile.step_median));
+  }
+  out += "\n";
+  if (!profile.guess.empty()) out += fmt::format("device  {}\n", profile.guess);
+  return out + joined_line(profile) + total_line(c) + lost_lines(c);
+}
+
+std::string profile_tables(const Comparison& c, std::size_t top) {
+  return program_table(c, top) + category_table(c, top);
+}
+
+std::string profile_footer(const Comparison& c) {
+  return fmt::format(
+      "measured: mean; transfers overlap other rows and are in no total; Mflop, MB: of one "
+      "launch,\n"
+      "by Tilecast and, where it counts, the profile; *: they differ by more than {} %\n\n"
+      "next: {}\n",
+      percent(kCountTolerance), c.profile->next);
+}
 
 using Json = nlohmann::ordered_json;
 
@@ -96,16 +232,20 @@ Json group_json(const Comparison& c, const CompareGroup& group) {
           {"totals", totals_json(c, group.totals)}};
 }
 
+void add_lost(Json& out, const LostTotal& total) {
+  out["rows"] = total.rows;
+  out["time_s"] = total.time.value;
+  out["reference_s"] = total.reference.value;
+  out["lost_s"] = total.lost.value;
+}
+
 Json blamed_json(const Comparison& c) {
   Json out = Json::array();
   for (std::size_t side = 0; side < c.sides.size(); ++side) {
     for (const BoundTotal& total : c.blamed[side]) {
-      out.push_back({{"side", c.sides[side].name},
-                     {"bound", analytical::name(total.bound)},
-                     {"rows", total.rows},
-                     {"time_s", total.time.value},
-                     {"reference_s", total.reference.value},
-                     {"lost_s", total.lost.value}});
+      Json& one = out.emplace_back(Json{{"side", c.sides[side].name}});
+      one["bound"] = analytical::name(total.bound);
+      add_lost(one, total);
     }
   }
   return out;
@@ -146,11 +286,7 @@ Json profile_json(const Comparison& c) {
     out["programs"].push_back(program_json(c, each));
   }
   for (const CategoryTotal& total : c.categories) {
-    out["categories"].push_back({{"category", total.category},
-                                 {"rows", total.rows},
-                                 {"time_s", total.time.value},
-                                 {"reference_s", total.reference.value},
-                                 {"lost_s", total.lost.value}});
+    add_lost(out["categories"].emplace_back(Json{{"category", total.category}}), total);
   }
   return out;
 }
@@ -307,18 +443,10 @@ std::vector<std::string> total_row(const Comparison& c, const std::string& group
 }
 
 std::string totals(const Comparison& c, std::size_t top) {
-  std::vector<Column> columns{{"total"},
-                              {"side", Align::kLeft, 32},
-                              {"rows timed", Align::kRight},
-                              {"time us", Align::kRight},
-                              {"shared", Align::kRight},
-                              {"of time %", Align::kRight},
-                              {"reference us", Align::kRight},
-                              {"difference us", Align::kRight},
-                              {"%", Align::kRight},
-                              {"lost us", Align::kRight},
-                              {"median %", Align::kRight}};
-  if (says_energy(c)) columns.push_back({"energy", Align::kRight});
+  std::vector<Column> columns{"total",   {"side", 32}, ">rows timed",   ">time us",
+                              ">shared", ">of time %", ">reference us", ">difference us",
+                              ">%",      ">lost us",   ">median %"};
+  if (says_energy(c)) columns.push_back(">energy");
   TextTable table(columns);
   for (std::size_t g = 0; g < std::min(top, c.groups.size()); ++g) {
     const CompareGroup& group = c.groups[g];
@@ -356,14 +484,14 @@ std::string whole_runs(const Comparison& c) {
 }
 
 std::string blamed(const Comparison& c) {
-  TextTable table({{"side", Align::kLeft, 32},
-                   {"blames"},
-                   {"rows", Align::kRight},
-                   {"time us", Align::kRight},
-                   {"reference us", Align::kRight},
-                   {"difference us", Align::kRight},
-                   {"lost us", Align::kRight},
-                   {"of lost %", Align::kRight}});
+  TextTable table({{"side", 32},
+                   "blames",
+                   ">rows",
+                   ">time us",
+                   ">reference us",
+                   ">difference us",
+                   ">lost us",
+                   ">of lost %"});
   bool any = false;
   for (std::size_t i = 0; i < c.sides.size(); ++i) {
     for (const BoundTotal& total : c.blamed[i]) {
@@ -379,102 +507,116 @@ std::string blamed(const Comparison& c) {
   return any ? "\n" + table.render() : "";
 }
 
-// The columns of the table of rows that have values.
-class RowsTable {
- public:
-  explicit RowsTable(const Comparison& c) : c_(c) {
-    const auto any = [&](const auto& says) { return std::ranges::any_of(c.rows, says); };
-    groups_ = c.groups.size() > 1 &&
-              any([&](const CompareRow& row) { return row.name != c.groups[row.group].name; });
-    launches_ = any([](const CompareRow& row) { return row.launches != 1; });
-    profile_counts_ = any([](const CompareRow& row) {
-      return row.profile && (row.profile->profile_flops || row.profile->profile_bytes);
-    });
-    tiles_ = any([](const CompareRow& row) { return !row.tile.empty(); });
-    const auto show = [&](std::size_t side) {
-      if (std::ranges::find(order_, side) == order_.end()) order_.push_back(side);
-    };
-    show(c.reference);
-    for (std::size_t i = 0; i < c.sides.size(); ++i) {
-      if (c.totals[i].rows == 0) continue;
-      show(c.references[i]);
-      show(i);
-    }
-    for (std::size_t i = 0; i < c.sides.size(); ++i) {
-      bounds_.push_back(
-          any([&](const CompareRow& row) { return row.cells[i] && row.cells[i]->bound; }));
-      corrections_.push_back(
-          any([&](const CompareRow& row) { return row.cells[i] && row.cells[i]->correction; }));
-    }
-  }
-
-  [[nodiscard]] std::string render(std::size_t shown) const {
-    TextTable table(columns());
-    for (std::size_t i = 0; i < shown; ++i) table.add(cells(c_.rows[i]));
-    return table.render();
-  }
-
- private:
-  [[nodiscard]] std::vector<Column> columns() const {
-    std::vector<Column> columns;
-    if (groups_) columns.push_back({"in", Align::kLeft, 40});
-    columns.push_back({"kernel", Align::kLeft, 72});
-    columns.push_back({"class", Align::kLeft, 24});
-    if (launches_) columns.push_back({"launches", Align::kRight});
-    if (tiles_) columns.push_back({"tile", Align::kLeft, 40});
-    for (const std::size_t side : order_) {
-      columns.push_back({c_.sides[side].name + " us", Align::kRight});
-      if (side != c_.reference) {
-        columns.push_back({"lost us", Align::kRight});
-        columns.push_back({"%", Align::kRight});
-      }
-      if (bounds_[side]) columns.push_back({"bound"});
-      if (corrections_[side]) columns.push_back({kCorrectionTitle});
-    }
-    if (c_.profile)
-      std::ranges::copy(profile_columns(profile_counts_), std::back_inserter(columns));
-    return columns;
-  }
-
-  [[nodiscard]] std::vector<std::string> cells(const CompareRow& row) const {
-    std::vector<std::string> cells;
-    if (groups_) cells.push_back(c_.groups[row.group].name);
-    cells.push_back(row.name);
-    cells.push_back(row.op_class);
-    if (launches_) cells.push_back(count(row.launches));
-    if (tiles_) cells.push_back(row.tile);
-    for (const std::size_t side : order_) add_side(row, side, cells);
-    if (c_.profile) {
-      std::ranges::copy(profile_cells(*row.profile, profile_counts_), std::back_inserter(cells));
-    }
-    return cells;
-  }
-
-  void add_side(const CompareRow& row, std::size_t side, std::vector<std::string>& cells) const {
-    const auto& cell = row.cells[side];
-    cells.push_back(cell ? microseconds(cell->time.value) : "-");
-    if (side != c_.reference) {
-      const auto time = lost(c_, row, side);
-      const auto share = relative(c_, row, side);
-      cells.push_back(time ? signed_microseconds(*time) : "");
-      cells.push_back(share ? signed_percent(*share) : "");
-    }
-    if (bounds_[side]) {
-      const bool says = cell && cell->bound;
-      cells.push_back(says ? std::string(analytical::name(*cell->bound)) : "");
-    }
-    if (corrections_[side]) cells.push_back(cell ? correction_cell(cell->correction) : "");
-  }
-
-  const Comparison& c_;
-  bool groups_ = false, launches_ = false, tiles_ = false, profile_counts_ = false;
-  std::vector<std::size_t> order_;          // sides shown, references first
-  std::vector<bool> bounds_, corrections_;  // by side
+// A column of the table of rows, and its cells.
+struct RowColumn {
+  Column column;
+  std::function<std::string(const CompareRow&)> cell;
 };
+using RowColumns = std::vector<RowColumn>;
+
+bool any_row(const Comparison& c, const std::function<bool(const CompareRow&)>& says) {
+  return std::ranges::any_of(c.rows, says);
+}
+
+// The reference first, each side after the one it is compared with.
+std::vector<std::size_t> sides_shown(const Comparison& c) {
+  std::vector<std::size_t> order{c.reference};
+  const auto show = [&](std::size_t side) {
+    if (std::ranges::find(order, side) == order.end()) order.push_back(side);
+  };
+  for (std::size_t i = 0; i < c.sides.size(); ++i) {
+    if (c.totals[i].rows == 0) continue;
+    show(c.references[i]);
+    show(i);
+  }
+  return order;
+}
+
+void add_side(const Comparison& c, std::size_t side, RowColumns& columns) {
+  const auto any = [&](const auto& has) {
+    return any_row(c,
+                   [&](const CompareRow& row) { return row.cells[side] && has(*row.cells[side]); });
+  };
+  const auto add = [&](Column column, const char* none, const auto& text) {
+    columns.push_back({std::move(column), [side, none, text](const CompareRow& row) {
+                         return row.cells[side] ? text(*row.cells[side]) : none;
+                       }});
+  };
+  add(">" + c.sides[side].name + " us", "-",
+      [](const CompareCell& cell) { return microseconds(cell.time.value); });
+  if (side != c.reference) {
+    columns.push_back({">lost us", [&c, side](const CompareRow& row) {
+                         const auto time = lost(c, row, side);
+                         return time ? signed_microseconds(*time) : "";
+                       }});
+    columns.push_back({">%", [&c, side](const CompareRow& row) {
+                         const auto share = relative(c, row, side);
+                         return share ? signed_percent(*share) : "";
+                       }});
+  }
+  if (any([](const CompareCell& cell) { return cell.bound.has_value(); })) {
+    add("bound", "", bound_name);
+  }
+  if (any([](const CompareCell& cell) { return cell.correction.has_value(); })) {
+    add(kCorrectionTitle, "",
+        [](const CompareCell& cell) { return correction_cell(cell.correction); });
+  }
+}
+
+// The median and Tilecast's counts; if the profile has counts, also its category and counts.
+void add_profile(const Comparison& c, RowColumns& columns) {
+  const bool counted = any_row(c, [](const CompareRow& row) {
+    return row.profile && (row.profile->profile_flops || row.profile->profile_bytes);
+  });
+  const auto add = [&](Column column, const auto& text) {
+    columns.push_back(
+        {std::move(column), [text](const CompareRow& row) { return text(*row.profile); }});
+  };
+  using Count = std::optional<double> ProfileCounts::*;
+  const auto add_count = [&](const char* title, Count ours, Count theirs) {
+    add(title, [=](const ProfileCounts& of) { return millions(of.*ours); });
+    if (!counted) return;
+    add(">profile", [=](const ProfileCounts& of) { return millions(of.*theirs); });
+    add("", [=](const ProfileCounts& of) { return mark(of.*ours, of.*theirs); });
+  };
+  if (counted) add({"category", 24}, [](const ProfileCounts& of) { return of.category; });
+  add(">median us", [](const ProfileCounts& of) { return microseconds(of.median.value); });
+  add_count(">Mflop", &ProfileCounts::flops, &ProfileCounts::profile_flops);
+  add_count(">MB", &ProfileCounts::bytes, &ProfileCounts::profile_bytes);
+}
+
+// Those that have values.
+RowColumns row_columns(const Comparison& c) {
+  RowColumns columns;
+  const auto group = [&c](const CompareRow& row) { return c.groups[row.group].name; };
+  if (c.groups.size() > 1 && any_row(c, [&](const auto& row) { return row.name != group(row); })) {
+    columns.push_back({{"in", 40}, group});
+  }
+  columns.push_back({{"kernel", 72}, &CompareRow::name});
+  columns.push_back({{"class", 24}, &CompareRow::op_class});
+  if (any_row(c, [](const CompareRow& row) { return row.launches != 1; })) {
+    columns.push_back({">launches", [](const CompareRow& row) { return count(row.launches); }});
+  }
+  if (any_row(c, [](const CompareRow& row) { return !row.tile.empty(); })) {
+    columns.push_back({{"tile", 40}, &CompareRow::tile});
+  }
+  for (const std::size_t side : sides_shown(c)) add_side(c, side, columns);
+  if (c.profile) add_profile(c, columns);
+  return columns;
+}
 
 std::string rows(const Comparison& c, std::size_t top) {
   const std::size_t shown = std::min(top, c.rows.size());
-  std::string out = "\n" + RowsTable(c).render(shown);
+  const RowColumns columns = row_columns(c);
+  std::vector<Column> heads;
+  for (const RowColumn& one : columns) heads.push_back(one.column);
+  TextTable table(std::move(heads));
+  for (std::size_t i = 0; i < shown; ++i) {
+    std::vector<std::string> cells;
+    for (const RowColumn& one : columns) cells.push_back(one.cell(c.rows[i]));
+    table.add(std::move(cells));
+  }
+  std::string out = "\n" + table.render();
   Seconds rest;
   for (std::size_t i = shown; i < c.rows.size(); ++i) {
     const auto time = lost(c, c.rows[i], c.sorted_by);

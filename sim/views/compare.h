@@ -2,8 +2,8 @@
 // JSON, schema "tilecast.compare/1": sides[], reference, groups[], rows[], totals[], blamed[],
 // unmatched[], notes[]. Text shows us and %, CSV and JSON seconds and fractions; "lost" is
 // side - reference, x launches. A comparison with a profile has profile{} and rows[].profile{} as
-// well (sim/profile_summary.h), and its text begins with a summary. A hybrid's corrections are
-// included (sim/views/correction.h). Pure.
+// well (sim/compare.h), and its text begins with a summary. A hybrid's corrections are
+// included (sim/views/parts.h). Pure.
 #pragma once
 
 #include <cstddef>

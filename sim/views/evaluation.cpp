@@ -5,18 +5,150 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "measured/csv.h"
 #include "sim/views/rows.h"
-#include "sim/views/text_table.h"
 
 namespace tilecast::sim::views {
 namespace {
 
 using Json = nlohmann::ordered_json;
 using measured::Metric;
+using measured::ReferenceRow;
+using measured::Score;
+using measured::Scores;
+using measured::Stratum;
+
+// The error and ranking metrics in text and Markdown, in this order; CSV and JSON have all.
+constexpr std::array kErrorMetrics{Metric::kMape, Metric::kMedianApe, Metric::kP90Ape,
+                                   Metric::kBias, Metric::kRowTau};
+constexpr std::array kRankingMetrics{
+    Metric::kTileTau,      Metric::kTileSizeApe,   Metric::kTop1Slowdown, Metric::kTop1SlowdownP90,
+    Metric::kTop5Slowdown, Metric::kTop10Slowdown, Metric::kBestInTop10};
+
+// The error metrics, plus the interval metrics if some model gives intervals.
+std::vector<Metric> error_metrics(const measured::Evaluation& evaluation) {
+  std::vector<Metric> metrics(kErrorMetrics.begin(), kErrorMetrics.end());
+  const auto gives_intervals = [](const Scores& scores) {
+    return scores[Metric::kCoverage].value.has_value();
+  };
+  if (std::ranges::any_of(evaluation.strata.front().columns, gives_intervals)) {
+    metrics.insert(metrics.end(), {Metric::kCoverage, Metric::kIntervalWidth});
+  }
+  return metrics;
+}
+
+// Whether a stratum contains all rows (e.g. that of the only class): tables name it but do not
+// repeat its numbers.
+bool repeats_all(const measured::Evaluation& evaluation, const Stratum& stratum) {
+  return stratum.breakdown != measured::Breakdown::kAll &&
+         stratum.rows_measured == evaluation.strata.front().rows_measured;
+}
+
+// "class matmul"; or "all", with the strata that repeat it in brackets.
+std::string stratum_title(const measured::Evaluation& evaluation, const Stratum& stratum) {
+  const auto plain = [](const Stratum& s) {
+    return fmt::format("{} {}", measured::name(s.breakdown), s.name);
+  };
+  if (stratum.breakdown != measured::Breakdown::kAll) return plain(stratum);
+  std::string same;
+  for (const Stratum& other : evaluation.strata) {
+    if (repeats_all(evaluation, other)) same += (same.empty() ? "" : ", ") + plain(other);
+  }
+  return same.empty() ? "all" : fmt::format("all ({})", same);
+}
+
+constexpr const char* kHeading =
+    "Others' published numbers, on others' data, kernels and machines: not to be read against the "
+    "rows above";
+
+bool sums_up(const ReferenceRow& row) {
+  return row.subject == "Mean" || row.subject == "Median" || row.subject == "Average";
+}
+
+bool same_table(const ReferenceRow& a, const ReferenceRow& b) {
+  return a.source == b.source && a.where == b.where && a.metric == b.metric &&
+         a.hardware == b.hardware && a.data == b.data && a.split == b.split;
+}
+
+// Splits the rows into tables, which are contiguous in the file, reduced to the rows shown.
+std::vector<std::vector<ReferenceRow>> tables(std::span<const ReferenceRow> rows) {
+  std::vector<std::vector<ReferenceRow>> tables;
+  for (const ReferenceRow& row : rows) {
+    if (tables.empty() || !same_table(tables.back().front(), row)) tables.emplace_back();
+    tables.back().push_back(row);
+  }
+  for (auto& table : tables) {
+    if (std::ranges::any_of(table, sums_up)) {
+      std::erase_if(table, [](const ReferenceRow& row) { return !sums_up(row); });
+    }
+  }
+  return tables;
+}
+
+std::string values(const std::vector<ReferenceRow>& table) {
+  std::string out, subject;
+  for (const ReferenceRow& row : table) {
+    if (row.subject != subject) {
+      out += fmt::format("{}{}:", out.empty() ? "" : "; ", row.subject);
+      subject = row.subject;
+    } else {
+      out += ",";
+    }
+    out += fmt::format(" {} {}", row.column, row.value);
+  }
+  return out;
+}
+
+std::string caveats(const ReferenceRow& row) {
+  std::string out = row.note;
+  const auto add = [&out](std::string_view text) {
+    out += fmt::format("{}{}", out.empty() ? "" : "; ", text);
+  };
+  if (row.read_off_plot) add("read off a plot");
+  if (row.second_hand) add("second hand");
+  return out;
+}
+
+std::string setting(const ReferenceRow& row) {
+  return fmt::format("{}, {}, split: {}", row.hardware, row.data, row.split);
+}
+
+std::string reference_text(std::span<const ReferenceRow> rows) {
+  std::string out = fmt::format("{}\n", kHeading), source;
+  for (const auto& table : tables(rows)) {
+    const ReferenceRow& first = table.front();
+    if (first.source != source) out += fmt::format("{}\n", first.source);
+    source = first.source;
+    out += fmt::format("  {}: {}{} ({})\n    {}\n", first.where, first.metric,
+                       first.unit == "%" ? " %" : "", setting(first), values(table));
+    if (const std::string text = caveats(first); !text.empty()) {
+      out += fmt::format("    note: {}\n", text);
+    }
+  }
+  return out;
+}
+
+std::string reference_markdown(std::span<const ReferenceRow> rows) {
+  std::string out = fmt::format("{}.\n", kHeading), source;
+  for (const auto& table : tables(rows)) {
+    const ReferenceRow& first = table.front();
+    if (first.source != source) {
+      out +=
+          fmt::format("\n{}\n\n| where | metric | on | figures | note |\n|---|---|---|---|---|\n",
+                      first.source);
+    }
+    source = first.source;
+    out +=
+        fmt::format("| {} | {}{} | {} | {} | {} |\n", first.where, first.metric,
+                    first.unit == "%" ? " %" : "", setting(first), values(table), caveats(first));
+  }
+  return out;
+}
 
 Json score_json(const measured::Stratum& stratum, const std::string& model,
                 const measured::Scores& scores, Metric metric) {
@@ -112,6 +244,247 @@ std::vector<std::size_t> columns_with_intervals(const EvaluationReport& report) 
   return columns;
 }
 
+constexpr Metric kKernelMetrics[] = {Metric::kMape, Metric::kP90Ape, Metric::kBias,
+                                     Metric::kTileTau, Metric::kTop1Slowdown};
+constexpr std::size_t kTauOfKernels = 6;  // cells before the tau of tiles
+
+std::string sets(const EvaluationReport& report) {
+  std::string out;
+  for (const measured::ScoredSet& set : report.sheet.sets) {
+    out += fmt::format("set     {}: {} rows, {} left out, {} times, measured on {}, hash {}\n",
+                       set.name, set.rows, set.faults.size(), measured::name(set.manifest.timing),
+                       set.device, set.hash.substr(0, kShortHash));
+  }
+  for (const ModelColumn& column : report.columns) {
+    const hwdesc::Device& device = report.devices[column.device];
+    out += fmt::format("model   {}: {} on {}{}\n", column.name, column.model, device.name,
+                       device.calibration.source.empty()
+                           ? ""
+                           : fmt::format(", calibrated on {}", device.calibration.source));
+  }
+  return out;
+}
+
+std::string heading(const EvaluationReport& report, const Stratum& stratum) {
+  std::string out =
+      fmt::format("\n{}: n = {}", stratum_title(report.evaluation, stratum), stratum.rows);
+  if (stratum.rows < stratum.rows_measured) out += fmt::format(" of {}", stratum.rows_measured);
+  out += fmt::format(" rows, {} {}", stratum.works, stratum.works == 1 ? "work" : "works");
+  return out + "\n";
+}
+
+using Cells = std::vector<std::string>;
+
+// The titles of a table that ends with metrics; `mark` before each of theirs.
+Cells with_metrics(Cells titles, std::span<const Metric> metrics, const std::string& mark = "") {
+  for (const Metric metric : metrics) titles.push_back(mark + metric_title(metric));
+  return titles;
+}
+
+// The cells of a row that ends with metrics.
+Cells with_scores(Cells cells, std::span<const Metric> metrics, const Scores& scores) {
+  const std::size_t first = cells.size();
+  for (const Metric metric : metrics) cells.push_back(metric_cell(metric, scores[metric]));
+  const bool ranks = measured::ranks_tiles(metrics.front());
+  if (ranks && scores.kernels_ranked == 0) cells[first] = "cannot rank";
+  return cells;
+}
+
+TextTable score_table(const Cells& titles) {
+  return TextTable(std::vector<Column>(titles.begin(), titles.end()));
+}
+
+std::string error_block(const EvaluationReport& report, const Stratum& stratum) {
+  const std::vector<Metric> metrics = error_metrics(report.evaluation);
+  TextTable table = score_table(with_metrics({"model", ">answered"}, metrics, ">"));
+  for (std::size_t i = 0; i < report.columns.size(); ++i) {
+    const Scores& scores = stratum.columns[i];
+    table.add(
+        with_scores({report.columns[i].name, std::to_string(scores.answered)}, metrics, scores));
+  }
+  return table.render();
+}
+
+// Intervals of the first three only; the others are in CSV and JSON.
+std::string ranking_block(const EvaluationReport& report, const Stratum& stratum) {
+  if (stratum.kernels_with_tiles == 0) return "";
+  TextTable table =
+      score_table(with_metrics({"tiles within kernels", ">ranked"}, kRankingMetrics, ">"));
+  for (std::size_t i = 0; i < report.columns.size(); ++i) {
+    Scores scores = stratum.columns[i];
+    for (const Metric metric : kRankingMetrics) {
+      if (metric > Metric::kTop1Slowdown)
+        scores.values[static_cast<std::size_t>(metric)].interval.reset();
+    }
+    const std::string ranked =
+        fmt::format("{} of {}", scores.kernels_ranked, stratum.kernels_with_tiles);
+    table.add(with_scores({report.columns[i].name, ranked}, kRankingMetrics, scores));
+  }
+  return table.render();
+}
+
+// Kernels are many and small: one line per kernel and model instead of one block per kernel.
+std::string kernel_table(const EvaluationReport& report) {
+  TextTable table = score_table(with_metrics({"kernel", ">n", "model"}, kKernelMetrics, ">"));
+  bool any = false;
+  for (const Stratum& stratum : report.evaluation.strata) {
+    if (stratum.breakdown != measured::Breakdown::kKernel) continue;
+    any = true;
+    for (std::size_t i = 0; i < report.columns.size(); ++i) {
+      const Scores& scores = stratum.columns[i];
+      Cells cells = with_scores(
+          {i == 0 ? stratum.name : "", std::to_string(stratum.rows), report.columns[i].name},
+          kKernelMetrics, scores);
+      const bool cannot_rank = stratum.kernels_with_tiles > 0 && scores.kernels_ranked == 0;
+      if (cannot_rank) cells[kTauOfKernels] = "cannot rank";
+      table.add(std::move(cells));
+    }
+  }
+  return any ? "\n" + table.render() : "";
+}
+
+std::string faults(const EvaluationReport& report) {
+  std::string out;
+  for (const measured::ScoredSet& set : report.sheet.sets) {
+    for (const measured::RowFault& fault : set.faults) {
+      out += fmt::format("fault: {}: line {}: {}: {}\n", set.name, fault.line,
+                         measured::name(fault.kind), fault.message);
+    }
+  }
+  return out;
+}
+
+// Others' text for a Markdown table: removes bars and line ends.
+std::string cell(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
+    text.insert(at, "\\");
+  }
+  return text.empty() ? "-" : text;
+}
+
+std::string line(const std::vector<std::string>& cells) {
+  std::string out = "|";
+  for (const std::string& text : cells) out += " " + cell(text) + " |";
+  return out + "\n";
+}
+
+std::string table_head(const std::vector<std::string>& titles) {
+  std::string rule = "|";
+  for (std::size_t i = 0; i < titles.size(); ++i) rule += "---|";
+  return line(titles) + rule + "\n";
+}
+
+std::string models(const EvaluationReport& report) {
+  std::string out = "## Models\n\n" + table_head({"name", "model", "device", "calibrated on"});
+  for (const ModelColumn& column : report.columns) {
+    const hwdesc::Device& device = report.devices[column.device];
+    const std::string& source = device.calibration.source;
+    out += line({column.name, column.model, fmt::format("{}: {}", device.name, device.description),
+                 source.empty() ? "nothing: as described" : source});
+  }
+  return out;
+}
+
+std::string splits(const measured::ScoreSheet& sheet, std::size_t set) {
+  std::set<std::string> names;
+  for (const measured::ScoredRow& row : sheet.rows) {
+    if (row.set == set && !row.split.empty()) names.insert(row.split);
+  }
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out.empty() ? "none named" : out;
+}
+
+std::string data(const EvaluationReport& report) {
+  std::string out = "\n## Data\n\n";
+  out += table_head(
+      {"set", "measured on", "rows", "left out", "split", "timing", "source", "licence", "hash"});
+  for (std::size_t i = 0; i < report.sheet.sets.size(); ++i) {
+    const measured::ScoredSet& set = report.sheet.sets[i];
+    out += line({set.name, set.device, std::to_string(set.rows),
+                 set.faults.empty() ? "0" : fault_summary(set.faults), splits(report.sheet, i),
+                 fmt::format("{}{}{}", measured::name(set.manifest.timing),
+                             set.manifest.how_timed.empty() ? "" : ": ", set.manifest.how_timed),
+                 set.manifest.source, set.manifest.licence, "`" + set.hash + "`"});
+  }
+  if (!report.notes.empty()) out += "\n";
+  for (const std::string& note : report.notes) out += "- " + note + "\n";
+  return out;
+}
+
+std::string of_measured(const Stratum& stratum) {
+  return stratum.rows == stratum.rows_measured
+             ? std::to_string(stratum.rows)
+             : fmt::format("{} of {}", stratum.rows, stratum.rows_measured);
+}
+
+// A row per stratum and model: what `lead` says of the stratum, the model, and the metrics.
+std::string scores_of(const EvaluationReport& report, Cells titles, std::span<const Metric> metrics,
+                      const std::function<Cells(const Stratum&)>& lead) {
+  const bool ranks = measured::ranks_tiles(metrics.front());
+  titles.emplace_back("model");
+  std::string out = table_head(with_metrics(std::move(titles), metrics));
+  for (const Stratum& stratum : report.evaluation.strata) {
+    if ((ranks && stratum.kernels_with_tiles == 0) || repeats_all(report.evaluation, stratum)) {
+      continue;
+    }
+    for (std::size_t i = 0; i < report.columns.size(); ++i) {
+      Cells cells = lead(stratum);
+      cells.push_back(report.columns[i].name);
+      out += line(with_scores(std::move(cells), metrics, stratum.columns[i]));
+    }
+  }
+  return out;
+}
+
+std::string accuracy(const EvaluationReport& report) {
+  return "\n## Accuracy\n\nAll models on the same rows. APE is |predicted / measured - 1|; bias is "
+         "the geometric mean of predicted / measured; brackets hold 95 % bootstrap intervals over "
+         "works (over rows where there is one work).\n\n" +
+         scores_of(report, {"stratum", "n", "works"}, error_metrics(report.evaluation),
+                   [&](const Stratum& stratum) {
+                     return Cells{stratum_title(report.evaluation, stratum), of_measured(stratum),
+                                  std::to_string(stratum.works)};
+                   });
+}
+
+std::string choice_of_tiles(const EvaluationReport& report) {
+  if (report.evaluation.strata.front().kernels_with_tiles == 0) return "";
+  return "\n## Choice of tiles\n\nWithin kernels of which at least two tiles were measured. "
+         "Tile-Size APE: time lost by the tile the model chooses, over the time of the best ones "
+         "(Kaufman et al., MLSys 2021, Eq. 2); top-k slowdown: of the best among the k it likes "
+         "best.\n\n" +
+         scores_of(report, {"stratum", "kernels"}, kRankingMetrics, [&](const Stratum& stratum) {
+           return Cells{stratum_title(report.evaluation, stratum),
+                        std::to_string(stratum.kernels_with_tiles)};
+         });
+}
+
+std::string limits(const EvaluationReport& report) {
+  std::string out =
+      "\n## What these numbers are not\n\n"
+      "- Not a promise for other kernels, shapes or machines: they hold for the rows above.\n"
+      "- The intervals say how much the numbers would move with other works drawn like these; "
+      "they hold no systematic error of the measurements, and are too narrow for few works.\n"
+      "- Rows that were left out, or that one model did not answer, count for no model.\n";
+  const bool calibrated = std::ranges::any_of(
+      report.devices, [](const auto& device) { return !device.calibration.source.empty(); });
+  if (calibrated) {
+    out +=
+        "- A calibrated device may have been fitted to some of these rows: only rows of a split "
+        "that its provenance leaves out are held out.\n";
+  }
+  const bool with_dispatch = std::ranges::any_of(
+      report.sheet.sets, [](const measured::ScoredSet& set) { return set.with_dispatch > 0; });
+  if (with_dispatch) {
+    out +=
+        "- Where a time holds the host's dispatch, its error mixes the kernel's with that of an "
+        "assumed dispatch.\n";
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string evaluation_csv(const EvaluationReport& report) {
@@ -179,225 +552,6 @@ std::string evaluation_json(const EvaluationReport& report, const EvaluationView
   return json_text(document);
 }
 
-namespace {
-
-using measured::Score;
-using measured::Scores;
-using measured::Stratum;
-
-constexpr Metric kKernelMetrics[] = {Metric::kMape, Metric::kP90Ape, Metric::kBias,
-                                     Metric::kTileTau, Metric::kTop1Slowdown};
-
-std::string sets(const EvaluationReport& report) {
-  std::string out;
-  for (const measured::ScoredSet& set : report.sheet.sets) {
-    out += fmt::format("set     {}: {} rows, {} left out, {} times, measured on {}, hash {}\n",
-                       set.name, set.rows, set.faults.size(), measured::name(set.manifest.timing),
-                       set.device, set.hash.substr(0, kShortHash));
-  }
-  for (const ModelColumn& column : report.columns) {
-    const hwdesc::Device& device = report.devices[column.device];
-    out += fmt::format("model   {}: {} on {}{}\n", column.name, column.model, device.name,
-                       device.calibration.source.empty()
-                           ? ""
-                           : fmt::format(", calibrated on {}", device.calibration.source));
-  }
-  return out;
-}
-
-std::string heading(const EvaluationReport& report, const Stratum& stratum) {
-  std::string out =
-      fmt::format("\n{}: n = {}", stratum_title(report.evaluation, stratum), stratum.rows);
-  if (stratum.rows < stratum.rows_measured) out += fmt::format(" of {}", stratum.rows_measured);
-  out += fmt::format(" rows, {} {}", stratum.works, stratum.works == 1 ? "work" : "works");
-  return out + "\n";
-}
-
-std::string error_block(const EvaluationReport& report, const Stratum& stratum) {
-  const std::vector<Metric> metrics = error_metrics(report.evaluation);
-  std::vector<Column> columns{{"model"}, {"answered", Align::kRight}};
-  for (const Metric metric : metrics) {
-    columns.push_back({metric_title(metric), Align::kRight});
-  }
-  TextTable table(columns);
-  for (std::size_t i = 0; i < report.columns.size(); ++i) {
-    const Scores& scores = stratum.columns[i];
-    std::vector<std::string> cells{report.columns[i].name, std::to_string(scores.answered)};
-    for (const Metric metric : metrics) cells.push_back(metric_cell(metric, scores[metric]));
-    table.add(cells);
-  }
-  return table.render();
-}
-
-// Intervals of the first three only; the others are in CSV and JSON.
-std::string ranking_block(const EvaluationReport& report, const Stratum& stratum) {
-  if (stratum.kernels_with_tiles == 0) return "";
-  std::vector<Column> columns{{"tiles within kernels"}, {"ranked", Align::kRight}};
-  for (const Metric metric : kRankingMetrics) {
-    columns.push_back({metric_title(metric), Align::kRight});
-  }
-  TextTable table(columns);
-  for (std::size_t i = 0; i < report.columns.size(); ++i) {
-    const Scores& scores = stratum.columns[i];
-    std::vector<std::string> cells{
-        report.columns[i].name,
-        fmt::format("{} of {}", scores.kernels_ranked, stratum.kernels_with_tiles)};
-    for (const Metric metric : kRankingMetrics) {
-      const bool show_interval = metric <= Metric::kTop1Slowdown;
-      const Score& score = scores[metric];
-      cells.push_back(show_interval ? metric_cell(metric, score)
-                                    : metric_cell(metric, {.value = score.value, .interval = {}}));
-    }
-    if (scores.kernels_ranked == 0) cells[2] = "cannot rank";
-    table.add(cells);
-  }
-  return table.render();
-}
-
-// Kernels are many and small: one line per kernel and model instead of one block per kernel.
-std::string kernel_table(const EvaluationReport& report) {
-  std::vector<Column> columns{{"kernel"}, {"n", Align::kRight}, {"model"}};
-  for (const Metric metric : kKernelMetrics) {
-    columns.push_back({metric_title(metric), Align::kRight});
-  }
-  TextTable table(columns);
-  bool any = false;
-  for (const Stratum& stratum : report.evaluation.strata) {
-    if (stratum.breakdown != measured::Breakdown::kKernel) continue;
-    any = true;
-    for (std::size_t i = 0; i < report.columns.size(); ++i) {
-      const Scores& scores = stratum.columns[i];
-      std::vector<std::string> cells{i == 0 ? stratum.name : "", std::to_string(stratum.rows),
-                                     report.columns[i].name};
-      for (const Metric metric : kKernelMetrics) {
-        const bool cannot_rank = metric == Metric::kTileTau && stratum.kernels_with_tiles > 0 &&
-                                 scores.kernels_ranked == 0;
-        cells.push_back(cannot_rank ? "cannot rank" : metric_cell(metric, scores[metric]));
-      }
-      table.add(cells);
-    }
-  }
-  return any ? "\n" + table.render() : "";
-}
-
-std::string faults(const EvaluationReport& report) {
-  std::string out;
-  for (const measured::ScoredSet& set : report.sheet.sets) {
-    for (const measured::RowFault& fault : set.faults) {
-      out += fmt::format("fault: {}: line {}: {}: {}\n", set.name, fault.line,
-                         measured::name(fault.kind), fault.message);
-    }
-  }
-  return out;
-}
-
-}  // namespace
-
-std::vector<Metric> error_metrics(const measured::Evaluation& evaluation) {
-  std::vector<Metric> metrics(kErrorMetrics.begin(), kErrorMetrics.end());
-  const auto gives_intervals = [](const Scores& scores) {
-    return scores[Metric::kCoverage].value.has_value();
-  };
-  if (std::ranges::any_of(evaluation.strata.front().columns, gives_intervals)) {
-    metrics.insert(metrics.end(), {Metric::kCoverage, Metric::kIntervalWidth});
-  }
-  return metrics;
-}
-
-bool is_share(Metric metric) {
-  return !measured::is_ratio(metric) && metric != Metric::kLogL1 && metric != Metric::kRowTau &&
-         metric != Metric::kTileTau;
-}
-
-std::string metric_title(Metric metric) {
-  switch (metric) {
-    case Metric::kMape:
-      return "MAPE %";
-    case Metric::kMedianApe:
-      return "median APE %";
-    case Metric::kP90Ape:
-      return "p90 APE %";
-    case Metric::kBias:
-      return "bias x";
-    case Metric::kTotal:
-      return "total x";
-    case Metric::kLogL1:
-      return "L1 of log time";
-    case Metric::kRowTau:
-      return "tau of rows";
-    case Metric::kCoverage:
-      return "in 90 % interval %";
-    case Metric::kIntervalWidth:
-      return "interval width %";
-    case Metric::kMapeSurest25:
-      return "MAPE of surest 25 % %";
-    case Metric::kMapeSurest50:
-      return "MAPE of surest 50 % %";
-    case Metric::kMapeSurest75:
-      return "MAPE of surest 75 % %";
-    case Metric::kAnnounced:
-      return "errors above 2 x announced %";
-    case Metric::kTileTau:
-      return "tau-b";
-    case Metric::kTileSizeApe:
-      return "Tile-Size APE %";
-    case Metric::kTop1Slowdown:
-      return "top-1 slowdown %";
-    case Metric::kTop1SlowdownP90:
-      return "p90 %";
-    case Metric::kTop5Slowdown:
-      return "top-5 %";
-    case Metric::kTop10Slowdown:
-      return "top-10 %";
-    case Metric::kBestInTop1:
-      return "best in top 1 %";
-    case Metric::kBestInTop5:
-      return "best in top 5 %";
-    case Metric::kBestInTop10:
-      return "best in top 10 %";
-    case Metric::kBestInTopTenth:
-      return "best in top tenth %";
-    case Metric::kTop1Within2:
-      return "chosen within 2 % %";
-  }
-  return "";
-}
-
-std::string metric_value(Metric metric, double value) {
-  constexpr double kMany = 10;
-  if (!is_share(metric)) {
-    return std::abs(value) < kMany ? fmt::format("{:.2f}", value) : compact(value);
-  }
-  return value < kMany ? percent(value) : fmt::format("{:.0f}", 100 * value);
-}
-
-std::string metric_cell(Metric metric, const Score& score) {
-  if (!score.value) return "-";
-  std::string cell = metric_value(metric, *score.value);
-  if (score.interval) {
-    cell += fmt::format(" [{}, {}]", metric_value(metric, score.interval->low),
-                        metric_value(metric, score.interval->high));
-  }
-  return cell;
-}
-
-bool repeats_all(const measured::Evaluation& evaluation, const Stratum& stratum) {
-  return stratum.breakdown != measured::Breakdown::kAll &&
-         stratum.rows_measured == evaluation.strata.front().rows_measured;
-}
-
-std::string stratum_title(const measured::Evaluation& evaluation, const Stratum& stratum) {
-  const auto plain = [](const Stratum& s) {
-    return fmt::format("{} {}", measured::name(s.breakdown), s.name);
-  };
-  if (stratum.breakdown != measured::Breakdown::kAll) return plain(stratum);
-  std::string same;
-  for (const Stratum& other : evaluation.strata) {
-    if (repeats_all(evaluation, other)) same += (same.empty() ? "" : ", ") + plain(other);
-  }
-  return same.empty() ? "all" : fmt::format("all ({})", same);
-}
-
 std::string evaluation_text(const EvaluationReport& report, const EvaluationViewOptions& options) {
   std::string out = sets(report);
   for (const Stratum& stratum : report.evaluation.strata) {
@@ -413,98 +567,70 @@ std::string evaluation_text(const EvaluationReport& report, const EvaluationView
   return out;
 }
 
-namespace {
-
-using measured::ReferenceRow;
-
-constexpr const char* kHeading =
-    "Others' published numbers, on others' data, kernels and machines: not to be read against the "
-    "rows above";
-
-bool sums_up(const ReferenceRow& row) {
-  return row.subject == "Mean" || row.subject == "Median" || row.subject == "Average";
-}
-
-bool same_table(const ReferenceRow& a, const ReferenceRow& b) {
-  return a.source == b.source && a.where == b.where && a.metric == b.metric &&
-         a.hardware == b.hardware && a.data == b.data && a.split == b.split;
-}
-
-// Splits the rows into tables, which are contiguous in the file, reduced to the rows shown.
-std::vector<std::vector<ReferenceRow>> tables(std::span<const ReferenceRow> rows) {
-  std::vector<std::vector<ReferenceRow>> tables;
-  for (const ReferenceRow& row : rows) {
-    if (tables.empty() || !same_table(tables.back().front(), row)) tables.emplace_back();
-    tables.back().push_back(row);
+std::string model_card(const EvaluationReport& report) {
+  std::string names;
+  for (const ModelColumn& column : report.columns) {
+    names += (names.empty() ? "" : ", ") + column.name;
   }
-  for (auto& table : tables) {
-    if (std::ranges::any_of(table, sums_up)) {
-      std::erase_if(table, [](const ReferenceRow& row) { return !sums_up(row); });
-    }
-  }
-  return tables;
-}
-
-std::string values(const std::vector<ReferenceRow>& table) {
-  std::string out, subject;
-  for (const ReferenceRow& row : table) {
-    if (row.subject != subject) {
-      out += fmt::format("{}{}:", out.empty() ? "" : "; ", row.subject);
-      subject = row.subject;
-    } else {
-      out += ",";
-    }
-    out += fmt::format(" {} {}", row.column, row.value);
+  std::string out = fmt::format("# Model card: {}\n\n", names);
+  out +=
+      models(report) + data(report) + accuracy(report) + choice_of_tiles(report) + limits(report);
+  if (!report.references.empty()) {
+    out += "\n## Others' numbers\n\n" + reference_markdown(report.references);
   }
   return out;
 }
 
-std::string caveats(const ReferenceRow& row) {
-  std::string out = row.note;
-  const auto add = [&out](std::string_view text) {
-    out += fmt::format("{}{}", out.empty() ? "" : "; ", text);
-  };
-  if (row.read_off_plot) add("read off a plot");
-  if (row.second_hand) add("second hand");
-  return out;
+std::string metric_title(Metric metric) {
+  static constexpr std::array<const char*, measured::kMetricCount> kTitles = {
+      "MAPE %",
+      "median APE %",
+      "p90 APE %",
+      "bias x",
+      "total x",
+      "L1 of log time",
+      "tau of rows",
+      "in 90 % interval %",
+      "interval width %",
+      "MAPE of surest 25 % %",
+      "MAPE of surest 50 % %",
+      "MAPE of surest 75 % %",
+      "errors above 2 x announced %",
+      "tau-b",
+      "Tile-Size APE %",
+      "top-1 slowdown %",
+      "p90 %",
+      "top-5 %",
+      "top-10 %",
+      "best in top 1 %",
+      "best in top 5 %",
+      "best in top 10 %",
+      "best in top tenth %",
+      "chosen within 2 % %"};
+  return kTitles[static_cast<std::size_t>(metric)];
 }
 
-std::string setting(const ReferenceRow& row) {
-  return fmt::format("{}, {}, split: {}", row.hardware, row.data, row.split);
-}
-
-}  // namespace
-
-std::string reference_text(std::span<const ReferenceRow> rows) {
-  std::string out = fmt::format("{}\n", kHeading), source;
-  for (const auto& table : tables(rows)) {
-    const ReferenceRow& first = table.front();
-    if (first.source != source) out += fmt::format("{}\n", first.source);
-    source = first.source;
-    out += fmt::format("  {}: {}{} ({})\n    {}\n", first.where, first.metric,
-                       first.unit == "%" ? " %" : "", setting(first), values(table));
-    if (const std::string text = caveats(first); !text.empty()) {
-      out += fmt::format("    note: {}\n", text);
-    }
+std::string metric_cell(Metric metric, const Score& score) {
+  if (!score.value) return "-";
+  std::string cell = metric_value(metric, *score.value);
+  if (score.interval) {
+    cell += fmt::format(" [{}, {}]", metric_value(metric, score.interval->low),
+                        metric_value(metric, score.interval->high));
   }
-  return out;
+  return cell;
 }
 
-std::string reference_markdown(std::span<const ReferenceRow> rows) {
-  std::string out = fmt::format("{}.\n", kHeading), source;
-  for (const auto& table : tables(rows)) {
-    const ReferenceRow& first = table.front();
-    if (first.source != source) {
-      out +=
-          fmt::format("\n{}\n\n| where | metric | on | figures | note |\n|---|---|---|---|---|\n",
-                      first.source);
-    }
-    source = first.source;
-    out +=
-        fmt::format("| {} | {}{} | {} | {} | {} |\n", first.where, first.metric,
-                    first.unit == "%" ? " %" : "", setting(first), values(table), caveats(first));
+std::string metric_value(Metric metric, double value) {
+  constexpr double kMany = 10;
+  if (!is_share(metric)) {
+    return std::abs(value) < kMany ? fmt::format("{:.2f}", value) : compact(value);
   }
-  return out;
+  return value < kMany ? percent(value) : fmt::format("{:.0f}", 100 * value);
+}
+
+bool is_share(Metric metric) {
+  return !measured::is_ratio(metric) && metric != Metric::kLogL1 && metric != Metric::kRowTau &&
+         metric != Metric::kTileTau;
 }
 
 }  // namespace tilecast::sim::views

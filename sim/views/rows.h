@@ -1,5 +1,11 @@
-// Shared by the machine-readable views: rows as CSV, aligned text or JSON. Pure.
+// Aligned columns of text; used for every table on the terminal. Pure.
+//
+//   TextTable table({"kernel", ">time us"});
+//   table.add({"fusion.1", "12.5"});
+//   std::string text = table.render();   // header, rule, rows; lines end with LF
 #pragma once
+
+#include <fmt/format.h>
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -7,9 +13,55 @@
 #include <vector>
 
 #include "analytical/estimate.h"
+#include "hwdesc/units.h"
 #include "measured/csv.h"
 
 namespace tilecast::sim::views {
+
+struct Column {
+  // ">title" aligns right, "title" left; longer cells than `most` are truncated and end with "~".
+  Column(std::string text, std::size_t most = 48)
+      : title(std::move(text)), max_width(most), right(title.starts_with('>')) {
+    if (right) title.erase(0, 1);
+  }
+  Column(const char* text, std::size_t most = 48) : Column(std::string(text), most) {}
+
+  std::string title;
+  std::size_t max_width;
+  bool right;
+};
+
+class TextTable {
+ public:
+  explicit TextTable(std::vector<Column> columns);
+  void add(std::vector<std::string> cells);  // one per column
+  [[nodiscard]] std::string render() const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+inline constexpr double kBytesPerMegabyte = 1e6;
+
+// Seconds as microseconds with digits by magnitude: "0.0512", "12.35", "91234.6".
+[[nodiscard]] std::string microseconds(double time_s);
+// A number with about four significant digits and no exponent up to 1e15.
+[[nodiscard]] std::string compact(double value);
+// An integer without decimals, anything else as compact().
+[[nodiscard]] std::string count(double value);
+[[nodiscard]] std::string percent(double share);  // 0.123 -> "12.3"
+// The same with a sign, + for values above 0.
+[[nodiscard]] std::string signed_microseconds(Seconds time);
+[[nodiscard]] std::string signed_percent(double share);
+
+// Shared by the machine-readable views: rows as CSV, aligned text or JSON. Pure.
+
+// Adds a row of texts and numbers.
+template <class... Cells>
+void add_row(measured::CsvTable& table, const Cells&... cells) {
+  table.rows.push_back({0, {fmt::format("{}", cells)...}});
+}
 
 // A table of rows; JSON is {"schema": schema, "rows": [...]}, numbers as numbers, empty cells as
 // null.
@@ -38,7 +90,7 @@ using Fields = std::vector<Field>;
 [[nodiscard]] std::string json_line(const nlohmann::ordered_json& document, int indent = -1);
 
 // One estimate: the fields shared by simulate and explain, SI units; with a correction, also its
-// fields (sim/views/correction.h).
+// fields (sim/views/parts.h).
 [[nodiscard]] nlohmann::ordered_json estimate_json(const analytical::Estimate& estimate);
 
 }  // namespace tilecast::sim::views

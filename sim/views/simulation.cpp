@@ -8,13 +8,10 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "sim/program_numbers.h"
+#include "sim/simulator.h"
 #include "sim/version.h"
-#include "sim/views/correction.h"
-#include "sim/views/energy.h"
-#include "sim/views/memory.h"
+#include "sim/views/parts.h"
 #include "sim/views/rows.h"
-#include "sim/views/text_table.h"
 
 namespace tilecast::sim::views {
 namespace {
@@ -177,20 +174,11 @@ std::vector<std::size_t> by_total_time(const Simulation& run) {
 }
 
 std::vector<Column> kernel_columns(bool corrected) {
-  std::vector<Column> columns{{"kernel"},
-                              {"op", Align::kLeft, 24},
-                              {"launches", Align::kRight},
-                              {"time us", Align::kRight},
-                              {"total us", Align::kRight},
-                              {"share %", Align::kRight},
-                              {"bound"},
-                              {"next bound"},
-                              {"util %", Align::kRight},
-                              {"HBM MB", Align::kRight},
-                              {"GFLOP", Align::kRight},
-                              {"tile", Align::kLeft, 60}};
+  std::vector<Column> columns{"kernel",    {"op", 24}, ">launches", ">time us",
+                              ">total us", ">share %", "bound",     "next bound",
+                              ">util %",   ">HBM MB",  ">GFLOP",    {"tile", 60}};
   TC_CHECK(columns.size() == kPlainColumns, "a column per cell");
-  if (corrected) columns.insert(columns.begin() + kCorrectionColumn, {kCorrectionTitle});
+  if (corrected) columns.insert(columns.begin() + kCorrectionColumn, Column(kCorrectionTitle));
   return columns;
 }
 
@@ -260,14 +248,14 @@ std::string comparison(std::span<const Simulation> runs, std::size_t devices) {
   const auto any = [&](const auto& says) { return std::ranges::any_of(runs, says); };
   const bool intervals = any([](const Simulation& run) { return run.interval.has_value(); });
   const bool energy = any([](const Simulation& run) { return run.energy.has_value(); });
-  std::vector<Column> columns{{"program", Align::kLeft, 80}};
+  std::vector<Column> columns{{"program", 80}};
   for (std::size_t i = 0; i < devices && !runs.empty(); ++i) {
-    columns.push_back({runs[i].device + " us", Align::kRight});
-    if (intervals) columns.push_back({"[90 %]"});
-    if (i > 0) columns.push_back({"/ " + runs[0].device, Align::kRight});
+    columns.push_back(">" + runs[i].device + " us");
+    if (intervals) columns.push_back("[90 %]");
+    if (i > 0) columns.push_back(">/ " + runs[0].device);
   }
   for (std::size_t i = 0; i < devices && energy; ++i) {
-    columns.push_back({runs[i].device + " energy", Align::kRight});
+    columns.push_back(">" + runs[i].device + " energy");
   }
   TextTable rows(columns);
   for (std::size_t first = 0; first < runs.size(); first += devices) {

@@ -13,9 +13,8 @@
 #include "analytical/layout_rules.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/load_program.h"
-#include "sim/op_table.h"
 #include "sim/simulator.h"
-#include "sim/tile_table.h"
+#include "sim/tables.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::sim {

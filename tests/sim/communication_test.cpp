@@ -1,7 +1,5 @@
 // Communication in simulate(): its time, the part hidden by compute kernels, and the effect of the
 // placement of groups on a slice.
-#include "sim/communication.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,7 @@
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/text/hlo_parser.h"
+#include "sim/run_parts.h"
 #include "sim/simulator.h"
 #include "sim/views/simulation.h"
 

@@ -1,6 +1,4 @@
 // A hand-made profile compared with a model that predicts 1 us for every kernel.
-#include "sim/compare_profile.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,6 +9,7 @@
 
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
+#include "sim/compare_inputs.h"
 #include "sim/views/compare.h"
 
 namespace tilecast::sim {

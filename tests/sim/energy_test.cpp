@@ -1,6 +1,4 @@
 // Energy of programs: its parts sum up, and every key of the description has an effect.
-#include "sim/energy.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +7,7 @@
 #include "base/source_text.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/text/hlo_parser.h"
+#include "sim/run_parts.h"
 #include "sim/simulator.h"
 #include "sim/views/simulation.h"
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "measured/csv.h"
-#include "sim/evaluation_report.h"
+#include "sim/evaluation.h"
 #include "sim/views/evaluation.h"
 
 namespace tilecast::sim {

@@ -8,7 +8,7 @@
 #include "hwdesc/device_yaml.h"
 #include "learned/model_dir.h"
 #include "measured/measurement_set.h"
-#include "sim/report/results.h"
+#include "sim/report/page.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::sim {

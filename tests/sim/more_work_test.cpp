@@ -7,7 +7,7 @@
 #include "hwdesc/device_yaml.h"
 #include "measured/csv.h"
 #include "sim/model_choice.h"
-#include "sim/op_table.h"
+#include "sim/tables.h"
 
 namespace tilecast::sim {
 namespace {

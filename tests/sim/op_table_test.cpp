@@ -1,10 +1,9 @@
-#include "sim/op_table.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
+#include "sim/tables.h"
 
 namespace tilecast::sim {
 namespace {

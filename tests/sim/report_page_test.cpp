@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "sim/report/json_reader.h"
 #include "sim/report/page.h"
-#include "sim/report/page_parts.h"
 #include "sim/version.h"
 #include "sim/views/simulation.h"
 #include "tests/support/damage.h"

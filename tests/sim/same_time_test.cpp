@@ -6,7 +6,7 @@
 
 #include "hwdesc/device_yaml.h"
 #include "sim/answers.h"
-#include "sim/tile_table.h"
+#include "sim/tables.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::sim {
@@ -41,7 +41,7 @@ class OneKernel {
 
   void expect_time(const Estimate& simulated) const {
     const double time_s = simulated.time.value;
-    const Explanation why = explain(placed_, kernel_.name(), model_, nullptr, 3);
+    const Explanation why = explain(placed_, kernel_.name(), model_, "", 3);
     expect_equal(why.estimate.time.value, time_s, "explain, no tile stated");
     EXPECT_EQ(why.estimate.tile, simulated.tile);
     expect_listed(why, simulated);
@@ -49,7 +49,8 @@ class OneKernel {
     const TileConfig& tile = simulated.tile;
     const analytical::KernelAnalysis analysis(kernel_, placed_.device);
     if (tile == TileConfig{} || !analysis.infeasible_reason(tile).empty()) return;
-    const Explanation stated = explain(placed_, kernel_.name(), model_, &tile, 0);
+    const Explanation stated =
+        explain(placed_, kernel_.name(), model_, analytical::to_string(tile), 0);
     expect_equal(stated.estimate.time.value, time_s, "explain, tile stated");
     const std::vector<TileConfig> asked{{}, tile};
     for (const double listed_s : tile_times_s(kernel_, placed_.device, model_, asked)) {

@@ -121,8 +121,8 @@ TEST(Simulator, NamesTheKernelWithoutAModelAndTheWayOut) {
 }
 
 TEST(Simulator, CountsSkippedKernelsInANote) {
-  const Simulation run = simulate(program(kCopies), toy(), UnitModel(ir::Opcode::kMultiply),
-                                  {.unknown_op = UnknownOp::kSkip});
+  const Simulation run =
+      simulate(program(kCopies), toy(), UnitModel(ir::Opcode::kMultiply), {.skip_unknown = true});
   EXPECT_NEAR(run.time.value, 3e-6, 1e-15);
   ASSERT_FALSE(run.notes.empty());
   EXPECT_THAT(run.notes.back().what, HasSubstr("skipped"));

@@ -1,5 +1,3 @@
-#include "sim/study/study_optimum.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -7,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "sim/study/study_run.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::sim {

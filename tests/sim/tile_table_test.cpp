@@ -1,10 +1,9 @@
-#include "sim/tile_table.h"
-
 #include <gtest/gtest.h>
 
 #include "analytical/energy.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
+#include "sim/tables.h"
 #include "tests/support/tile_offers.h"
 
 namespace tilecast::sim {

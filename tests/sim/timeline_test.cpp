@@ -1,10 +1,10 @@
-#include "sim/timeline.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <random>
+
+#include "sim/run_parts.h"
 
 namespace tilecast::sim {
 namespace {

@@ -6,12 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "measured/csv.h"
-#include "sim/program_numbers.h"
-#include "sim/study/study_columns.h"
-#include "sim/views/correction.h"
+#include "sim/simulator.h"
+#include "sim/study/study.h"
+#include "sim/views/parts.h"
 #include "sim/views/rows.h"
 #include "sim/views/simulation.h"
-#include "sim/views/text_table.h"
 #include "tests/support/small_run.h"
 
 namespace tilecast::sim {
@@ -40,7 +39,7 @@ TEST(TableView, ShowsTotalsBoundsNotesAndTheSlowestKernelFirst) {
 }
 
 TEST(TextTable, ShowsForeignTextInOneLineThatATerminalDoesNotObey) {
-  views::TextTable table({{"na\x1b[2Jme"}, {"b", views::Align::kLeft, 4}});
+  views::TextTable table({"na\x1b[2Jme", {"b", 4}});
   table.add({"a\nb\x9b", "\xc3\xa9\xc3\xa9\xc3\xa9"});
   EXPECT_EQ(table.render(), "na\\x1b[2Jme  b\n-----------  ---\na b\\x9b      \xc3\xa9~\n");
 }
@@ -297,7 +296,7 @@ TEST(TextTable, NumbersKeepFourDigitsAndNoExponentInBetween) {
 }
 
 TEST(TextTable, CutsLongCellsAndAlignsColumns) {
-  views::TextTable table({{"name", views::Align::kLeft, 6}, {"n", views::Align::kRight}});
+  views::TextTable table({{"name", 6}, ">n"});
   table.add({"abcdefgh", "12"});
   EXPECT_EQ(table.render(), "name     n\n------  --\nabcde~  12\n");
 }

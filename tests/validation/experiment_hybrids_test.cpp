@@ -7,7 +7,7 @@
 #include "analytical/analytical_model.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
-#include "sim/training/splits.h"
+#include "sim/training/rows.h"
 #include "tests/hybrid/synthetic_set.h"
 #include "validation/experiment_run.h"
 #include "validation/experiment_scores.h"

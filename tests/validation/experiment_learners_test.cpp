@@ -7,8 +7,8 @@
 #include "analytical/analytical_model.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
-#include "sim/training/learned_rows.h"
-#include "sim/training/splits.h"
+#include "sim/training/rows.h"
+#include "sim/training/training.h"
 #include "tests/hybrid/synthetic_set.h"
 #include "validation/experiment_scores.h"
 

@@ -285,3 +285,190 @@ function scaleOf(values, range, far, room) {
   const [low, high] = d3.extent(values);
   return low > 0 && high > far * low ? d3.scaleLog([low / room, high * room], range) : d3.scaleLinear([low, high], range).nice();
 }
+
+// Numbers for people, with four digits.
+
+function number(value) {
+  if (value === null || value === undefined || Number.isNaN(value)) return "";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 1e9 || size < 1e-3) return d3.format(".3e")(value);
+  if (size >= 1e4) return d3.format(",.0f")(value);
+  return d3.format(",.4~r")(value);
+}
+
+const micro = (seconds) => seconds === null || seconds === undefined ? null : seconds * 1e6;
+const us = (seconds) => number(micro(seconds));
+const signedUs = (seconds) => (seconds > 0 ? "+" : "") + us(seconds).replace("-", "\u2212");
+const percent = (share) => d3.format(",.3~r")(100 * share);
+// "1.23 Tbyte/s": decimal prefixes.
+function withPrefix(value, unit = "") {
+  const text = d3.format(".4~s")(value);
+  return /[a-zA-Z]$/.test(text) ? `${text.slice(0, -1)} ${text.slice(-1)}${unit}` : `${text} ${unit}`.trim();
+}
+
+// Distinct words, by decreasing time.
+function byTime(rows, word, time) {
+  const sums = d3.rollup(rows, (group) => d3.sum(group, time), word);
+  return [...sums].sort((a, b) => d3.descending(a[1], b[1]));
+}
+
+// Labelled bars: {name, value, colour, text}; and waterfalls of signed steps.
+
+function bars(parent, rows, {label: aria, width = 560, values = 150, names = 120}) {
+  const step = 22;
+  const svg = d3.create("svg").attr("class", "bars").attr("viewBox", `0 0 ${width} ${rows.length * step + 4}`)
+      .style("max-width", `${1.3 * width}px`)
+      .attr("role", "img").attr("aria-label", aria);
+  const x = d3.scaleLinear([0, d3.max(rows, (row) => row.value) || 1], [names, width - values]);
+  const bar = svg.selectAll("g").data(rows).join("g").attr("transform", (row, i) => `translate(0,${i * step})`);
+  bar.append("text").attr("x", names - 8).attr("y", 14).attr("text-anchor", "end").text((row) => row.name);
+  bar.append("rect").attr("x", names).attr("y", 3).attr("height", 15).attr("rx", 2)
+      .attr("width", (row) => Math.max(1, x(row.value) - names)).attr("fill", (row) => row.colour);
+  bar.append("text").attr("class", "muted").attr("x", (row) => x(row.value) + 6).attr("y", 14).text((row) => row.text);
+  parent.append(svg.node());
+}
+
+// From `before` by steps {name, change} to `after`, in µs; steps that do not fit are combined.
+function waterfall(parent, before, after, steps, most = 14) {
+  const shown = steps.length > most + 1 ? steps.slice(0, most) : steps;
+  const rest = steps.slice(shown.length);
+  const all = [...shown];
+  if (rest.length) all.push({name: `${rest.length} others`, change: d3.sum(rest, (step) => step.change)});
+  let level = before.value;
+  const rows = [{name: before.name, from: 0, to: before.value, total: true}];
+  for (const step of all) {
+    rows.push({name: step.name, from: level, to: level + step.change, change: step.change});
+    level += step.change;
+  }
+  rows.push({name: after.name, from: 0, to: after.value, total: true});
+  drawWaterfall(parent, rows);
+}
+
+function drawWaterfall(parent, rows) {
+  const step = 22, names = 300, width = 1100;
+  // The steps fill the plot: the axis need not start at 0 if both totals are far above it.
+  const ends = rows.flatMap((row) => row.total ? [row.to] : [row.from, row.to]);
+  const low = d3.min(ends), high = d3.max(ends);
+  const from = low > 0.5 * high ? Math.max(0, low - 0.25 * (high - low)) : 0;
+  const x = d3.scaleLinear([from, high || 1], [names, width - 130]);
+  const svg = d3.create("svg").attr("class", "bars").attr("viewBox", `0 0 ${width} ${rows.length * step + 34}`)
+      .attr("role", "img").attr("aria-label", "waterfall of the difference");
+  const g = svg.selectAll("g").data(rows).join("g").attr("transform", (row, i) => `translate(0,${i * step})`);
+  g.append("text").attr("x", names - 8).attr("y", 14).attr("text-anchor", "end").text((row) => row.name.length > 46 ? `${row.name.slice(0, 45)}…` : row.name);
+  g.append("rect").attr("x", (row) => x(Math.max(from, Math.min(row.from, row.to)))).attr("y", 3).attr("height", 15)
+      .attr("width", (row) => Math.max(1, x(Math.max(row.from, row.to)) - x(Math.max(from, Math.min(row.from, row.to)))))
+      .attr("fill", (row) => row.total ? kOther : row.change > 0 ? "#d55e00" : "#0072b2");
+  g.append("text").attr("class", "muted").attr("x", (row) => x(Math.max(row.from, row.to)) + 6).attr("y", 14)
+      .text((row) => row.total ? us(row.to) : signedUs(row.change));
+  const bottom = rows.length * step + 6;
+  svg.append("g").attr("transform", `translate(0,${bottom})`).attr("color", css("--muted"))
+      .call(d3.axisBottom(x).ticks(8).tickFormat((v) => number(v * 1e6)));
+  svg.append("text").attr("x", names - 8).attr("y", bottom + 14).attr("text-anchor", "end")
+      .attr("class", "muted").text(from > 0 ? "µs, axis cut" : "µs");
+  parent.append(svg.node());
+}
+
+// A table that is sorted by clicking a header, filtered, and linked to the plots.
+//   columns: {title, get(row), cell(value, row)?, number?: true, swatch(row)?}
+
+const kRowsAtOnce = 100;
+
+class Table {
+  constructor(parent, {columns, rows, link, sort = 0, down = true, filter = true}) {
+    Object.assign(this, {columns, rows, link, sort, down, shown: kRowsAtOnce, words: ""});
+    this.body = element("tbody");
+    this.head = element("tr");
+    columns.forEach((column, i) => this.head.append(this.header(column, i)));
+    if (filter) parent.append(this.filterBox());
+    const table = element("table", {}, element("thead", {}, this.head), this.body);
+    parent.append(element("div", {class: "scroll"}, table));
+    this.more = element("button", {class: "more", type: "button"});
+    this.more.addEventListener("click", () => { this.shown *= 5; this.fill(); });
+    parent.append(this.more);
+    if (link) this.listen(link);
+    this.fill();
+  }
+  header(column, i) {
+    const button = element("button", {type: "button"}, column.title);
+    button.addEventListener("click", () => {
+      this.down = this.sort === i ? !this.down : Boolean(column.number);
+      this.sort = i;
+      this.fill();
+    });
+    return element("th", {scope: "col", class: column.number ? "number" : ""}, button);
+  }
+  filterBox() {
+    const input = element("input", {type: "search", placeholder: "name, class, bound ...", "aria-label": "filter"});
+    this.count = element("span", {class: "about"});
+    input.addEventListener("input", () => { this.words = input.value.toLowerCase(); this.fill(); });
+    return element("div", {class: "controls"}, "Filter ", input, this.count);
+  }
+  listen(link) {
+    const row = (event) => event.target.closest("tr");
+    this.body.addEventListener("mouseover", (event) => link.hover(row(event) ? Number(row(event).dataset.i) : -1));
+    this.body.addEventListener("mouseleave", () => link.hover(-1));
+    this.body.addEventListener("click", (event) => { if (row(event)) link.choose(Number(row(event).dataset.i)); });
+    link.onChange((what) => this.mark(what));
+  }
+  matching() {
+    if (!this.words) return this.rows;
+    const texts = this.columns.filter((column) => !column.number);
+    return this.rows.filter((row) => texts.some((column) => String(column.get(row)).toLowerCase().includes(this.words)));
+  }
+  // Empty values are last in both directions.
+  ordered() {
+    const {get} = this.columns[this.sort];
+    const empty = (value) => value === null || value === undefined || value === "";
+    const order = this.down ? d3.descending : d3.ascending;
+    return [...this.matching()].sort((a, b) => {
+      const x = get(a), y = get(b);
+      if (empty(x) || empty(y)) return Number(empty(x)) - Number(empty(y));
+      return order(x, y);
+    });
+  }
+  fill() {
+    const rows = this.ordered();
+    this.order = rows;
+    [...this.head.children].forEach((th, i) => {
+      if (i === this.sort) th.setAttribute("aria-sort", this.down ? "descending" : "ascending");
+      else th.removeAttribute("aria-sort");
+    });
+    this.body.replaceChildren(...rows.slice(0, this.shown).map((row) => this.line(row)));
+    const left = rows.length - this.shown;
+    this.more.hidden = left <= 0;
+    this.more.textContent = `Show more (${left} of ${rows.length} not shown)`;
+    if (this.count) this.count.textContent = `${rows.length} of ${this.rows.length} rows`;
+    this.mark("fill");
+  }
+  line(row) {
+    const tr = element("tr", {"data-i": row.i});
+    for (const column of this.columns) {
+      const value = column.get(row);
+      const text = column.cell ? column.cell(value, row) : column.number ? number(value) : String(value ?? "");
+      const td = element("td", {class: column.number ? "number" : null, title: column.number ? null : text});
+      if (column.swatch && text) {
+        const swatch = element("i");
+        swatch.style.background = column.swatch(row);
+        td.append(swatch);
+      }
+      td.append(text);
+      tr.append(td);
+    }
+    return tr;
+  }
+  // Scrolls to the selected row; shows it above the others if it is not among them.
+  mark(what) {
+    if (!this.link) return;
+    const {hovered, chosen} = this.link;
+    if (what === "choose" && chosen >= 0 && !this.body.querySelector(`tr[data-i="${chosen}"]`)) {
+      const row = this.rows.find((each) => each.i === chosen);
+      if (row) this.body.prepend(this.line(row));
+    }
+    for (const tr of this.body.children) {
+      const i = Number(tr.dataset.i);
+      tr.classList.toggle("hovered", i === hovered);
+      tr.classList.toggle("chosen", i === chosen);
+    }
+  }
+}

@@ -89,3 +89,241 @@ function kernelTable(parent, kernels, link) {
   }
   new Table(node, {columns, rows: kernels, link, sort: 3});
 }
+
+// Descriptions of one kernel: tooltips and the panel of the selected one.
+
+function kernelText(k) {
+  if (!k) return "";
+  const lines = [k.name, `${k.opcode}, ${k.class}`,
+    `${us(k.total_s)} µs = ${number(k.multiplicity)} × ${us(k.time_s)} µs`, `held up by ${boundName(k.bound)}`];
+  if (k.interval) lines.push(`90 %: ${us(k.interval[0])} to ${us(k.interval[1])} µs a launch`);
+  return lines.join("\n");
+}
+
+function facts(parent, pairs) {
+  const list = element("dl", {class: "facts"});
+  for (const [name, value] of pairs) {
+    if (value === "" || value === null || value === undefined) continue;
+    list.append(element("dt", {}, name), element("dd", {}, value));
+  }
+  parent.append(list);
+}
+
+function cards(parent, list) {
+  const node = element("div", {class: "cards"});
+  for (const [value, name] of list) {
+    if (value === "" || value === null) continue;
+    node.append(element("div", {class: "card"}, element("b", {}, value), element("span", {}, name)));
+  }
+  parent.append(node);
+}
+
+function notes(parent, list) {
+  if (list.length === 0) return;
+  const node = panel(parent, "Notes", "", "long");
+  node.append(element("ul", {class: "notes"}, ...list.map((text) => element("li", {}, text))));
+}
+
+function chosenKernel(parent, view, link) {
+  const node = panel(parent, "Chosen kernel", "", "third");
+  const body = element("div");
+  node.append(body);
+  const longest = view.kernels.reduce((a, b) => (b.total_s > a.total_s ? b : a));
+  const show = () => {
+    const k = link.chosen >= 0 ? view.kernels[link.chosen] : longest;
+    body.replaceChildren();
+    if (link.chosen < 0) body.append(element("p", {class: "about"}, "The longest one; choose others in plots and table."));
+    facts(body, [
+      ["kernel", k.name], ["op", `${k.opcode} (${k.class})`], ["in", k.computation],
+      ["time", `${us(k.time_s)} µs a launch, × ${number(k.multiplicity)} = ${us(k.total_s)} µs`],
+      ["90 % interval", k.interval ? `${us(k.interval[0])} to ${us(k.interval[1])} µs` : ""],
+      ["k of the correction", k.weight === null ? "" : d3.format(".2f")(k.weight)], ["held up by", boundName(k.bound)],
+      ["without it", k.next_bound ? `${us(k.next_time_s)} µs, by ${boundName(k.next_bound)}` : ""],
+      ["speed of light", `${us(k.speed_of_light_s)} µs`], ["work", withPrefix(k.flops, "FLOP")],
+      ["main memory", `${withPrefix(k.hbm_read_bytes, "byte")} read, ${withPrefix(k.hbm_write_bytes, "byte")} written`],
+      ["tile", k.tile], ["approximated", k.flags]]);
+    const busy = k.busy.filter((each) => each.time > 0).sort((a, b) => d3.descending(a.time, b.time));
+    body.append(element("p", {class: "about gap"}, "busy in one launch, µs"));
+    bars(body, busy.map((each) => ({name: boundName(each.name), value: each.time, colour: boundColour(each.name), text: us(each.time)})),
+         {label: "busy time of each resource", width: 360, values: 60});
+  };
+  link.onChange((what) => { if (what === "choose") show(); });
+  show();
+}
+
+// Roofline: Williams, Waterman, Patterson, "Roofline: An Insightful Visual Performance Model"
+// (CACM 2009). A point is one kernel: useful FLOPs per byte of main memory against FLOP/s.
+
+// Peaks with the same rate are combined, "matrix bf16, f16": {rate, text}.
+function roofsOf(view) {
+  const units = (peaks) => [...d3.group(peaks, (peak) => peak.unit)]
+      .map(([unit, of]) => `${unit} ${of.map((peak) => peak.dtype).join(", ")}`).join("; ");
+  return [...d3.rollup(view.roofs.peaks, units, (peak) => peak.flops_per_s)].map(([rate, text]) => ({rate, text}));
+}
+
+function roofline(parent, view, link) {
+  const kernels = view.kernels.filter((k) => k.flops > 0 && k.bytes > 0 && k.time_s > 0);
+  const left = view.kernels.length - kernels.length;
+  const node = panel(parent, "Roofline",
+      "One point per kernel, its area the time of all launches. Roofs are peaks of one core." +
+      (left ? ` ${left} kernels without FLOPs or memory traffic are not on it.` : ""), "two-thirds");
+  if (kernels.length === 0) return;
+  const roofs = roofsOf(view), memory = view.roofs.memory[0];
+  const most = d3.max(kernels, (k) => k.total_s);
+  const radius = (k) => 2.5 + 11 * Math.sqrt(k.total_s / most);
+  let x, y;
+  const frame = (ctx, figure) => {
+    const {left: l, right: r, top: t, bottom: b} = figure.inner;
+    const intensities = kernels.map((k) => k.flops / k.bytes);
+    const rates = kernels.map((k) => k.flops / k.time_s);
+    const ridge = memory && roofs.length ? roofs[0].rate / memory.read_bytes_per_s : 1;
+    const top = Math.max(d3.max(rates), roofs.length ? roofs[0].rate : 0) * 2;
+    x = d3.scaleLog([Math.min(d3.min(intensities), ridge) / 2, Math.max(d3.max(intensities), ridge) * 4], [l, r]);
+    y = d3.scaleLog([Math.max(d3.min(rates) / 2, top / 1e9), top], [b, t]).clamp(true);
+    drawRoofs(ctx, figure, roofs, memory, x, y);
+    figure.axes(x, y, "FLOP per byte of main memory", "FLOP/s");
+  };
+  dots(node, kernels, {
+    label: "roofline of the kernels", height: 430, link, frame, radius, text: kernelText,
+    at: (k) => [x(k.flops / k.bytes), y(k.flops / k.time_s)], paint: circles((k) => boundColour(k.bound), 0.75),
+  });
+}
+
+// The slope of main memory up to the highest peak, and a line for each peak.
+function drawRoofs(ctx, figure, roofs, memory, x, y) {
+  if (!memory || roofs.length === 0) return;
+  const [low, high] = x.domain();
+  ctx.strokeStyle = css("--muted");
+  ctx.lineWidth = 1.5;
+  const ridge = roofs[0].rate / memory.read_bytes_per_s;
+  line(ctx, x(low), y(low * memory.read_bytes_per_s), x(Math.min(high, ridge)), y(Math.min(high, ridge) * memory.read_bytes_per_s));
+  const at = Math.sqrt(Math.max(low, y.domain()[0] / memory.read_bytes_per_s) * ridge);
+  label(figure, x(at) - 6, y(at * memory.read_bytes_per_s) - 6, `${memory.name} ${withPrefix(memory.read_bytes_per_s, "byte/s")}`, "end");
+  let above = -Infinity;
+  for (const roof of roofs) {
+    line(ctx, x(Math.max(low, roof.rate / memory.read_bytes_per_s)), y(roof.rate), x(high), y(roof.rate));
+    const place = Math.max(y(roof.rate) - 5, above + 12);
+    label(figure, x(high), place, `${roof.text} ${withPrefix(roof.rate, "FLOP/s")}`, "end");
+    above = place;
+  }
+}
+
+// The times at which kernels run, a row per lane. Dragging zooms, a double click shows all.
+
+function timeline(parent, view, link) {
+  const kernels = view.kernels.filter((k) => k.end_s > k.start_s);
+  const node = panel(parent, "Timeline",
+      "When kernels run; copies and collectives overlap. Drag to zoom, double-click to show all.");
+  if (kernels.length === 0) return;
+  const lanes = ["compute", "dma", "network", "host"].filter((lane) => kernels.some((k) => k.lane === lane));
+  for (const k of kernels) if (!lanes.includes(k.lane)) lanes.push(k.lane);
+  const all = [0, d3.max(kernels, (k) => k.end_s) * 1e6];
+  const byIndex = new Map(kernels.map((k) => [k.i, k]));
+  const x = d3.scaleLinear(all, [0, 1]);
+  const y = d3.scaleBand(lanes, [0, 1]).paddingInner(0.15);
+  const box = (k) => {
+    const from = x(k.start_s * 1e6);
+    return [from, y(k.lane), Math.max(0.6, x(k.end_s * 1e6) - from), y.bandwidth()];
+  };
+  const draw = (ctx, figure) => {
+    const {left, right, top, bottom} = figure.inner;
+    x.range([left, right]);
+    y.range([top, bottom]);
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(left, top, right - left, bottom - top);
+    ctx.clip();
+    for (const k of kernels) {
+      const [bx, by, w, h] = box(k);
+      if (bx > right || bx + w < left) continue;
+      ctx.fillStyle = boundColour(k.bound);
+      ctx.fillRect(bx, by, w > 3 ? w - 0.6 : w, h);
+    }
+    ctx.restore();
+    figure.axes(x, null, "time, µs");
+    for (const lane of lanes) label(figure, left - 8, y(lane) + y.bandwidth() / 2 + 4, lane, "end");
+  };
+  const figure = new Figure(node, {
+    label: "timeline of the kernels", height: 52 + 40 * lanes.length, link, draw,
+    margin: {top: 6, right: 16, bottom: 38, left: 70},
+    pick: (px, py) => {
+      const t = x.invert(px) / 1e6, slack = Math.abs(x.invert(px + 1) - x.invert(px)) / 1e6;
+      const hit = kernels.find((k) => py >= y(k.lane) && py <= y(k.lane) + y.bandwidth() && k.start_s - slack <= t && t <= k.end_s + slack);
+      return hit ? hit.i : -1;
+    },
+    mark: (ctx, i) => {
+      const k = byIndex.get(i);
+      if (k) ctx.strokeRect(...box(k));
+    },
+    text: (i) => kernelText(byIndex.get(i)),
+  });
+  dragToZoom(figure, x, all);
+}
+
+function dragToZoom(figure, x, all) {
+  let from = null;
+  const at = (event) => x.invert(event.clientX - figure.top.getBoundingClientRect().left);
+  figure.top.addEventListener("mousedown", (event) => { from = at(event); });
+  figure.top.addEventListener("mouseup", (event) => {
+    const to = at(event);
+    if (from !== null && Math.abs(x(to) - x(from)) > 6) {
+      x.domain([Math.max(all[0], Math.min(from, to)), Math.min(all[1], Math.max(from, to))]);
+      figure.dragged = true;
+      figure.render();
+    }
+    from = null;
+  });
+  figure.top.addEventListener("dblclick", () => { x.domain(all); figure.render(); });
+}
+
+// Where the time goes: an area per kernel, grouped by op class.
+
+function treemap(parent, view, link) {
+  const kernels = view.kernels.filter((k) => k.total_s > 0);
+  const node = panel(parent, "Time by class and kernel", "Area is the time of all launches, colour what holds the kernel up.", "half");
+  if (kernels.length === 0) return;
+  const classes = d3.group(kernels, (k) => k.class);
+  const tree = {children: [...classes].map(([name, children]) => ({name, children}))};
+  let leaves = [], byIndex = new Map();
+  const draw = (ctx, figure) => {
+    const root = d3.hierarchy(tree).sum((d) => d.total_s || 0).sort((a, b) => b.value - a.value);
+    d3.treemap().size([figure.width, figure.height]).paddingInner(1).paddingOuter(2).paddingTop(15)(root);
+    leaves = root.leaves();
+    byIndex = new Map(leaves.map((leaf) => [leaf.data.i, leaf]));
+    ctx.font = "11px system-ui, 'DejaVu Sans', sans-serif";
+    for (const leaf of leaves) drawLeaf(ctx, leaf);
+    ctx.fillStyle = css("--text");
+    for (const group of root.children) {
+      fitText(ctx, `${group.data.name} ${percent(group.value / root.value)} %`, group.x0 + 3, group.y0 + 11, group.x1 - group.x0 - 6);
+    }
+  };
+  new Figure(node, {
+    label: "treemap of the time of the kernels", height: 320, link, draw,
+    pick: (x, y) => {
+      const leaf = leaves.find((l) => l.x0 <= x && x <= l.x1 && l.y0 <= y && y <= l.y1);
+      return leaf ? leaf.data.i : -1;
+    },
+    mark: (ctx, i) => {
+      const leaf = byIndex.get(i);
+      if (leaf) ctx.strokeRect(leaf.x0, leaf.y0, leaf.x1 - leaf.x0, leaf.y1 - leaf.y0);
+    },
+    text: (i) => kernelText(byIndex.get(i).data),
+  });
+}
+
+function drawLeaf(ctx, leaf) {
+  const width = leaf.x1 - leaf.x0, height = leaf.y1 - leaf.y0;
+  ctx.fillStyle = boundColour(leaf.data.bound);
+  ctx.fillRect(leaf.x0, leaf.y0, width, height);
+  if (width < 40 || height < 15) return;
+  ctx.fillStyle = d3.lab(boundColour(leaf.data.bound)).l > 58 ? "#000" : "#fff";
+  fitText(ctx, leaf.data.name, leaf.x0 + 3, leaf.y0 + 12, width - 6);
+}
+
+// The longest prefix of the text that fits into `room` pixels.
+function fitText(ctx, text, x, y, room) {
+  const each = ctx.measureText("n").width;
+  const fits = Math.floor(room / each);
+  if (fits < 4) return;
+  ctx.fillText(text.length <= fits ? text : `${text.slice(0, fits - 1)}…`, x, y);
+}

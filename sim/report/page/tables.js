@@ -105,3 +105,267 @@ function points(node, rows, {link, xTitle, yTitle, x: ofX, y: ofY, text}) {
     },
   });
 }
+
+// Results of calibrate, and trials of tune.
+
+// Factors on one axis: the prior's 95 % interval behind, the fit and its 95 % interval in front.
+function constantsPlot(parent, table, rows, link) {
+  const node = panel(parent, "Fitted constants",
+      "Multipliers of the description (1: as described). Point: fitted, line: its 95 % interval, grey: what was believed before. Times are in the table only.");
+  const get = (title) => { const c = table.columns.indexOf(title); return (row) => row.cells[c]; };
+  const name = get("name"), unit = get("unit"), fitted = get("fitted"), identified = get("identified");
+  const low = get("interval_95 low"), high = get("interval_95 high"), priorLow = get("prior_95 low"), priorHigh = get("prior_95 high");
+  const factors = rows.filter((row) => unit(row) === "factor" && fitted(row) > 0);
+  if (factors.length === 0) return;
+  const colour = (row) => identified(row) === "yes" ? kPalette[0] : kOther;
+  legend(node, ["yes", "no"], (word) => word === "yes" ? kPalette[0] : kOther, (word) => word === "yes" ? "the rows say it" : "the rows do not say it");
+  const y = d3.scaleBand(factors.map(name), [0, 1]).padding(0.3);
+  const ends = factors.flatMap((row) => [low(row), high(row), priorLow(row), priorHigh(row), fitted(row)]).filter((v) => v > 0);
+  const x = d3.scaleLog([d3.min(ends) / 1.1, d3.max(ends) * 1.1], [0, 1]);
+  bands(node, factors, {
+    label: "fitted constants", height: 50 + 26 * factors.length, link, left: 170, x, y, key: name,
+    draw: (ctx, figure) => {
+      const {left, right, top, bottom} = figure.inner;
+      ctx.strokeStyle = css("--muted");
+      line(ctx, x(1), top, x(1), bottom);
+      for (const row of factors) {
+        const middle = y(name(row)) + y.bandwidth() / 2;
+        ctx.fillStyle = css("--line");
+        ctx.fillRect(x(priorLow(row)), y(name(row)), x(priorHigh(row)) - x(priorLow(row)), y.bandwidth());
+        ctx.strokeStyle = colour(row);
+        ctx.lineWidth = 2.5;
+        line(ctx, x(low(row)), middle, x(high(row)), middle);
+        circle(ctx, {x: x(fitted(row)), y: middle, r: 4.5}, colour(row));
+        label(figure, left - 8, middle + 4, name(row), "end");
+      }
+      figure.svg.append("g").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(8, "~r"));
+      label(figure, (left + right) / 2, figure.height - 4, "multiplier", "middle");
+    },
+    text: (row) => `${name(row)}\n× ${number(fitted(row))}, 95 %: ${number(low(row))} to ${number(high(row))}`,
+  });
+}
+
+// All trials in the order of measurement, with the fastest so far and the predictions.
+function trialsPlot(parent, table, rows, link) {
+  const node = panel(parent, "Trials", "Time of each tile in the order of trials; line: the fastest so far, orange: predicted before it was measured.");
+  const measured = table.columns.indexOf("measured_s"), predicted = table.columns.indexOf("predicted_s"), tile = table.columns.indexOf("tile");
+  const done = rows.filter((row) => row.cells[measured] !== null && row.cells[measured] > 0);
+  if (done.length === 0) {
+    node.append("No trial was timed.");
+    return;
+  }
+  const times = done.flatMap((row) => [row.cells[measured], row.cells[predicted]]).filter((v) => v > 0).map((v) => v * 1e6);
+  let x, y;
+  const place = (row, c) => [x(row.i + 1), y(row.cells[c] * 1e6)];
+  dots(node, done, {
+    label: "trials", height: 320, link, at: (row) => place(row, measured),
+    frame: (ctx, figure) => {
+      const {left, right, top, bottom} = figure.inner;
+      x = d3.scaleLinear([0.5, rows.length + 0.5], [left, right]);
+      y = d3.scaleLog([d3.min(times) / 1.2, d3.max(times) * 1.2], [bottom, top]);
+      figure.axes(x, y, "trial", "time, µs");
+    },
+    paint: (ctx, marks) => {
+      for (const {row, r} of marks) {
+        const [px, py] = place(row, predicted);
+        if (row.cells[predicted] > 0) circle(ctx, {x: px, y: py, r}, kPalette[3]);
+      }
+      for (const m of marks) circle(ctx, m, kPalette[0]);
+      ctx.strokeStyle = kPalette[0];
+      ctx.lineWidth = 1.5;
+      let best = marks[0];
+      for (const m of marks) {
+        line(ctx, best.x, best.y, m.x, best.y);
+        const next = m.y > best.y ? m : {...best, x: m.x};  // lower on the page: faster
+        line(ctx, m.x, best.y, m.x, next.y);
+        best = next;
+      }
+    },
+    text: ({cells}) => [tile < 0 ? "" : cells[tile], `measured ${us(cells[measured])} µs`, cells[predicted] ? `predicted ${us(cells[predicted])} µs` : ""].filter(Boolean).join("\n"),
+  });
+}
+
+// Elasticities of sensitivity: the numbers of the machine with the largest effect, in both
+// directions.
+
+function tornado(parent, table, rows, link) {
+  const node = panel(parent, "Sensitivity", "% of the program's time for each % of the number; bars to the left: more of it makes the program faster. The 30 that matter most.");
+  const up = table.columns.indexOf("elasticity_up"), down = table.columns.indexOf("elasticity_down"), key = table.columns.indexOf("key"), now = table.columns.indexOf("value");
+  const size = (row) => Math.max(Math.abs(row.cells[up] ?? 0), Math.abs(row.cells[down] ?? 0));
+  const shown = rows.filter((row) => size(row) > 0).sort((a, b) => d3.descending(size(a), size(b))).slice(0, 30);
+  if (shown.length === 0) {
+    node.append("No number moves the time.");
+    return;
+  }
+  legend(node, ["up", "down"], (word) => word === "up" ? kPalette[0] : kPalette[3], (word) => word === "up" ? "the number raised" : "the number lowered");
+  const ends = shown.flatMap((row) => [row.cells[up] ?? 0, row.cells[down] ?? 0, 0]);
+  const x = d3.scaleLinear(d3.extent(ends), [0, 1]).nice(), y = d3.scaleBand(shown.map((row) => row.i), [0, 1]).padding(0.25);
+  bands(node, shown, {
+    label: "elasticities", height: 50 + 24 * shown.length, link, left: 310, x, y, key: (row) => row.i,
+    draw: (ctx, figure) => {
+      const {left, top, bottom} = figure.inner;
+      for (const row of shown) {
+        [[up, kPalette[0]], [down, kPalette[3]]].forEach(([c, colour], half) => {
+          const to = x(row.cells[c] ?? 0);
+          ctx.fillStyle = colour;
+          ctx.fillRect(Math.min(x(0), to), y(row.i) + half * y.bandwidth() / 2, Math.abs(to - x(0)), y.bandwidth() / 2 - 0.5);
+        });
+        label(figure, left - 8, y(row.i) + y.bandwidth() / 2 + 4, `${row.cells[key]}${now < 0 ? "" : ` (${row.cells[now]})`}`, "end");
+      }
+      ctx.strokeStyle = css("--muted");
+      line(ctx, x(0), top, x(0), bottom);
+      figure.axes(x, null, "% of time for each % of the number");
+    },
+    text: ({cells}) => `${cells[key]}\nraised: ${number(cells[up])}, lowered: ${number(cells[down])}`,
+  });
+}
+
+// The next limits, for sensitivity: the program's time as bounds become infinitely fast one after
+// another.
+
+function limitsPath(parent, table, rows, facts) {
+  const at = (name) => table.columns.indexOf(name);
+  const without = at("without"), time = at("time_s"), held = at("held_share"), moved = at("kernels_moved");
+  const now = Number(new Map(facts).get("time_s"));
+  const node = panel(parent, "What limits next", "From the time as it is, one bound after the other is made infinitely fast; what is left is held up by all others. In brackets: the share of the time that the bound held, and how many kernels move.");
+  if (!(now > 0) || rows.length === 0) {
+    node.append("The result does not say.");
+    return;
+  }
+  let before = now;
+  const steps = rows.map((row) => {
+    const change = row.cells[time] - before;
+    const notes = [held < 0 ? "" : `${percent(row.cells[held])} %`, moved < 0 ? "" : `${number(row.cells[moved])} kernels`];
+    before = row.cells[time];
+    return {name: `without ${boundName(row.cells[without])} (${notes.filter(Boolean).join(", ")})`, change};
+  });
+  waterfall(node, {name: "as it is", value: now}, {name: "what is left", value: before}, steps, 20);
+}
+
+// Rows of a study: two columns against each other, and their Pareto front.
+
+// The rows not dominated in both columns within their group. `sign`: -1 if larger is better.
+function frontOf(rows, group, x, y, xSign, ySign) {
+  const front = new Set();
+  for (const members of d3.group(rows, group).values()) {
+    let best = Infinity;
+    const columns = d3.groups(members, (row) => xSign * row.cells[x]).sort((a, b) => d3.ascending(a[0], b[0]));
+    for (const [, same] of columns) {
+      const least = d3.min(same, (row) => ySign * row.cells[y]);
+      if (least < best) same.filter((row) => ySign * row.cells[y] === least).forEach((row) => front.add(row));
+      best = Math.min(best, least);
+    }
+  }
+  return front;
+}
+
+// The first column with one of these names, else the first of those that vary.
+function columnLike(table, varying, ...names) {
+  const found = names.map((name) => table.columns.indexOf(name)).find((c) => varying.includes(c));
+  return found === undefined ? null : found;
+}
+
+function sweepView(parent, {table, rows, numbers, link}) {
+  const at = (name) => table.columns.indexOf(name);
+  const text = (row, name) => at(name) < 0 ? "" : String(row.cells[at(name)] ?? "");
+  const group = (row) => [text(row, "program").split("/").pop(), text(row, "model")].filter(Boolean).join(", ");
+  const feasible = (row) => at("feasible") < 0 || row.cells[at("feasible")] === 1;
+  const varying = numbers.filter((c) => table.columns[c] !== "point" && table.columns[c] !== "feasible" && new Set(rows.map((row) => row.cells[c])).size > 1);
+  if (rows.length < 3 || varying.length < 2) {
+    sweepTable(parent, table, rows, numbers, link, null);
+    return;
+  }
+  const node = panel(parent, "Pareto front", "A point each machine and program. Filled and joined: no feasible machine is better in both columns for the same program and model. Crosses: not feasible.");
+  const controls = element("div", {class: "controls"}), body = element("div"), below = element("div", {class: "panel-row"});
+  node.append(controls, body);
+  const choose = (title, start) => {
+    const select = element("select", {"aria-label": title}, ...varying.map((c) => element("option", {value: c}, table.columns[c])));
+    const larger = element("input", {type: "checkbox", "aria-label": `${title}: larger is better`});
+    select.value = start;
+    for (const control of [select, larger]) control.addEventListener("change", show);
+    controls.append(element("label", {}, `${title} `, select), element("label", {}, larger, " larger is better"));
+    return {column: () => Number(select.value), sign: () => larger.checked ? -1 : 1};
+  };
+  const up = columnLike(table, varying, "time_s", "timeline_s") ?? varying[0];
+  const rest = varying.filter((c) => c !== up);
+  const across = choose("across", columnLike(table, rest, "area", "energy_J", "cost", "average_power_W") ?? rest[0]), upwards = choose("up", up);
+  function show() {
+    const x = across.column(), y = upwards.column();
+    const placed = rows.filter((row) => row.cells[x] !== null && row.cells[y] !== null);
+    const front = frontOf(placed.filter(feasible), group, x, y, across.sign(), upwards.sign());
+    body.replaceChildren();
+    below.replaceChildren();
+    frontPlot(body, placed, {x, y, xSign: across.sign(), ySign: upwards.sign(), front, group, feasible, link, table});
+    body.append(element("p", {class: "about"}, `${front.size} of ${rows.length} rows on the front, ${rows.length - placed.length} without one of the numbers, ${rows.filter((row) => !feasible(row)).length} not feasible.`));
+    sweepTable(below, table, rows, numbers, link, front);
+  }
+  parent.append(below);
+  show();
+}
+
+function frontPlot(parent, rows, {x, y, xSign, ySign, front, group, feasible, link, table}) {
+  const groups = [...new Set(rows.map(group))], colour = colourScale(groups);
+  if (groups.length > 1) legend(parent, groups, colour);
+  const kFar = 20, kRoom = 1.15;
+  let sx, sy;
+  dots(parent, rows, {
+    label: `Pareto front of ${table.columns[y]} against ${table.columns[x]}`, height: 380, link, radius: () => 5,
+    at: (row) => [sx(row.cells[x]), sy(row.cells[y])],
+    frame: (ctx, figure) => {
+      const {left, right, top, bottom} = figure.inner;
+      sx = scaleOf(rows.map((row) => row.cells[x]), [left, right], kFar, kRoom);
+      sy = scaleOf(rows.map((row) => row.cells[y]), [bottom, top], kFar, kRoom);
+      figure.axes(sx, sy, table.columns[x], table.columns[y]);
+    },
+    paint: (ctx, marks) => {
+      for (const m of marks) if (!front.has(m.row)) drawBeaten(ctx, m, colour(group(m.row)), feasible(m.row));
+      for (const name of groups) {
+        const line = marks.filter((m) => front.has(m.row) && group(m.row) === name).sort((a, b) => d3.ascending(a.x, b.x));
+        drawFront(ctx, line, colour(name), xSign < 0, ySign > 0);
+      }
+    },
+    text: (row) => {
+      const device = table.columns.indexOf("device");
+      return [String(row.cells[Math.max(device, 0)] ?? ""), group(row), ...[x, y].map((c) => `${table.columns[c]}: ${number(row.cells[c])}`),
+        feasible(row) ? front.has(row) ? "on the front" : "" : "not feasible"].filter(Boolean).join("\n");
+    },
+  });
+}
+
+function drawBeaten(ctx, m, colour, isFeasible) {
+  ctx.strokeStyle = isFeasible ? colour : kOther;
+  ctx.lineWidth = 1.3;
+  if (isFeasible) {
+    ctx.beginPath();
+    ctx.arc(m.x, m.y, 3, 0, 2 * Math.PI);
+    ctx.stroke();
+    return;
+  }
+  line(ctx, m.x - 3, m.y - 3, m.x + 3, m.y + 3);
+  line(ctx, m.x - 3, m.y + 3, m.x + 3, m.y - 3);
+}
+
+// A staircase: a machine between two points is dominated by one of them if it is on the corner.
+function drawFront(ctx, marks, colour, largerX, smallerY) {
+  ctx.strokeStyle = colour;
+  ctx.lineWidth = 2;
+  ctx.beginPath();
+  marks.forEach((m, i) => {
+    if (i === 0) {
+      ctx.moveTo(m.x, m.y);
+      return;
+    }
+    const last = marks[i - 1];  // left of it, as marks are in pixels
+    ctx.lineTo(largerX ? last.x : m.x, smallerY ? Math.min(last.y, m.y) : Math.max(last.y, m.y));
+    ctx.lineTo(m.x, m.y);
+  });
+  ctx.stroke();
+  for (const m of marks) circle(ctx, {x: m.x, y: m.y, r: 5}, colour);
+}
+
+// Adds a column for the front, if there is one.
+function sweepTable(parent, table, rows, numbers, link, front) {
+  const columns = table.columns.map((title, c) => ({title, get: (row) => row.cells[c], number: numbers.includes(c)}));
+  if (front) columns.unshift({title: "on the front", get: (row) => front.has(row) ? "yes" : ""});
+  new Table(panel(parent, table.title, "", "long"), {rows, link, columns, down: Boolean(front), filter: rows.length > 20});
+}
