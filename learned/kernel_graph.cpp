@@ -317,14 +317,7 @@ Columns::PartName point_part(std::size_t point) {
 }  // namespace
 
 std::int32_t schedule_type_count() {
-  static const std::int32_t count = [] {
-    std::int32_t opcodes = 0;
-#define TILECAST_COUNT_TYPE(id, text, arity, work) ++opcodes;
-    TILECAST_OPCODES(TILECAST_COUNT_TYPE)
-#undef TILECAST_COUNT_TYPE
-    return static_cast<std::int32_t>(schedule::kNodeKinds) - 1 + opcodes;
-  }();
-  return count;
+  return static_cast<std::int32_t>(schedule::kNodeKinds + ir::kOpcodes) - 1;
 }
 
 std::int32_t schedule_type(const TreeNode& node) {
