@@ -127,7 +127,7 @@ void add_ranker_option(CLI::App& verb, TileArguments& arguments);
 [[nodiscard]] ChosenModel model_with_tiles(const std::string& name, const TileArguments& tiles,
                                            std::span<const hwdesc::Device> devices);
 
-// Options of verbs with long work: a journal of finished work (base/journal.h), and resuming from
+// Options of verbs with long work: a journal of finished work (base/jobs.h), and resuming from
 // it.
 struct JournalOptions {
   std::string file;

@@ -54,7 +54,7 @@ measured::CsvTable graph_scores() {
           {}};
 }
 
-// `evaluate` for sets of graphs without kernels (learned/training/graph_set.h): every model (a
+// `evaluate` for sets of graphs without kernels (learned/training/graph_model.h): every model (a
 // folder written by `train`) on every set.
 void evaluate_graphs(const std::vector<std::string>& sets, const std::vector<std::string>& models,
                      const OutputOptions& output, const measured::EvaluationOptions& options) {

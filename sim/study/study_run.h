@@ -122,7 +122,7 @@ struct OptimumOptions {
   StudyObjective objective;
   std::size_t evaluations = 200;  // machines, at most
   std::uint64_t seed = 1;
-  std::string journal = {};  // base/journal.h; empty: none
+  std::string journal = {};  // base/jobs.h; empty: none
   bool resume = false;
   std::function<void(std::size_t done)> progress = {};
   std::function<bool()> stop = {};
