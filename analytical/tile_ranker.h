@@ -1,5 +1,5 @@
 // The interface that orders the tiles of a kernel: physics, any model of times, or a model trained
-// to rank, which predicts no times (learned/rank_model.h).
+// to rank, which predicts no times (learned/learned_model.h).
 //
 //   std::vector<std::optional<double>> scores = ranker.scores(kernel, tiles, device);
 //

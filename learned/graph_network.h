@@ -54,7 +54,7 @@ class GraphNetwork {
   virtual ~GraphNetwork() = default;
   virtual void predict(std::span<const GraphInput> inputs, std::span<float> out) const = 0;
   // Contents of a weights file: magic, version, the architecture as text, then name, shape and
-  // little-endian floats of each tensor, then a checksum (learned/torch/weights.cpp). Equal
+  // little-endian floats of each tensor, then a checksum (learned/torch/network.cpp). Equal
   // networks give equal bytes.
   [[nodiscard]] virtual std::string save() const = 0;
 };
