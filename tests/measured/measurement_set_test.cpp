@@ -91,8 +91,7 @@ TEST(Manifest, SaysWhatIsWrong) {
   EXPECT_THAT(manifest_message(edited("licence", "license")),
               AllOf(HasSubstr("manifest.yaml:4:1: license: unknown key; expected name, "),
                     HasSubstr("did you mean 'licence'?")));
-  EXPECT_THAT(manifest_message(edited("source: s\n", "")),
-              HasSubstr("source is missing"));
+  EXPECT_THAT(manifest_message(edited("source: s\n", "")), HasSubstr("source is missing"));
   EXPECT_THAT(manifest_message(edited("timing: device", "timing: gpu")),
               HasSubstr("manifest.yaml:5:1: timing: got 'gpu', expected device, host, none"));
   EXPECT_THAT(manifest_message(edited("ments/1", "ments/2")),
@@ -115,7 +114,8 @@ TEST(Manifest, SaysWhatIsWrong) {
   EXPECT_THAT(with("Spills: {unit: s}"), HasSubstr("got 'Spills', expected a name of small"));
   EXPECT_THAT(with("spills: {count: yes}"), HasSubstr("spills: unit is missing"));
   EXPECT_THAT(with("spills: {unit: a, count: 3}"), HasSubstr("got '3', expected no, yes"));
-  EXPECT_THAT(with("spills: {unit: a, units: b}"), HasSubstr("units: unknown key; expected unit, how, count"));
+  EXPECT_THAT(with("spills: {unit: a, units: b}"),
+              HasSubstr("units: unknown key; expected unit, how, count"));
   EXPECT_THAT(manifest_message("- a\n- list\n"), HasSubstr("expected a mapping"));
   EXPECT_THAT(manifest_message(""), HasSubstr("expected a mapping"));
 }
