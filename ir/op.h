@@ -107,19 +107,19 @@ struct OpInfo {
 
 extern const std::array<OpInfo, kOpcodes> kOpInfos;  // by opcode
 
-[[nodiscard]] [[gnu::always_inline]] inline const OpInfo& info(Opcode opcode) {
+[[nodiscard]] inline const OpInfo& info(Opcode opcode) {
   return kOpInfos[static_cast<std::size_t>(opcode)];
 }
-[[nodiscard]] [[gnu::always_inline]] inline std::string_view name(Opcode opcode) {
+[[nodiscard]] inline std::string_view name(Opcode opcode) {
   return info(opcode).name;
 }
-[[nodiscard]] [[gnu::always_inline]] inline OpClass op_class(Opcode opcode) {
+[[nodiscard]] inline OpClass op_class(Opcode opcode) {
   return info(opcode).work;
 }
-[[nodiscard]] [[gnu::always_inline]] inline Arithmetic arithmetic(Opcode opcode) {
+[[nodiscard]] inline Arithmetic arithmetic(Opcode opcode) {
   return info(opcode).arithmetic;
 }
-[[nodiscard]] [[gnu::always_inline]] inline bool has(Opcode opcode, Trait trait) {
+[[nodiscard]] inline bool has(Opcode opcode, Trait trait) {
   return info(opcode).traits.has(trait);
 }
 [[nodiscard]] std::string_view name(OpClass work);
@@ -133,20 +133,20 @@ extern const std::array<OpInfo, kOpcodes> kOpInfos;  // by opcode
   return false;
 }
 // The first op of an asynchronous pair or chain (send and receive too).
-[[nodiscard]] [[gnu::always_inline]] inline bool starts_asynchronously(Opcode opcode) {
+[[nodiscard]] inline bool starts_asynchronously(Opcode opcode) {
   return has(opcode, Trait::kStartsAsync);
 }
 // async-start, async-update, async-done.
-[[nodiscard]] [[gnu::always_inline]] inline bool is_async_chain(Opcode opcode) {
+[[nodiscard]] inline bool is_async_chain(Opcode opcode) {
   return has(opcode, Trait::kAsyncChain);
 }
 // True for ops that map elements one to one (elementwise, transcendental except map's callee rules,
 // convert, select, clamp): result dims equal operand dims.
-[[nodiscard]] [[gnu::always_inline]] inline bool is_elementwise(Opcode opcode) {
+[[nodiscard]] inline bool is_elementwise(Opcode opcode) {
   return op_class(opcode) == OpClass::kElementwise || op_class(opcode) == OpClass::kTranscendental;
 }
 // XLA's "expensive" ops, which fusion must not duplicate (InstructionFusion).
-[[nodiscard]] [[gnu::always_inline]] inline bool is_expensive(Opcode opcode) {
+[[nodiscard]] inline bool is_expensive(Opcode opcode) {
   const OpClass work = op_class(opcode);
   if (work == OpClass::kElementwise) {
     return arithmetic(opcode) == Arithmetic::kDivision || opcode == Opcode::kMap;

@@ -691,7 +691,4 @@ std::optional<Opcode> parse_opcode(std::string_view text) {
   return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 
-[[gnu::used]] void* const kInterim[] = {
-    reinterpret_cast<void*>(&is_elementwise), reinterpret_cast<void*>(&starts_asynchronously),
-    reinterpret_cast<void*>(&is_async_chain), reinterpret_cast<void*>(&is_expensive)};
 }  // namespace tilecast::ir

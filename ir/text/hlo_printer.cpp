@@ -196,6 +196,10 @@ std::string write_slices(const Computation&, const Instruction& instruction, Key
   return "{" + text + "}";
 }
 
+std::string write_groups(const Computation&, const Instruction& instruction, Key) {
+  return to_string(held<CollectiveAttrs>(instruction).groups);
+}
+
 std::string write_pairs(const Computation&, const Instruction& instruction, Key) {
   std::string pairs;
   for (const auto& [source, target] : held<CollectiveAttrs>(instruction).source_target_pairs) {
