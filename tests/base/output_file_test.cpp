@@ -10,8 +10,8 @@
 #include <optional>
 #include <sstream>
 
-#include "base/error.h"
 #include "base/source_text.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::base {
 namespace {
@@ -43,12 +43,7 @@ class OutputFile : public ::testing::Test {
   // The error message; "" if nothing is thrown.
   template <class Do>
   static std::string refusal(const Do& what) {
-    try {
-      what();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    return support::error_of([&] { what(); }, "");
   }
   [[nodiscard]] std::string refused_reading(const std::string& path) const {
     return refusal([&] { static_cast<void>(SourceText::read_bytes(path)); });

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/error.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::host {
 namespace {
@@ -57,12 +57,7 @@ class CompiledLibraryTest : public ::testing::Test {
 };
 
 std::string error_of_making_a_compiler() {
-  try {
-    const Compiler compiler;
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { const Compiler compiler; });
 }
 
 TEST_F(CompiledLibraryTest, MakesALibraryPerSourceInOrder) {

@@ -14,6 +14,7 @@
 #include "host/measure_sources.h"
 #include "hwdesc/device_yaml.h"
 #include "measured/samples.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::host {
 namespace {
@@ -138,12 +139,8 @@ TEST_F(MeasureLabels, OfAnotherCompilerAreRefused) {
   session("one", {});
   LabelBench other = fake_bench();
   other.tools = "another compiler";
-  try {
-    session("one", {}, other);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("holds rows of another compiler: got another compiler"));
-  }
+  EXPECT_THAT(support::error_of([&] { session("one", {}, other); }),
+              HasSubstr("holds rows of another compiler: got another compiler"));
 }
 
 TEST(Unrolled, AsksTheCompilerAtParallelLoops) {

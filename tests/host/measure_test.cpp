@@ -11,7 +11,6 @@
 #include <fstream>
 #include <set>
 
-#include "base/error.h"
 #include "base/source_text.h"
 #include "host/measure_summary.h"
 #include "hwdesc/device_yaml.h"
@@ -20,6 +19,7 @@
 #include "ir/text/hlo_parser.h"
 #include "measured/samples.h"
 #include "measured/tile_cells.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::host {
 namespace {
@@ -139,12 +139,7 @@ class MeasureTest : public ::testing::Test {
     return report;
   }
   [[nodiscard]] std::string why_not(const SessionSettings& other) const {
-    try {
-      const GrowingSet set(path(), manifest(), other);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "opened";
+    return support::error_of([&] { const GrowingSet set(path(), manifest(), other); }, "opened");
   }
 
   fs::path folder_;

@@ -24,6 +24,7 @@
 #include "host/probe_runner.h"
 #include "hwdesc/device_check.h"
 #include "hwdesc/device_yaml.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::host {
 namespace {
@@ -456,13 +457,12 @@ void mem_write(char* memory, long bytes, long calls) { for (;;) __asm__ volatile
 )";
 
 std::string failure_of(const Library& library, const std::string& function, std::vector<int> pus) {
-  try {
-    (void)run_loop(library.path(),
-                   {.loop = find_loop(function), .pus = std::move(pus), .timeout_s = 1});
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing";
+  return support::error_of(
+      [&] {
+        (void)run_loop(library.path(),
+                       {.loop = find_loop(function), .pus = std::move(pus), .timeout_s = 1});
+      },
+      "nothing");
 }
 
 TEST(RunLoop, NamesTheLoopThatCrashesHangsOrIsMissing) {

@@ -7,17 +7,13 @@
 
 #include "base/error.h"
 #include "hwdesc/yaml_text.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::hwdesc {
 namespace {
 
 std::string message_of(const std::string& text) {
-  try {
-    (void)read_config(text, "chip.yaml");
-    return "read";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return support::error_of([&] { (void)read_config(text, "chip.yaml"); }, "read");
 }
 
 TEST(ReadConfig, KeepsOrderTextAndPositions) {

@@ -3,9 +3,9 @@
 
 #include <gmock/gmock.h>
 
-#include "base/error.h"
 #include "hwdesc/device_numbers.h"
 #include "hwdesc/device_yaml.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::hwdesc {
 namespace {
@@ -14,13 +14,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string slice_refusal(const std::string& block, const std::string& base = "tpu_v5p") {
-  try {
-    (void)parse_device("extends: " + base + "\ninterconnect:\n  slice: " + block + "\n",
-                       "chip.yaml");
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "loaded";
+  return support::error_of(
+      [&] {
+        (void)parse_device("extends: " + base + "\ninterconnect:\n  slice: " + block + "\n",
+                           "chip.yaml");
+      },
+      "loaded");
 }
 
 TEST(SliceBlock, IsReadAndPrintedAsItIsWritten) {

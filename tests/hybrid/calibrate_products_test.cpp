@@ -11,6 +11,7 @@
 #include "hybrid/calibrate.h"
 #include "learned/training/examples.h"
 #include "tests/hybrid/synthetic_set.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -95,12 +96,10 @@ TEST(CalibrateProducts, FitsNoProgram) {
   const Calibrated without = calibrate({&products, 1}, described, kProductModel);
   EXPECT_EQ(found(c, "matrix").fitted, found(without, "matrix").fitted);
   for (measured::Workload& work : set.works) work.is_program = true;
-  try {
-    static_cast<void>(calibrate({&set, 1}, described, kProductModel));
-    FAIL() << "expected an Error";
-  } catch (const learned::TooFewRows& few) {
-    EXPECT_THAT(few.what(), HasSubstr("50 rows are times of whole programs"));
-  }
+  EXPECT_THAT(support::error_of<learned::TooFewRows>([&] {
+                static_cast<void>(calibrate({&set, 1}, described, kProductModel));
+              }),
+              HasSubstr("50 rows are times of whole programs"));
 }
 
 TEST(CalibrateProducts, SaysWhatIsLeft) {

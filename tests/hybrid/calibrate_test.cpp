@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "analytical/analytical_model.h"
-#include "base/error.h"
 #include "hwdesc/calibration.h"
 #include "hwdesc/device_yaml.h"
 #include "tests/hybrid/synthetic_set.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -81,13 +81,8 @@ TEST(Calibrate, WorksFromThreeRowsAndNeverLeavesItsPriorFar) {
 }
 
 TEST(Calibrate, AsksForMoreThanTwoRows) {
-  try {
-    static_cast<void>(fit(synthetic_set(truth(), 2, 1)));
-    FAIL() << "expected an Error";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(),
-                HasSubstr("got 2 usable rows for device tpu_v3, expected at least 3"));
-  }
+  EXPECT_THAT(support::error_of([&] { static_cast<void>(fit(synthetic_set(truth(), 2, 1))); }),
+              HasSubstr("got 2 usable rows for device tpu_v3, expected at least 3"));
 }
 
 TEST(Calibrate, LeavesADescriptionThatIsRightAlone) {

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "tests/hybrid/corrected_set.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -85,13 +85,10 @@ TEST(FitHybrid, FewRowsNeverHurt) {
 TEST(FitHybrid, NeedsRowsOfSingleKernels) {
   SampleSet set = synthetic_set(tpu_v3(), 10, 1);
   for (std::size_t i = 0; i < 3; ++i) set.works[i].parts.push_back(set.works[i].parts.front());
-  try {
-    static_cast<void>(fit_to(set, tpu_v3()));
-    FAIL() << "seven rows are too few";
-  } catch (const learned::TooFewRows& error) {
-    EXPECT_THAT(error.what(), HasSubstr("got 7 rows of single kernels that physics answers, "
-                                        "expected at least 8; left out: 3 of programs"));
-  }
+  EXPECT_THAT(
+      support::error_of<learned::TooFewRows>([&] { static_cast<void>(fit_to(set, tpu_v3())); }),
+      HasSubstr("got 7 rows of single kernels that physics answers, "
+                "expected at least 8; left out: 3 of programs"));
 }
 
 // Every device, writer and set is a place, with a rule from its own trials.

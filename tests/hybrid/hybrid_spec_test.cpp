@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "hwdesc/config_reader.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -18,12 +18,7 @@ HybridSpec read(const std::string& text) {
 }
 
 std::string message_of(const std::string& text) {
-  try {
-    static_cast<void>(read(text));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { static_cast<void>(read(text)); });
 }
 
 TEST(HybridSpec, ReadsEveryKey) {

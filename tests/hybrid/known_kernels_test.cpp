@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-#include "base/error.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -142,12 +142,7 @@ TEST(KnownKernels, AreReadAsTheyWere) {
 TEST(KnownKernels, AFileThatIsNoneIsRefusedWithItsPlace) {
   const std::string text = Known::of({{.device = "a"}}, on_a_line({0.5})).save();
   const auto refusal = [](const std::string& changed) -> std::string {
-    try {
-      static_cast<void>(Known::load(changed, "known.csv"));
-      return "read";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    return support::error_of([&] { static_cast<void>(Known::load(changed, "known.csv")); }, "read");
   };
   EXPECT_EQ(refusal(text), "read");
   EXPECT_THAT(refusal("device,name\n"), HasSubstr("known.csv:1: the columns"));

@@ -6,12 +6,12 @@
 #include <random>
 #include <set>
 
-#include "base/error.h"
 #include "ir/canonical_hash.h"
 #include "ir/fusion/kernel_maker.h"
 #include "ir/program.h"
 #include "ir/read_module.h"
 #include "ir/text/hlo_parser.h"
+#include "tests/support/errors.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::ir {
@@ -104,12 +104,7 @@ TEST(FusionSpace, SaysWhatIsWrongInAFile) {
   const FusionSpace space(parsed(kTwoReaders));
   const std::string head = space.text_of(space.by_rules());
   const auto message = [&](const std::string& text) -> std::string {
-    try {
-      (void)space.read(base::SourceText("two.fusion", text));
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+    return support::error_of([&] { (void)space.read(base::SourceText("two.fusion", text)); });
   };
   EXPECT_THAT(message(""), HasSubstr("two.fusion: no fusion configuration; expected a first line"));
   EXPECT_THAT(message("tilecast.fusion/1 abc 3 decisions\n"),

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ir/text/hlo_printer.h"
+#include "tests/support/errors.h"
 #include "tests/support/hlo_parts.h"
 
 namespace tilecast::ir {
@@ -20,12 +21,7 @@ Module parse(const std::string& text, ParseOptions options = {}) {
 }
 
 std::string error_of(const std::string& text, ParseOptions options = {}) {
-  try {
-    static_cast<void>(parse(text, options));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { static_cast<void>(parse(text, options)); });
 }
 
 // The body of an entry computation with two f32[4] parameters, x and y.

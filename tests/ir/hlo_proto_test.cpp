@@ -9,6 +9,7 @@
 #include "ir/text/hlo_printer.h"
 #include "tests/ir/proto_skeleton.h"
 #include "tests/support/damage.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::ir {
 namespace {
@@ -28,12 +29,7 @@ Proto& root_of(hlo_proto::Module& module) {
   return *entry.mutable_instructions(entry.instructions_size() - 1);
 }
 std::string message_of(const hlo_proto::Module& module) {
-  try {
-    static_cast<void>(read(module));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
+  return support::error_of([&] { static_cast<void>(read(module)); }, "accepted");
 }
 
 template <class List>

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "tests/ir/mlir_tree_text.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::ir::mlir {
 namespace {
@@ -28,12 +29,7 @@ const Operation& last_op(const Tree& tree) {
 }
 
 std::string error_of(const std::string& text) {
-  try {
-    parse(text);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { parse(text); });
 }
 
 // `values` lists the types of %0, %1 ...; both forms follow ops that define them.

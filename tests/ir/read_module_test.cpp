@@ -12,6 +12,7 @@
 #include "base/gzip.h"
 #include "ir/text/hlo_printer.h"
 #include "tests/support/damage.h"
+#include "tests/support/errors.h"
 #include "tests/support/modules.h"
 
 namespace tilecast::ir {
@@ -49,12 +50,8 @@ Opcode root_of(const std::string& bytes) {
 }
 
 std::string message_of(const std::string& bytes, const std::string& file = "file") {
-  try {
-    static_cast<void>(read_module(base::SourceText(file, bytes)));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "read";
+  return support::error_of([&] { static_cast<void>(read_module(base::SourceText(file, bytes))); },
+                           "read");
 }
 
 TEST(ReadModule, FormsAreToldByContent) {
@@ -135,13 +132,9 @@ TEST_F(ReadFolder, DumpsGiveTheModulesAfterOptimisation) {
   EXPECT_EQ(read_module(folder_.string()).name, "two");
   write("module_0002.g.cpu_after_optimizations.txt", support::kTwoKernels);
   EXPECT_EQ(module_files(folder_.string()).files.size(), 2U);
-  try {
-    static_cast<void>(read_module(folder_.string()));
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("2 modules after optimisation"),
-                                    HasSubstr("module_0002.g.cpu_after_optimizations.txt")));
-  }
+  EXPECT_THAT(support::error_of([&] { static_cast<void>(read_module(folder_.string())); }),
+              AllOf(HasSubstr("2 modules after optimisation"),
+                    HasSubstr("module_0002.g.cpu_after_optimizations.txt")));
 }
 
 TEST_F(ReadFolder, FoldersWithoutModulesAndMissingFilesAreNamed) {

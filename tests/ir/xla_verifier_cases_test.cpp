@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "ir/text/module_parser.h"
 #include "ir/verify/verifier.h"
+#include "tests/support/errors.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::ir {
@@ -56,15 +56,14 @@ std::vector<Row> read_index(const std::filesystem::path& path) {
 
 // "" if the module is accepted, else the message.
 std::string verdict(const std::filesystem::path& file, Module* module = nullptr) {
-  try {
-    const base::SourceText text = base::SourceText::read_file(file.string());
-    const Module parsed = parse_unverified(text);
-    verify(parsed, &text);
-    if (module != nullptr) *module = parsed;
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return support::error_of(
+      [&] {
+        const base::SourceText text = base::SourceText::read_file(file.string());
+        const Module parsed = parse_unverified(text);
+        verify(parsed, &text);
+        if (module != nullptr) *module = parsed;
+      },
+      "");
 }
 
 bool holds_any(const std::string& message, const std::string& alternatives) {

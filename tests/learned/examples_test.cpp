@@ -8,9 +8,9 @@
 #include <set>
 
 #include "analytical/analytical_model.h"
-#include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "tests/learned/synthetic_set.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -212,12 +212,7 @@ TEST(SplitValidation, OfNoShareTrainsOnAll) {
 }
 
 std::string refusal(const SyntheticSet& set, const Target& target) {
-  try {
-    static_cast<void>(set.examples(false, 1, target));
-    return "made";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return support::error_of([&] { static_cast<void>(set.examples(false, 1, target)); }, "made");
 }
 
 TEST(ExamplesOfQuantities, TeachTheQuantityAsItIsScaled) {

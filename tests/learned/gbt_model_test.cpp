@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "tests/learned/gbt_tables.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -61,12 +62,7 @@ GbtModel small_model() {
 }
 
 std::string refusal(std::string_view bytes, std::size_t columns = kFormulaColumns) {
-  try {
-    (void)GbtModel::load(bytes, columns);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
+  return support::error_of([&] { (void)GbtModel::load(bytes, columns); }, "accepted");
 }
 
 std::string big_endian(std::uint64_t value, int width) {

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "tests/learned/gbt_tables.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -33,12 +34,7 @@ double pinball(const std::vector<float>& margins, const std::vector<float>& targ
 }
 
 std::string refusal(const GbtTable& train, const GbtTable& validation, const GbtSpec& spec) {
-  try {
-    (void)train_gbt(train, validation, spec);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
+  return support::error_of([&] { (void)train_gbt(train, validation, spec); }, "accepted");
 }
 
 std::vector<GbtRound> rounds_of(const GbtTable& train, const GbtTable& validation,

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "tests/learned/graph_set_folder.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -14,12 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string refusal_of_set(const std::string& path) {
-  try {
-    static_cast<void>(read_graph_set(path));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "read";
+  return support::error_of([&] { static_cast<void>(read_graph_set(path)); }, "read");
 }
 
 TEST(GraphSets, HoldConfigurationsOfNodesAndTimesInSeconds) {

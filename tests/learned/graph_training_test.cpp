@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "tests/learned/graph_set_folder.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -30,12 +30,7 @@ double tau(const TrainedGraphs& trained) {
 }
 
 std::string refusal(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
+  return support::error_of([&] { act(); }, "accepted");
 }
 
 TEST(GraphTraining, OrdersHeldOutRunsByTheirConfigurationUnderEveryLoss) {

@@ -12,6 +12,7 @@
 #include "learned/learned_model.h"
 #include "measured/measurement_set.h"
 #include "tests/learned/synthetic_set.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -134,12 +135,8 @@ TEST_F(ModelDir, KeepsTheQuantityItPredictsAndIsNoModelOfTimes) {
   EXPECT_EQ(predictions(*loaded.predictor, examples, set_->device()),
             predictions(*trained.predictor, examples, set_->device()));
   const analytical::AnalyticalModel physics;
-  try {
-    const LearnedModel times(std::move(loaded), physics);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("predicts registers in registers, no times"));
-  }
+  EXPECT_THAT(support::error_of([&] { const LearnedModel times(std::move(loaded), physics); }),
+              HasSubstr("predicts registers in registers, no times"));
 }
 
 TEST_F(ModelDir, KeepsItsCard) {
@@ -180,12 +177,7 @@ TEST_F(ModelDir, IsTheSameBytesWhenSavedAgain) {
 
 TEST_F(ModelDir, IsReplacedOnlyWhenForcedAndOnlyWhenItIsAModel) {
   const auto saving = [&](const std::string& to, bool force) {
-    try {
-      trained_->save(about(), to, force);
-      return std::string("saved");
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
+    return support::error_of([&] { trained_->save(about(), to, force); }, "saved");
   };
   EXPECT_THAT(saving(path_, false), HasSubstr("a model is there already"));
   EXPECT_EQ(saving(path_, true), "saved");

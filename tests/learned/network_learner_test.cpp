@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "measured/measurement_set.h"
 #include "tests/learned/synthetic_set.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -271,12 +272,7 @@ TEST(NetworkLearner, DamagedFilesAreNamed) {
   const Trained trained = train(small_network({}, 1), set.examples());
   trained.save({}, set.path("model"), /*force=*/false);
   const auto message = [&] {
-    try {
-      static_cast<void>(load_model(set.path("model")));
-      return std::string("loaded");
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
+    return support::error_of([&] { static_cast<void>(load_model(set.path("model"))); }, "loaded");
   };
   const std::string card = read(set.path("model/model.yaml"));
   for (const std::string name : {"weights.bin", "scaler_node.csv", "scaler_at_kernel.csv"}) {

@@ -7,11 +7,11 @@
 #include <cmath>
 #include <map>
 
-#include "base/error.h"
 #include "ir/kernels/kernel_sketch.h"
 #include "learned/table_features.h"
 #include "schedule/text.h"
 #include "schedule/tile_schedule.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -71,12 +71,9 @@ TEST(ScheduleGraph, OfAKernelWithoutLoopsIsRefused) {
   ir::KernelSketch sketch("sum", ir::Opcode::kAllReduce, {.tiled = false});
   const ir::OpId x = sketch.row_major_parameter(ir::DType::kF32, {64});
   const ir::Kernel kernel = sketch.build({sketch.all_reduce(x, 4)});
-  try {
-    static_cast<void>(make_graph(kernel, GraphEncoding::kSchedule));
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("has no loop nest yet"));
-  }
+  EXPECT_THAT(
+      support::error_of([&] { static_cast<void>(make_graph(kernel, GraphEncoding::kSchedule)); }),
+      HasSubstr("has no loop nest yet"));
 }
 
 // Two loops: i touches 8 elements of x in 32 iterations; the inner loop k touches 4 in 4.

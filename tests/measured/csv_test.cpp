@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "measured/csv_reader.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::measured {
 namespace {
@@ -20,12 +21,7 @@ CsvTable read(std::string text) {
 }
 
 std::string error_of(const std::string& text) {
-  try {
-    static_cast<void>(read(text));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { static_cast<void>(read(text)); });
 }
 
 TEST(Csv, ReadsQuotesCarriageReturnsBlankLinesAndAByteOrderMark) {
@@ -109,12 +105,7 @@ TEST(CsvReader, GoesOnBehindARowInErrorAndNamesItsPosition) {
   });
   std::vector<std::string_view> cells;
   const auto error = [&]() -> std::string {
-    try {
-      rows.next(cells);
-    } catch (const RowError& row) {
-      return row.what();
-    }
-    return "none";
+    return support::error_of<RowError>([&] { rows.next(cells); }, "none");
   };
   EXPECT_EQ(error(), "t.csv:2: got 3 fields, expected 2");
   EXPECT_THAT(error(), HasSubstr("t.csv:4:3: text after a closing quote"));
@@ -125,12 +116,8 @@ TEST(CsvReader, GoesOnBehindARowInErrorAndNamesItsPosition) {
 TEST(Csv, NumbersOutsideTheRangeNameFileRowAndColumn) {
   const CsvTable table = read("m,n,k\n0,12x,\n");
   const auto error = [&](std::string_view column) -> std::string {
-    try {
-      static_cast<void>(integer_cell(table, table.rows[0], column, 1));
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "no error";
+    return support::error_of(
+        [&] { static_cast<void>(integer_cell(table, table.rows[0], column, 1)); });
   };
   EXPECT_THAT(error("m"), HasSubstr("t.csv:2: column 'm': got '0'"));
   EXPECT_THAT(error("n"), HasSubstr("t.csv:2: column 'n': got '12x'"));

@@ -12,6 +12,7 @@
 #include "measured/importers/trace_events.h"
 #include "measured/measurement_set.h"
 #include "tests/measured/set_on_disk.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::measured {
 namespace {
@@ -140,13 +141,12 @@ TEST_F(Trace, AnEventMayBeItsBeginAndItsEnd) {
 }
 
 TEST_F(Trace, OfPyTorchIsSaidByName) {
-  try {
-    static_cast<void>(import_text(
-        R"j([{"ph": "X", "cat": "kernel", "name": "sgemm", "pid": 0, "tid": 7, "ts": 1, "dur": 2}])j"));
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("kineto"));
-  }
+  EXPECT_THAT(
+      support::error_of([&] {
+        static_cast<void>(import_text(
+            R"j([{"ph": "X", "cat": "kernel", "name": "sgemm", "pid": 0, "tid": 7, "ts": 1, "dur": 2}])j"));
+      }),
+      HasSubstr("kineto"));
 }
 
 TEST_F(Trace, TimeThatDoesNotMatchIsReported) {

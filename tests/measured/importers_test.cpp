@@ -12,6 +12,7 @@
 #include "measured/importers/importer.h"
 #include "measured/measurement_set.h"
 #include "tests/measured/set_on_disk.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::measured {
 namespace {
@@ -336,13 +337,12 @@ TEST_F(Import, ATableWithTheColumnsOfASetNeedsNoMapping) {
   EXPECT_THAT(set.rows.at(0).tile.output, ElementsAre(64, 64));
   const auto refusal = [&](const std::string& csv) -> std::string {
     write("ops.csv", csv);
-    try {
-      mine.force = true;
-      static_cast<void>(import_operators({at("ops.csv")}, {}, mine));
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "imported";
+    return support::error_of(
+        [&] {
+          mine.force = true;
+          static_cast<void>(import_operators({at("ops.csv")}, {}, mine));
+        },
+        "imported");
   };
   EXPECT_THAT(refusal("op,elements,runtime_ns,colour\nadd,8,100,red\n"),
               HasSubstr("ops.csv:1:1: colour: a measurement set has no such column"));
@@ -368,12 +368,9 @@ TEST_F(Import, OnlyAMeasurementSetIsReplacedAndOnlyWithForce) {
   EXPECT_THAT(leftovers(), ElementsAre("out"));
   for (const char* name : {"out/notes.txt", "out/kernels/mine.hlo"}) {
     write(name, "mine");
-    try {
-      static_cast<void>(operators(kMatmul, "m,t_us\n7,1\n", force));
-      ADD_FAILURE() << name << " was deleted";
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr("which is no file of the set; it would be lost"));
-    }
+    EXPECT_THAT(
+        support::error_of([&] { static_cast<void>(operators(kMatmul, "m,t_us\n7,1\n", force)); }),
+        HasSubstr("which is no file of the set; it would be lost"));
     EXPECT_TRUE(fs::remove(at(name)));
   }
   EXPECT_THAT(rows(), HasSubstr("matmul,9,"));
@@ -389,12 +386,10 @@ TEST_F(Import, GzipReadsAsTheTextInItAndRefusesToEndEarly) {
   EXPECT_EQ(import_operators({at("in.csv.gz")}, at("map.yaml"), options()).rows, 49999);
   fs::remove_all(at("out"));
   fs::resize_file(at("in.csv.gz"), fs::file_size(at("in.csv.gz")) / 2);
-  try {
-    static_cast<void>(import_operators({at("in.csv.gz")}, at("map.yaml"), options()));
-    FAIL() << "half a file was imported";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("in the middle of its gzip data"));
-  }
+  EXPECT_THAT(support::error_of([&] {
+                static_cast<void>(import_operators({at("in.csv.gz")}, at("map.yaml"), options()));
+              }),
+              HasSubstr("in the middle of its gzip data"));
   EXPECT_THAT(leftovers(), IsEmpty());
 }
 
@@ -490,12 +485,10 @@ TEST_F(Import, TileRunsNameWhatIsWrongWithThem) {
       {"b.hlo,5,4 1\n", "b.hlo: got unknown contents"}};
   for (const auto& [row, expected] : cases) {
     write("runs.csv", std::string("file,compute_time_ns,output_bounds\n") + row);
-    try {
-      static_cast<void>(import_operators({at("runs.csv")}, at("map.yaml"), options()));
-      ADD_FAILURE() << row;
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr(expected));
-    }
+    EXPECT_THAT(support::error_of([&] {
+                  static_cast<void>(import_operators({at("runs.csv")}, at("map.yaml"), options()));
+                }),
+                HasSubstr(expected));
     EXPECT_THAT(leftovers(), IsEmpty());
   }
 }
@@ -561,12 +554,9 @@ TEST_F(Import, FilesThatNeedAMappingSayIt) {
       {"sums.csv", "Time (%),Total Time (ns),Instances,Name\n50,10,1,gemm\n"}};
   for (const auto& [name, text] : files) {
     write(name, text);
-    try {
-      static_cast<void>(import_operators({at(name)}, "", told));
-      ADD_FAILURE() << name;
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr("--mapping")) << name;
-    }
+    const std::string error =
+        support::error_of([&] { static_cast<void>(import_operators({at(name)}, "", told)); });
+    EXPECT_THAT(error, HasSubstr("--mapping")) << name;
   }
 }
 

@@ -12,6 +12,7 @@
 #include "hwdesc/device_yaml.h"
 #include "measured/samples.h"
 #include "tests/measured/set_on_disk.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::measured {
 namespace {
@@ -32,12 +33,8 @@ std::vector<std::pair<int, RowFault::Kind>> kinds(const MeasurementSet& set) {
 }
 
 std::string manifest_message(const std::string& text) {
-  try {
-    static_cast<void>(read_manifest(text, "manifest.yaml"));
-    return "read";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return support::error_of([&] { static_cast<void>(read_manifest(text, "manifest.yaml")); },
+                           "read");
 }
 
 constexpr const char* kManifest =
@@ -392,12 +389,7 @@ TEST(MeasurementSet, AnArchiveOfItIsTheSameSet) {
 TEST(MeasurementSet, NothingInAnArchiveLeadsOutOfIt) {
   const SetOnDisk disk;
   const auto message = [&] {
-    try {
-      static_cast<void>(read_measurement_set(disk.pack()));
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("read");
+    return support::error_of([&] { static_cast<void>(read_measurement_set(disk.pack())); }, "read");
   };
   disk.write("k.hlo", kAdd);
   disk.write("measurements.csv", "kernel,runtime_ns\nk.hlo,3000\n");

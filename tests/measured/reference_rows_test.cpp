@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "tests/support/errors.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::measured {
@@ -22,12 +23,7 @@ constexpr const char* kTable =
     "    data: d\n    split: s\n    columns: [ours, theirs]\n    rows:\n";
 
 std::string error_of(const std::string& text) {
-  try {
-    static_cast<void>(parse_references(text, "r.yaml"));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { static_cast<void>(parse_references(text, "r.yaml")); });
 }
 
 TEST(ReferenceRows, GiveEveryCellOfATableItsSource) {

@@ -15,6 +15,7 @@
 #include "measured/importers/xplane_join.h"
 #include "measured/measurement_set.h"
 #include "tests/measured/xplane_profile.h"
+#include "tests/support/errors.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::measured {
@@ -38,12 +39,7 @@ void expect_ps(Seconds time, double picoseconds) {
 }
 
 std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { action(); });
 }
 
 TEST(Xplane, OpsThatNestKeepTheTimeTheirOpsInsideLeave) {

@@ -16,6 +16,7 @@
 #include "schedule/walk.h"
 #include "tests/schedule/random_schedules.h"
 #include "tests/schedule/run_loops.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::schedule {
 namespace {
@@ -105,12 +106,8 @@ TEST(ConvolutionLoops, NeedNoGuardOncePacked) {
 TEST(ConvolutionLoops, RefuseOtherTilesWithTheReason) {
   const ir::Kernel kernel = convolution({8, 4, 8, 3, 1, 0});
   const auto refusal = [&](const std::string& tile) -> std::string {
-    try {
-      (void)convolution_loops(kernel, analytical::parse_tile(tile));
-      return "accepted";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    return support::error_of([&] { (void)convolution_loops(kernel, analytical::parse_tile(tile)); },
+                             "accepted");
   };
   EXPECT_EQ(refusal("out=1x1x4x8 kernel=3x3x2x8 unroll=3"), "accepted");
   EXPECT_THAT(refusal("out=1x1x3x8 kernel=3x3x4x8"), HasSubstr("3 does not divide 8"));

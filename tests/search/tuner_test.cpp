@@ -15,6 +15,7 @@
 #include "ir/kernels/kernel_sketch.h"
 #include "search/tuner_compare.h"
 #include "search/tuner_surrogate.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::search {
 namespace {
@@ -234,12 +235,7 @@ TEST(Tuner, TakesMissingFeatures) {
 }
 
 void expect_error(const TuneSpace& space, const TuneOptions& options, const std::string& message) {
-  try {
-    (void)tune(space, measured, options);
-    FAIL() << "expected: " << message;
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr(message));
-  }
+  EXPECT_THAT(support::error_of([&] { (void)tune(space, measured, options); }), HasSubstr(message));
 }
 
 TEST(Tuner, RefusesWhatIsNoSpace) {

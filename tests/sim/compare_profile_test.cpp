@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "sim/views/compare.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::sim {
 namespace {
@@ -190,12 +191,10 @@ TEST_F(CompareProfile, JsonAndCsvHoldTheSame) {
 }
 
 TEST_F(CompareProfile, WithoutAnyModuleSaysWhatToDo) {
-  try {
-    (void)compare_profile({"run.xplane.pb", profile(), {}, ""}, setup_);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("--module"));
-  }
+  EXPECT_THAT(support::error_of([&] {
+                (void)compare_profile({"run.xplane.pb", profile(), {}, ""}, setup_);
+              }),
+              HasSubstr("--module"));
 }
 
 }  // namespace

@@ -6,13 +6,13 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "sim/report/json_reader.h"
 #include "sim/report/page.h"
 #include "sim/report/page_parts.h"
 #include "sim/version.h"
 #include "sim/views/simulation.h"
 #include "tests/support/damage.h"
+#include "tests/support/errors.h"
 #include "tests/support/small_run.h"
 
 namespace tilecast::sim::report {
@@ -48,12 +48,7 @@ Result read_text(std::string text) {
 }
 
 std::string fault_of(const std::string& text) {
-  try {
-    (void)read_text(text);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "read without an error";
+  return support::error_of([&] { (void)read_text(text); }, "read without an error");
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {

@@ -9,6 +9,7 @@
 #include "hwdesc/device_yaml.h"
 #include "sim/training/splits.h"
 #include "tests/hybrid/synthetic_set.h"
+#include "tests/support/errors.h"
 #include "validation/experiment_run.h"
 #include "validation/experiment_scores.h"
 
@@ -36,12 +37,7 @@ Experiment with(const std::string& split, const std::string& more = "") {
 }
 
 std::string message_of(const std::string& text) {
-  try {
-    static_cast<void>(parse_experiment(text, "e.yaml"));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { static_cast<void>(parse_experiment(text, "e.yaml")); });
 }
 
 // Sums of arrays on TPU v3 and, if requested, the same on other devices; measured times are

@@ -5,11 +5,11 @@
 #include <cmath>
 
 #include "analytical/analytical_model.h"
-#include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "sim/training/learned_rows.h"
 #include "sim/training/splits.h"
 #include "tests/hybrid/synthetic_set.h"
+#include "tests/support/errors.h"
 #include "validation/experiment_scores.h"
 
 namespace tilecast::validation {
@@ -35,12 +35,7 @@ Experiment with(const std::string& split, const std::string& more = "") {
 }
 
 std::string message_of(const std::string& split, const std::string& more = "") {
-  try {
-    static_cast<void>(with(split, more));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { static_cast<void>(with(split, more)); });
 }
 
 const analytical::AnalyticalModel physics;

@@ -14,6 +14,7 @@
 #include "hwdesc/device_yaml.h"
 #include "sim/training/splits.h"
 #include "tests/hybrid/synthetic_set.h"
+#include "tests/support/errors.h"
 #include "tests/support/folders.h"
 #include "validation/experiment_run.h"
 #include "validation/experiment_scores.h"
@@ -35,12 +36,7 @@ constexpr const char* kHead =
 constexpr const char* kTail = "columns: [analytical, calibrated]\nmetrics: [mape]\n";
 
 std::string message_of(const std::string& text) {
-  try {
-    static_cast<void>(parse_experiment(text, "e.yaml"));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { static_cast<void>(parse_experiment(text, "e.yaml")); });
 }
 
 Experiment with_split(const std::string& split, const std::string& more = "") {
@@ -386,14 +382,13 @@ TEST_F(ExperimentOnDisk, TheWorstOfSeveralSeedsIsAtLeastTheirMean) {
 }
 
 TEST_F(ExperimentOnDisk, ABarOnAStratumThatIsNotThereIsAnErrorThatNamesThoseThatAre) {
-  try {
-    static_cast<void>(run("{kind: largest, share: 25 %}",
-                          "bars: [{metric: mape, column: calibrated, stratum: class softmax, "
-                          "at_most: 6 %}]\n"));
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("no stratum is called 'class softmax'; there are: all"));
-  }
+  EXPECT_THAT(
+      support::error_of([&] {
+        static_cast<void>(run("{kind: largest, share: 25 %}",
+                              "bars: [{metric: mape, column: calibrated, stratum: class softmax, "
+                              "at_most: 6 %}]\n"));
+      }),
+      HasSubstr("no stratum is called 'class softmax'; there are: all"));
 }
 
 TEST_F(ExperimentOnDisk, AProgramAndItsTimeBecomeASetOfOneRow) {

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "tests/learned/synthetic_set.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::validation {
 namespace {
@@ -38,12 +38,8 @@ TEST(LabelErrors, AreSharesOfTheRangeAndOfRowsThatRoundToTheLabel) {
 
 TEST(LabelExperiment, SaysWhatIsWrongAndWhere) {
   const auto message = [](const std::string& text) -> std::string {
-    try {
-      static_cast<void>(parse_label_experiment(text, "e.yaml"));
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "read";
+    return support::error_of([&] { static_cast<void>(parse_label_experiment(text, "e.yaml")); },
+                             "read");
   };
   EXPECT_EQ(message(yaml("x")), "read");
   EXPECT_THAT(message(yaml("x", "other: 1\n")), HasSubstr("other"));

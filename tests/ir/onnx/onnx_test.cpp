@@ -9,10 +9,10 @@
 
 #include <cstdlib>
 
-#include "base/error.h"
 #include "ir/counts/trip_count.h"
 #include "ir/verify/verifier.h"
 #include "tests/support/damage.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::ir {
 namespace {
@@ -36,12 +36,7 @@ Module read_graph(const std::string& bytes, const ReadOptions& options = {}) {
 }
 
 std::string refusal_of(const std::string& bytes, const ReadOptions& options = {}) {
-  try {
-    static_cast<void>(read_graph(bytes, options));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return support::error_of([&] { static_cast<void>(read_graph(bytes, options)); }, "");
 }
 
 std::vector<Opcode> opcodes_of(const Module& module) {

@@ -9,9 +9,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/error.h"
 #include "learned/torch/train.h"
 #include "random_examples.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned::torch_module {
 namespace {
@@ -52,12 +52,7 @@ class Checkpoints : public ::testing::Test {
                                        train_.examples(), validation_.examples(), hooks));
   }
   std::string refusal() {
-    try {
-      (void)train(training_.epochs);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "trained";
+    return support::error_of([&] { (void)train(training_.epochs); }, "trained");
   }
 
   RandomExamples train_, validation_;
