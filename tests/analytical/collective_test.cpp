@@ -150,7 +150,7 @@ TEST(Collective, MainMemoryCanBeTheSlowerPart) {
 TEST(Collective, NamesTheMissingBlock) {
   hwdesc::Device d = device("ring", 2);
   d.interconnect.reset();
-  EXPECT_THAT(support::error_of([&] { (void)seconds(Opcode::kAllReduce, 8, d); }),
+  EXPECT_THAT(support::error_of([&] { return seconds(Opcode::kAllReduce, 8, d); }),
               HasSubstr("interconnect"));
   EXPECT_THROW((void)seconds(Opcode::kAllReduce, 8, device("hypercube", 3)), Error);
   EXPECT_THROW((void)seconds(Opcode::kDot, 8, device("ring", 2)), Error);

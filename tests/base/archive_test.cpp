@@ -44,8 +44,7 @@ class ArchiveFile : public ::testing::Test {
   }
   [[nodiscard]] std::string at(const std::string& path) const { return folder_ + "/" + path; }
   [[nodiscard]] std::string error(const std::string& path, std::size_t most = 1 << 20) const {
-    return support::error_of([&] { static_cast<void>(SourceText::read_file(at(path), most)); },
-                             "read");
+    return support::error_of([&] { return SourceText::read_file(at(path), most); }, "read");
   }
   // Overwrites the four bytes at `offset` of the central entry of in/k.txt with `value`.
   void patch(std::size_t offset, std::uint32_t value) const {

@@ -89,9 +89,8 @@ TEST(SourceText, CutsLinesBetweenCharacters) {
 }
 
 TEST(SourceText, NamesAFileItCannotRead) {
-  EXPECT_THAT(
-      support::error_of([&] { static_cast<void>(SourceText::read_file("no/such/file.hlo")); }),
-      HasSubstr("no/such/file.hlo"));
+  EXPECT_THAT(support::error_of([&] { return SourceText::read_file("no/such/file.hlo"); }),
+              HasSubstr("no/such/file.hlo"));
 }
 
 TEST(SourceText, SuggestsTheNearestWordAndNothingWhenAllAreFar) {

@@ -459,8 +459,8 @@ void mem_write(char* memory, long bytes, long calls) { for (;;) __asm__ volatile
 std::string failure_of(const Library& library, const std::string& function, std::vector<int> pus) {
   return support::error_of(
       [&] {
-        (void)run_loop(library.path(),
-                       {.loop = find_loop(function), .pus = std::move(pus), .timeout_s = 1});
+        return run_loop(library.path(),
+                        {.loop = find_loop(function), .pus = std::move(pus), .timeout_s = 1});
       },
       "nothing");
 }

@@ -13,7 +13,7 @@ namespace tilecast::hwdesc {
 namespace {
 
 std::string message_of(const std::string& text) {
-  return support::error_of([&] { (void)read_config(text, "chip.yaml"); }, "read");
+  return support::error_of([&] { return read_config(text, "chip.yaml"); }, "read");
 }
 
 TEST(ReadConfig, KeepsOrderTextAndPositions) {

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 constexpr double kPico = 1e-12;
 
 std::string energy_refusal(const Overrides& overrides, const std::string& name = "tpu_v3") {
-  return support::error_of([&] { (void)load_device(name, overrides); }, "loaded");
+  return support::error_of([&] { return load_device(name, overrides); }, "loaded");
 }
 
 TEST(EnergyUnits, ReadAndPrintWhatDataSheetsAndPapersWrite) {

@@ -16,8 +16,8 @@ using testing::HasSubstr;
 std::string slice_refusal(const std::string& block, const std::string& base = "tpu_v5p") {
   return support::error_of(
       [&] {
-        (void)parse_device("extends: " + base + "\ninterconnect:\n  slice: " + block + "\n",
-                           "chip.yaml");
+        return parse_device("extends: " + base + "\ninterconnect:\n  slice: " + block + "\n",
+                            "chip.yaml");
       },
       "loaded");
 }

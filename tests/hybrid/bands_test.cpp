@@ -87,7 +87,7 @@ TEST(Bands, AreReadAsTheyWere) {
 TEST(Bands, AFileThatIsNoneIsRefusedWithItsPlace) {
   const std::string header = "regime,place,bound,size,trials,low,high\n";
   const auto refusal = [&](const std::string& text) -> std::string {
-    return support::error_of([&] { static_cast<void>(Bands::load(text, "bands.csv")); }, "read");
+    return support::error_of([&] { return Bands::load(text, "bands.csv"); }, "read");
   };
   EXPECT_EQ(refusal(header + "near,1,memory,any,20,-0.1,0.2\n"), "read");
   EXPECT_THAT(refusal("regime,place\n"), HasSubstr("bands.csv:1: the columns"));

@@ -97,7 +97,7 @@ TEST(CalibrateProducts, FitsNoProgram) {
   EXPECT_EQ(found(c, "matrix").fitted, found(without, "matrix").fitted);
   for (measured::Workload& work : set.works) work.is_program = true;
   EXPECT_THAT(support::error_of<learned::TooFewRows>([&] {
-                static_cast<void>(calibrate({&set, 1}, described, kProductModel));
+                return calibrate({&set, 1}, described, kProductModel);
               }),
               HasSubstr("50 rows are times of whole programs"));
 }

@@ -81,7 +81,7 @@ TEST(Calibrate, WorksFromThreeRowsAndNeverLeavesItsPriorFar) {
 }
 
 TEST(Calibrate, AsksForMoreThanTwoRows) {
-  EXPECT_THAT(support::error_of([&] { static_cast<void>(fit(synthetic_set(truth(), 2, 1))); }),
+  EXPECT_THAT(support::error_of([&] { return fit(synthetic_set(truth(), 2, 1)); }),
               HasSubstr("got 2 usable rows for device tpu_v3, expected at least 3"));
 }
 

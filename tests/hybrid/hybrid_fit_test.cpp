@@ -85,10 +85,9 @@ TEST(FitHybrid, FewRowsNeverHurt) {
 TEST(FitHybrid, NeedsRowsOfSingleKernels) {
   SampleSet set = synthetic_set(tpu_v3(), 10, 1);
   for (std::size_t i = 0; i < 3; ++i) set.works[i].parts.push_back(set.works[i].parts.front());
-  EXPECT_THAT(
-      support::error_of<learned::TooFewRows>([&] { static_cast<void>(fit_to(set, tpu_v3())); }),
-      HasSubstr("got 7 rows of single kernels that physics answers, "
-                "expected at least 8; left out: 3 of programs"));
+  EXPECT_THAT(support::error_of<learned::TooFewRows>([&] { return fit_to(set, tpu_v3()); }),
+              HasSubstr("got 7 rows of single kernels that physics answers, "
+                        "expected at least 8; left out: 3 of programs"));
 }
 
 // Every device, writer and set is a place, with a rule from its own trials.

@@ -142,7 +142,7 @@ TEST(KnownKernels, AreReadAsTheyWere) {
 TEST(KnownKernels, AFileThatIsNoneIsRefusedWithItsPlace) {
   const std::string text = Known::of({{.device = "a"}}, on_a_line({0.5})).save();
   const auto refusal = [](const std::string& changed) -> std::string {
-    return support::error_of([&] { static_cast<void>(Known::load(changed, "known.csv")); }, "read");
+    return support::error_of([&] { return Known::load(changed, "known.csv"); }, "read");
   };
   EXPECT_EQ(refusal(text), "read");
   EXPECT_THAT(refusal("device,name\n"), HasSubstr("known.csv:1: the columns"));

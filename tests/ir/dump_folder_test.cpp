@@ -85,7 +85,7 @@ TEST_F(DumpFolderTest, TakesModulesBeforeOptimisationWhereThereIsNoOther) {
 
 TEST_F(DumpFolderTest, SaysHowToDumpWhereThereIsNoModule) {
   dump({"notes.txt"});
-  EXPECT_THAT(support::error_of([&] { static_cast<void>(read_dump_folder(folder_.string())); }),
+  EXPECT_THAT(support::error_of([&] { return read_dump_folder(folder_.string()); }),
               testing::HasSubstr("--xla_dump_to"));
 }
 

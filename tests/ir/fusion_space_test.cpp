@@ -104,7 +104,7 @@ TEST(FusionSpace, SaysWhatIsWrongInAFile) {
   const FusionSpace space(parsed(kTwoReaders));
   const std::string head = space.text_of(space.by_rules());
   const auto message = [&](const std::string& text) -> std::string {
-    return support::error_of([&] { (void)space.read(base::SourceText("two.fusion", text)); });
+    return support::error_of([&] { return space.read(base::SourceText("two.fusion", text)); });
   };
   EXPECT_THAT(message(""), HasSubstr("two.fusion: no fusion configuration; expected a first line"));
   EXPECT_THAT(message("tilecast.fusion/1 abc 3 decisions\n"),

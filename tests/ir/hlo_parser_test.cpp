@@ -21,7 +21,7 @@ Module parse(const std::string& text, ParseOptions options = {}) {
 }
 
 std::string error_of(const std::string& text, ParseOptions options = {}) {
-  return support::error_of([&] { static_cast<void>(parse(text, options)); });
+  return support::error_of([&] { return parse(text, options); });
 }
 
 // The body of an entry computation with two f32[4] parameters, x and y.

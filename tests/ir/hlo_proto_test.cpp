@@ -29,7 +29,7 @@ Proto& root_of(hlo_proto::Module& module) {
   return *entry.mutable_instructions(entry.instructions_size() - 1);
 }
 std::string message_of(const hlo_proto::Module& module) {
-  return support::error_of([&] { static_cast<void>(read(module)); }, "accepted");
+  return support::error_of([&] { return read(module); }, "accepted");
 }
 
 template <class List>

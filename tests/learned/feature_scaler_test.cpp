@@ -103,8 +103,7 @@ TEST(FeatureScaler, ItsFileHoldsEveryNumberExactly) {
 // The message of from_csv for a text and a schema of two columns.
 std::string message(const std::string& text) {
   return support::error_of(
-      [&] { static_cast<void>(FeatureScaler::from_csv(text, "scaler.csv", schema_of(2))); },
-      "read");
+      [&] { return FeatureScaler::from_csv(text, "scaler.csv", schema_of(2)); }, "read");
 }
 
 TEST(FeatureScaler, AFileThatDoesNotFitIsRefusedWithFileLineAndReason) {

@@ -34,7 +34,7 @@ double pinball(const std::vector<float>& margins, const std::vector<float>& targ
 }
 
 std::string refusal(const GbtTable& train, const GbtTable& validation, const GbtSpec& spec) {
-  return support::error_of([&] { (void)train_gbt(train, validation, spec); }, "accepted");
+  return support::error_of([&] { return train_gbt(train, validation, spec); }, "accepted");
 }
 
 std::vector<GbtRound> rounds_of(const GbtTable& train, const GbtTable& validation,

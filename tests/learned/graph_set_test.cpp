@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string refusal_of_set(const std::string& path) {
-  return support::error_of([&] { static_cast<void>(read_graph_set(path)); }, "read");
+  return support::error_of([&] { return read_graph_set(path); }, "read");
 }
 
 TEST(GraphSets, HoldConfigurationsOfNodesAndTimesInSeconds) {

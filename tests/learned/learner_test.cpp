@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 std::string message(const std::string& yaml) {
-  return support::error_of([&] { static_cast<void>(learner(yaml)); }, "read");
+  return support::error_of([&] { return learner(yaml); }, "read");
 }
 
 // The settings as YAML.
@@ -192,10 +192,9 @@ TEST(Learner, AnotherQuantityIsAnsweredInItsUnit) {
 
 TEST(Learner, ExamplesOfAnotherQuantityAreRefused) {
   const SyntheticSet set(4, 3);
-  EXPECT_THAT(support::error_of([&] {
-                static_cast<void>(train(small_trees("target: registers\n"), set.examples()));
-              }),
-              HasSubstr("target: got registers, but the examples are of time"));
+  EXPECT_THAT(
+      support::error_of([&] { return train(small_trees("target: registers\n"), set.examples()); }),
+      HasSubstr("target: got registers, but the examples are of time"));
 }
 
 TEST(Learner, ATargetThatCannotBeLearnedIsRefused) {
@@ -338,7 +337,7 @@ TEST(Learner, RanksBesideSquaresCorrectPhysicsToTimes) {
 
 TEST(Learner, RefusesTooFewRows) {
   const SyntheticSet set(7, 1);
-  EXPECT_THAT(support::error_of([&] { static_cast<void>(train(small_trees(), set.examples())); }),
+  EXPECT_THAT(support::error_of([&] { return train(small_trees(), set.examples()); }),
               HasSubstr("got 7 rows"));
 }
 
@@ -356,7 +355,7 @@ TEST(Learner, ReadsParametersOnlyByTheNamesOfTheData) {
   spec.features = {{FeatureGroup::kParameters, FeatureGroup::kStatic}, {"unroll", "block"}};
   EXPECT_GT(train(spec, examples).predictor->trees()->model.trees(), 0);
   spec.features.parameters = {"block", "unroll"};
-  EXPECT_THAT(support::error_of([&] { static_cast<void>(train(spec, examples)); }),
+  EXPECT_THAT(support::error_of([&] { return train(spec, examples); }),
               HasSubstr("learner trees: parameters: got [block, unroll], but the "
                         "data has [unroll, block]"));
 }

@@ -272,7 +272,7 @@ TEST(NetworkLearner, DamagedFilesAreNamed) {
   const Trained trained = train(small_network({}, 1), set.examples());
   trained.save({}, set.path("model"), /*force=*/false);
   const auto message = [&] {
-    return support::error_of([&] { static_cast<void>(load_model(set.path("model"))); }, "loaded");
+    return support::error_of([&] { return load_model(set.path("model")); }, "loaded");
   };
   const std::string card = read(set.path("model/model.yaml"));
   for (const std::string name : {"weights.bin", "scaler_node.csv", "scaler_at_kernel.csv"}) {

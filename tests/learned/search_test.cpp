@@ -151,8 +151,7 @@ TEST(Search, DrawsAgainWhatCannotBeTrained) {
     EXPECT_EQ(trial.network.hidden % trial.network.heads, 0);
   }
   EXPECT_THAT(support::error_of([&] {
-                static_cast<void>(
-                    draw_trials(learner(network + "search: {trials: 3, hidden: [6, 10, 14]}\n")));
+                return draw_trials(learner(network + "search: {trials: 3, hidden: [6, 10, 14]}\n"));
               }),
               HasSubstr("learner n: search: none of 100 draws can be trained"));
 }

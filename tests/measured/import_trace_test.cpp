@@ -143,8 +143,8 @@ TEST_F(Trace, AnEventMayBeItsBeginAndItsEnd) {
 TEST_F(Trace, OfPyTorchIsSaidByName) {
   EXPECT_THAT(
       support::error_of([&] {
-        static_cast<void>(import_text(
-            R"j([{"ph": "X", "cat": "kernel", "name": "sgemm", "pid": 0, "tid": 7, "ts": 1, "dur": 2}])j"));
+        return import_text(
+            R"j([{"ph": "X", "cat": "kernel", "name": "sgemm", "pid": 0, "tid": 7, "ts": 1, "dur": 2}])j");
       }),
       HasSubstr("kineto"));
 }

@@ -368,9 +368,8 @@ TEST_F(Import, OnlyAMeasurementSetIsReplacedAndOnlyWithForce) {
   EXPECT_THAT(leftovers(), ElementsAre("out"));
   for (const char* name : {"out/notes.txt", "out/kernels/mine.hlo"}) {
     write(name, "mine");
-    EXPECT_THAT(
-        support::error_of([&] { static_cast<void>(operators(kMatmul, "m,t_us\n7,1\n", force)); }),
-        HasSubstr("which is no file of the set; it would be lost"));
+    EXPECT_THAT(support::error_of([&] { return operators(kMatmul, "m,t_us\n7,1\n", force); }),
+                HasSubstr("which is no file of the set; it would be lost"));
     EXPECT_TRUE(fs::remove(at(name)));
   }
   EXPECT_THAT(rows(), HasSubstr("matmul,9,"));
@@ -386,9 +385,8 @@ TEST_F(Import, GzipReadsAsTheTextInItAndRefusesToEndEarly) {
   EXPECT_EQ(import_operators({at("in.csv.gz")}, at("map.yaml"), options()).rows, 49999);
   fs::remove_all(at("out"));
   fs::resize_file(at("in.csv.gz"), fs::file_size(at("in.csv.gz")) / 2);
-  EXPECT_THAT(support::error_of([&] {
-                static_cast<void>(import_operators({at("in.csv.gz")}, at("map.yaml"), options()));
-              }),
+  EXPECT_THAT(support::error_of(
+                  [&] { return import_operators({at("in.csv.gz")}, at("map.yaml"), options()); }),
               HasSubstr("in the middle of its gzip data"));
   EXPECT_THAT(leftovers(), IsEmpty());
 }
@@ -485,9 +483,8 @@ TEST_F(Import, TileRunsNameWhatIsWrongWithThem) {
       {"b.hlo,5,4 1\n", "b.hlo: got unknown contents"}};
   for (const auto& [row, expected] : cases) {
     write("runs.csv", std::string("file,compute_time_ns,output_bounds\n") + row);
-    EXPECT_THAT(support::error_of([&] {
-                  static_cast<void>(import_operators({at("runs.csv")}, at("map.yaml"), options()));
-                }),
+    EXPECT_THAT(support::error_of(
+                    [&] { return import_operators({at("runs.csv")}, at("map.yaml"), options()); }),
                 HasSubstr(expected));
     EXPECT_THAT(leftovers(), IsEmpty());
   }
@@ -555,7 +552,7 @@ TEST_F(Import, FilesThatNeedAMappingSayIt) {
   for (const auto& [name, text] : files) {
     write(name, text);
     const std::string error =
-        support::error_of([&] { static_cast<void>(import_operators({at(name)}, "", told)); });
+        support::error_of([&] { return import_operators({at(name)}, "", told); });
     EXPECT_THAT(error, HasSubstr("--mapping")) << name;
   }
 }

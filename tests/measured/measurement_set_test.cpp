@@ -33,8 +33,7 @@ std::vector<std::pair<int, RowFault::Kind>> kinds(const MeasurementSet& set) {
 }
 
 std::string manifest_message(const std::string& text) {
-  return support::error_of([&] { static_cast<void>(read_manifest(text, "manifest.yaml")); },
-                           "read");
+  return support::error_of([&] { return read_manifest(text, "manifest.yaml"); }, "read");
 }
 
 constexpr const char* kManifest =
@@ -389,7 +388,7 @@ TEST(MeasurementSet, AnArchiveOfItIsTheSameSet) {
 TEST(MeasurementSet, NothingInAnArchiveLeadsOutOfIt) {
   const SetOnDisk disk;
   const auto message = [&] {
-    return support::error_of([&] { static_cast<void>(read_measurement_set(disk.pack())); }, "read");
+    return support::error_of([&] { return read_measurement_set(disk.pack()); }, "read");
   };
   disk.write("k.hlo", kAdd);
   disk.write("measurements.csv", "kernel,runtime_ns\nk.hlo,3000\n");

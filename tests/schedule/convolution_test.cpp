@@ -106,8 +106,8 @@ TEST(ConvolutionLoops, NeedNoGuardOncePacked) {
 TEST(ConvolutionLoops, RefuseOtherTilesWithTheReason) {
   const ir::Kernel kernel = convolution({8, 4, 8, 3, 1, 0});
   const auto refusal = [&](const std::string& tile) -> std::string {
-    return support::error_of([&] { (void)convolution_loops(kernel, analytical::parse_tile(tile)); },
-                             "accepted");
+    return support::error_of(
+        [&] { return convolution_loops(kernel, analytical::parse_tile(tile)); }, "accepted");
   };
   EXPECT_EQ(refusal("out=1x1x4x8 kernel=3x3x2x8 unroll=3"), "accepted");
   EXPECT_THAT(refusal("out=1x1x3x8 kernel=3x3x4x8"), HasSubstr("3 does not divide 8"));

@@ -192,7 +192,7 @@ TEST_F(CompareProfile, JsonAndCsvHoldTheSame) {
 
 TEST_F(CompareProfile, WithoutAnyModuleSaysWhatToDo) {
   EXPECT_THAT(support::error_of([&] {
-                (void)compare_profile({"run.xplane.pb", profile(), {}, ""}, setup_);
+                return compare_profile({"run.xplane.pb", profile(), {}, ""}, setup_);
               }),
               HasSubstr("--module"));
 }

@@ -111,9 +111,8 @@ TEST(Simulator, ReportsTheHostsDispatchApart) {
 }
 
 TEST(Simulator, NamesTheKernelWithoutAModelAndTheWayOut) {
-  const std::string error = support::error_of([&] {
-    static_cast<void>(simulate(program(kCopies), toy(), UnitModel(ir::Opcode::kMultiply)));
-  });
+  const std::string error = support::error_of(
+      [&] { return simulate(program(kCopies), toy(), UnitModel(ir::Opcode::kMultiply)); });
   EXPECT_THAT(error, HasSubstr("kernel b (multiply): no model for it on device toy"));
   EXPECT_THAT(error, HasSubstr("--unknown-op=skip"));
 }

@@ -48,7 +48,7 @@ double time_with(const std::string& file, const std::string& device,
 
 void expect_fault(const std::string& rest, const std::string& message) {
   const std::string error =
-      support::error_of([&] { static_cast<void>(read_study(study_text(rest), "s.yaml")); });
+      support::error_of([&] { return read_study(study_text(rest), "s.yaml"); });
   EXPECT_THAT(error, HasSubstr("s.yaml:6")) << rest;
   EXPECT_THAT(error, HasSubstr(message)) << rest;
 }

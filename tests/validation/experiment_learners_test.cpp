@@ -35,7 +35,7 @@ Experiment with(const std::string& split, const std::string& more = "") {
 }
 
 std::string message_of(const std::string& split, const std::string& more = "") {
-  return support::error_of([&] { static_cast<void>(with(split, more)); });
+  return support::error_of([&] { return with(split, more); });
 }
 
 const analytical::AnalyticalModel physics;

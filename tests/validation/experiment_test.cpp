@@ -36,7 +36,7 @@ constexpr const char* kHead =
 constexpr const char* kTail = "columns: [analytical, calibrated]\nmetrics: [mape]\n";
 
 std::string message_of(const std::string& text) {
-  return support::error_of([&] { static_cast<void>(parse_experiment(text, "e.yaml")); });
+  return support::error_of([&] { return parse_experiment(text, "e.yaml"); });
 }
 
 Experiment with_split(const std::string& split, const std::string& more = "") {
@@ -382,13 +382,12 @@ TEST_F(ExperimentOnDisk, TheWorstOfSeveralSeedsIsAtLeastTheirMean) {
 }
 
 TEST_F(ExperimentOnDisk, ABarOnAStratumThatIsNotThereIsAnErrorThatNamesThoseThatAre) {
-  EXPECT_THAT(
-      support::error_of([&] {
-        static_cast<void>(run("{kind: largest, share: 25 %}",
-                              "bars: [{metric: mape, column: calibrated, stratum: class softmax, "
-                              "at_most: 6 %}]\n"));
-      }),
-      HasSubstr("no stratum is called 'class softmax'; there are: all"));
+  EXPECT_THAT(support::error_of([&] {
+                return run("{kind: largest, share: 25 %}",
+                           "bars: [{metric: mape, column: calibrated, stratum: class softmax, "
+                           "at_most: 6 %}]\n");
+              }),
+              HasSubstr("no stratum is called 'class softmax'; there are: all"));
 }
 
 TEST_F(ExperimentOnDisk, AProgramAndItsTimeBecomeASetOfOneRow) {

@@ -38,8 +38,7 @@ TEST(LabelErrors, AreSharesOfTheRangeAndOfRowsThatRoundToTheLabel) {
 
 TEST(LabelExperiment, SaysWhatIsWrongAndWhere) {
   const auto message = [](const std::string& text) -> std::string {
-    return support::error_of([&] { static_cast<void>(parse_label_experiment(text, "e.yaml")); },
-                             "read");
+    return support::error_of([&] { return parse_label_experiment(text, "e.yaml"); }, "read");
   };
   EXPECT_EQ(message(yaml("x")), "read");
   EXPECT_THAT(message(yaml("x", "other: 1\n")), HasSubstr("other"));

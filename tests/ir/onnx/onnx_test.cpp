@@ -36,7 +36,7 @@ Module read_graph(const std::string& bytes, const ReadOptions& options = {}) {
 }
 
 std::string refusal_of(const std::string& bytes, const ReadOptions& options = {}) {
-  return support::error_of([&] { static_cast<void>(read_graph(bytes, options)); }, "");
+  return support::error_of([&] { return read_graph(bytes, options); }, "");
 }
 
 std::vector<Opcode> opcodes_of(const Module& module) {

@@ -52,7 +52,7 @@ class Checkpoints : public ::testing::Test {
                                        train_.examples(), validation_.examples(), hooks));
   }
   std::string refusal() {
-    return support::error_of([&] { (void)train(training_.epochs); }, "trained");
+    return support::error_of([&] { return train(training_.epochs); }, "trained");
   }
 
   RandomExamples train_, validation_;
