@@ -48,16 +48,13 @@ class AdviseCommand : public CommandTest {
     write("sum.hlo", kSum);
   }
   void train(const std::string& learner) {
-    const Answer trained =
-        tilecast("train " + learner + ".yaml --learner " + learner + " --out models/" + learner);
-    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+    tilecast_ok("train " + learner + ".yaml --learner " + learner + " --out models/" + learner);
   }
   // Rows of `advise ... -f csv`, by column; no cell is quoted.
   using Row = std::map<std::string, std::string>;
   [[nodiscard]] std::vector<Row> rows(const std::string& arguments) const {
     const Answer answer =
-        tilecast("advise " + arguments + " -d cpu_generic --models models -f csv");
-    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+        tilecast_ok("advise " + arguments + " -d cpu_generic --models models -f csv");
     const auto cells = [](const std::string& line) {
       std::vector<std::string> result;
       std::istringstream in(line + ",");
@@ -110,7 +107,7 @@ TEST_F(AdviseCommand, RefusesMachinesThatItsModelsKnowNothingOf) {
     EXPECT_THAT(shipped.err, HasSubstr("advise: " + device + " is no processor; the models know"));
     EXPECT_THAT(shipped.err, HasSubstr("expected a processor (tilecast hw list"));
   }
-  EXPECT_EQ(tilecast("advise sum.hlo --unroll 1,2 -d cpu_generic").exit_code, 0);
+  tilecast_ok("advise sum.hlo --unroll 1,2 -d cpu_generic");
 }
 
 TEST_F(AdviseCommand, SaysWhatIsMissing) {

@@ -25,10 +25,19 @@ class CommandTest : public ::testing::Test {
   [[nodiscard]] bool exists(const std::string& name) const;
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
+  // The manifest of the folder `set`: "made_up", times of tpu_v3.
+  void write_manifest() const;
+  // A module of one product, d, of bf16[m,k] and bf16[k,n].
+  void write_product(const std::string& name, int m, int k, int n,
+                     const std::string& layout = {}) const;
+
   // Runs `tilecast <verb> <arguments>` in the folder, with empty standard input.
   virtual Answer run(const std::string& arguments) const;
   // Runs `tilecast <arguments>`, ignoring the test's verb.
   Answer tilecast(const std::string& arguments) const;
+  // As run() and tilecast(), and expects success.
+  Answer ok(const std::string& arguments) const;
+  Answer tilecast_ok(const std::string& arguments) const;
   // Runs `validate <arguments>`, the program beside it.
   [[nodiscard]] Answer validate(const std::string& arguments) const;
   // Expects an error that contains `message`, and no output.
