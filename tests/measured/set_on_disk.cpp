@@ -6,8 +6,7 @@
 
 #include <fstream>
 
-#include "base/error.h"
-#include "measured/measurement_set.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::measured {
 
@@ -50,17 +49,25 @@ std::string SetOnDisk::pack() const {
   return target;
 }
 
+MeasurementSet SetOnDisk::read(const std::string& table) const {
+  write("measurements.csv", table);
+  return read();
+}
+
 std::string SetOnDisk::message() const {
-  try {
-    static_cast<void>(read_measurement_set(path_));
-    return "read";
-  } catch (const Error& error) {
-    std::string message = error.what();
-    for (std::size_t at; (at = message.find(path_ + "/")) != std::string::npos;) {
-      message.erase(at, path_.size() + 1);
-    }
-    return message;
+  return inside(support::error_of([&] { return read(); }, "read"));
+}
+
+std::string SetOnDisk::message(const std::string& table) const {
+  write("measurements.csv", table);
+  return message();
+}
+
+std::string SetOnDisk::inside(std::string text) const {
+  for (std::size_t at; (at = text.find(path_ + "/")) != std::string::npos;) {
+    text.erase(at, path_.size() + 1);
   }
+  return text;
 }
 
 }  // namespace tilecast::measured

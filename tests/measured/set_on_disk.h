@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <string>
 
+#include "measured/measurement_set.h"
+
 namespace tilecast::measured {
 
 class SetOnDisk {
@@ -20,8 +22,14 @@ class SetOnDisk {
   [[nodiscard]] std::string pack() const;
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  // The error message of read_measurement_set without the folder; "read" if it succeeds.
+  // The set, with this table if one is given.
+  [[nodiscard]] MeasurementSet read() const { return read_measurement_set(path_); }
+  [[nodiscard]] MeasurementSet read(const std::string& table) const;
+  // The error message of read() without the folder; "read" if it succeeds.
   [[nodiscard]] std::string message() const;
+  [[nodiscard]] std::string message(const std::string& table) const;
+  // The text without the folder in its paths.
+  [[nodiscard]] std::string inside(std::string text) const;
 
  private:
   std::string path_;
