@@ -3,7 +3,6 @@
 #include "analytical/bottleneck.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "analytical/analytical_model.h"
 #include "hwdesc/device_yaml.h"

@@ -1,7 +1,6 @@
 #include "analytical/collective.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>

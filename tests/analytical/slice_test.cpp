@@ -1,7 +1,6 @@
 // Collectives on described slices: formulas for known cases, properties on random meshes, and rings
 // simulated message by message.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,6 @@
 #include "base/archive.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 #include <zip.h>
 

@@ -75,7 +75,7 @@ TEST_F(JobsTest, ThrowsWhatATaskThrewAndKeepsTheRest) {
                          },
                      .journal = file_.string(),
                      .identity = "a"};
-  EXPECT_THROW(static_cast<void>(run_jobs(failing)), Error);
+  EXPECT_THROW((void)run_jobs(failing), Error);
   std::atomic<std::size_t> ran = 0;
   Jobs good = failing;
   good.resume = true;
@@ -123,7 +123,7 @@ TEST_F(JobsTest, GoesOnWithAJournalThatWasCutAnywhere) {
 TEST_F(JobsTest, RefusesDamagedLinesOtherWorkAndFilesThatExist) {
   Jobs jobs{.count = 20, .run = result, .journal = file_.string(), .identity = "a"};
   EXPECT_TRUE(run_jobs(jobs).complete);
-  EXPECT_THROW(static_cast<void>(run_jobs(jobs)), Error);  // no resume
+  EXPECT_THROW((void)run_jobs(jobs), Error);  // no resume
   jobs.resume = true;
   const std::string whole = text();
   std::mt19937_64 random(1);
@@ -136,14 +136,14 @@ TEST_F(JobsTest, RefusesDamagedLinesOtherWorkAndFilesThatExist) {
     if (damaged[at] == byte) continue;
     damaged[at] = byte;
     write(damaged);
-    EXPECT_THROW(static_cast<void>(run_jobs(jobs)), Error) << "byte " << at;
+    EXPECT_THROW((void)run_jobs(jobs), Error) << "byte " << at;
   }
   write(whole);
   jobs.identity = "b";
-  EXPECT_THROW(static_cast<void>(run_jobs(jobs)), Error);
+  EXPECT_THROW((void)run_jobs(jobs), Error);
   jobs.identity = "a";
   jobs.count = 21;
-  EXPECT_THROW(static_cast<void>(run_jobs(jobs)), Error);
+  EXPECT_THROW((void)run_jobs(jobs), Error);
 }
 
 TEST_F(JobsTest, LocksItsJournal) {

@@ -1,7 +1,6 @@
 #include "base/output_file.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,7 +45,7 @@ class OutputFile : public ::testing::Test {
     return support::error_of([&] { what(); }, "");
   }
   [[nodiscard]] std::string refused_reading(const std::string& path) const {
-    return refusal([&] { static_cast<void>(SourceText::read_bytes(path)); });
+    return refusal([&] { (void)SourceText::read_bytes(path); });
   }
 
  private:

@@ -1,7 +1,6 @@
 #include "base/random.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 namespace tilecast::base {
 namespace {

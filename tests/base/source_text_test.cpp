@@ -1,7 +1,6 @@
 #include "base/source_text.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 

@@ -2,7 +2,6 @@
 #include "validation/experiment.h"
 
 void tilecast::fuzz::experiment_yaml(Bytes bytes) {
-  answer_or_error([&] {
-    static_cast<void>(validation::parse_experiment(std::string(bytes), "/nowhere/fuzz.yaml"));
-  });
+  answer_or_error(
+      [&] { (void)validation::parse_experiment(std::string(bytes), "/nowhere/fuzz.yaml"); });
 }

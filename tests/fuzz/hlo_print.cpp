@@ -24,7 +24,7 @@ void expect_stable_stablehlo(const ir::Module& module) {
     const std::string first = ir::print_stablehlo(module);
     const ir::Module again = ir::parse_stablehlo(base::SourceText("printed.mlir", first));
     const std::string second = ir::print_stablehlo(again);
-    static_cast<void>(ir::parse_stablehlo(base::SourceText("printed.mlir", second)));
+    (void)ir::parse_stablehlo(base::SourceText("printed.mlir", second));
   });
 }
 

@@ -6,7 +6,7 @@
 #include "tests/fuzz/stable_hlo.h"
 
 void tilecast::fuzz::hlo_proto(Bytes bytes) {
-  static_cast<void>(ir::is_hlo_proto(bytes));
+  (void)ir::is_hlo_proto(bytes);
   std::optional<ir::Module> module;
   answer_or_error([&] { module = ir::read_hlo_proto(bytes, "fuzz.pb"); });
   if (module) expect_stable_hlo(*module, {});

@@ -2,6 +2,5 @@
 #include "tests/fuzz/targets.h"
 
 void tilecast::fuzz::hlo_text(Bytes bytes) {
-  answer_or_error(
-      [&] { static_cast<void>(ir::parse_hlo(base::SourceText("fuzz.hlo", std::string(bytes)))); });
+  answer_or_error([&] { (void)ir::parse_hlo(base::SourceText("fuzz.hlo", std::string(bytes))); });
 }

@@ -16,13 +16,13 @@ void tilecast::fuzz::model_folder(Bytes bytes) {
   answer_or_error([&] {
     switch (bytes.front()) {
       case 'v':
-        static_cast<void>(learned::Vocabulary::from_csv(text, "vocabulary.csv"));
+        (void)learned::Vocabulary::from_csv(text, "vocabulary.csv");
         break;
       case 'b':
-        static_cast<void>(hybrid::Bands::load(text, "bands.csv"));
+        (void)hybrid::Bands::load(text, "bands.csv");
         break;
       case 'k':
-        static_cast<void>(hybrid::Known::load(text, "known.csv"));
+        (void)hybrid::Known::load(text, "known.csv");
         break;
       case 't': {
         const auto trees = learned::GbtModel::load(text, 4);
@@ -32,7 +32,7 @@ void tilecast::fuzz::model_folder(Bytes bytes) {
         break;
       }
       default:
-        static_cast<void>(learned::read_model_yaml(text, "model.yaml"));
+        (void)learned::read_model_yaml(text, "model.yaml");
     }
   });
 }

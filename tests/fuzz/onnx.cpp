@@ -3,6 +3,6 @@
 #include "tests/fuzz/targets.h"
 
 void tilecast::fuzz::onnx(Bytes bytes) {
-  static_cast<void>(ir::is_onnx(bytes));
-  answer_or_error([&] { static_cast<void>(ir::read_onnx(bytes, "fuzz.onnx", {.bound = 8})); });
+  (void)ir::is_onnx(bytes);
+  answer_or_error([&] { (void)ir::read_onnx(bytes, "fuzz.onnx", {.bound = 8}); });
 }

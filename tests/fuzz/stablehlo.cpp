@@ -6,6 +6,6 @@
 void tilecast::fuzz::stablehlo(Bytes bytes) {
   answer_or_error([&] {
     const base::SourceText text("fuzz.mlir", std::string(bytes));
-    static_cast<void>(ir::parse_stablehlo(text, {.bound = 8}));
+    (void)ir::parse_stablehlo(text, {.bound = 8});
   });
 }

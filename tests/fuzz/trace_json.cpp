@@ -6,7 +6,7 @@ void tilecast::fuzz::trace_json(Bytes bytes) {
   for (const bool keep_going : {false, true}) {
     answer_or_error([&] {
       measured::ImportReport report;
-      static_cast<void>(measured::read_traces({path}, {.keep_going = keep_going}, report));
+      (void)measured::read_traces({path}, {.keep_going = keep_going}, report);
     });
   }
 }

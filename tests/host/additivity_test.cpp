@@ -2,7 +2,6 @@
 #include "host/additivity.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cmath>

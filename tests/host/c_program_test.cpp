@@ -1,6 +1,5 @@
 // Whole programs in C: correct results, and safe reuse of memory.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,6 @@
 #include "host/compiled_library.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdlib>

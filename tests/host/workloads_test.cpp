@@ -208,7 +208,7 @@ ENTRY main { x = f32[64,64] parameter(0)
   EXPECT_EQ(cut.left_out.at("custom call"), 1u);
   EXPECT_EQ(cut.left_out.at("random numbers"), 1u);
   EXPECT_EQ(cut.workloads.size(), 1u);
-  EXPECT_THROW(static_cast<void>(whole_programs(module, cpu(), {.configurations = 1})), Error);
+  EXPECT_THROW((void)whole_programs(module, cpu(), {.configurations = 1}), Error);
 }
 
 TEST(FusionWorkloads, TakeAFusedProgramAsItIs) {
@@ -229,7 +229,7 @@ TEST(WholePrograms, AreDistinctAndHaveTheKernelsTheyCount) {
 }
 
 TEST(WholePrograms, RefuseLoops) {
-  EXPECT_THROW(static_cast<void>(whole_programs(program("mlp_train_loop.hlo"), cpu())), Error);
+  EXPECT_THROW((void)whole_programs(program("mlp_train_loop.hlo"), cpu()), Error);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "hybrid/bands.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,6 @@
 // calibration finds both. Also sets that contradict each other, programs, and times that no
 // constant explains.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 

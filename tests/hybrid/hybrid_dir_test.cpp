@@ -3,7 +3,6 @@
 #include "hybrid/hybrid_dir.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
@@ -69,7 +68,7 @@ class HybridDir : public testing::Test {
   [[nodiscard]] std::string refusal() const {
     try {
       const LoadedHybrid loaded = load_hybrid(folder_);
-      static_cast<void>(loaded.parts.devices.all());
+      (void)loaded.parts.devices.all();
       return "not refused";
     } catch (const Error& error) {
       const std::string text = error.what();

@@ -2,7 +2,6 @@
 #include "hybrid/hybrid_fit.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/hybrid/corrected_set.h"
 #include "tests/support/errors.h"

@@ -1,7 +1,6 @@
 #include "hybrid/hybrid_spec.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "hwdesc/config_reader.h"
 #include "tests/support/errors.h"

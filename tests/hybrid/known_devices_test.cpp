@@ -37,7 +37,7 @@ TEST(KnownDevices, ReadADescriptionOnceAndWhenItIsAskedFor) {
 TEST(KnownDevices, ADescriptionThatCannotBeReadIsRefusedEachTime) {
   KnownDevices devices;
   devices.add("bad", []() -> hwdesc::Device { throw Error("device_0.yaml:3:1: got nothing"); });
-  for (int i = 0; i < 2; ++i) EXPECT_THROW(static_cast<void>(devices[0]), Error);
+  for (int i = 0; i < 2; ++i) EXPECT_THROW((void)devices[0], Error);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "hybrid/known_kernels.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>

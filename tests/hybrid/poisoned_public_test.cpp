@@ -1,7 +1,6 @@
 // Third-party measurements, unchanged and with injected faults. The tests are skipped without the
 // files.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 
@@ -32,8 +31,8 @@ class PoisonedPublicData : public testing::Test {
     }
     measured::ImportOptions options;
     options.output = folder_.path() + "/set";
-    static_cast<void>(measured::import_operators(
-        inputs, support::source_dir().string() + "/configs/imports/" + mapping + ".yaml", options));
+    (void)measured::import_operators(
+        inputs, support::source_dir().string() + "/configs/imports/" + mapping + ".yaml", options);
     const measured::MeasurementSet all = measured::read_measurement_set(options.output);
     for (const std::string& name : devices) {
       devices_.push_back(hwdesc::load_device(name));

@@ -1,7 +1,6 @@
 #include "tests/interpreter/evaluate.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>

@@ -2,7 +2,6 @@
 #include "ir/dump_folder.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>

@@ -1,7 +1,6 @@
 // Random programs of elementwise ops, broadcasts, reductions, dots, reshapes and updates: fusion
 // does not change what they compute.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>

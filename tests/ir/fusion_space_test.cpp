@@ -1,7 +1,6 @@
 #include "ir/fusion/fusion_space.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <random>
 #include <set>

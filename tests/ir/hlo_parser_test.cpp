@@ -163,7 +163,7 @@ TEST(HloParser, IotaReplicaGroupsAreReshapedTransposedNumbers) {
       EXPECT_EQ(groups.groups[static_cast<std::size_t>(g)][static_cast<std::size_t>(i)], i * 2 + g);
     }
   }
-  EXPECT_THROW(static_cast<void>(support::parse_replica_groups("[4096,8192]<=[33554432]")), Error);
+  EXPECT_THROW((void)support::parse_replica_groups("[4096,8192]<=[33554432]"), Error);
 }
 
 // Device d of a mesh of 2 x 3 x 4 is at (d / 12, d / 4 % 3, d % 4).
@@ -193,7 +193,7 @@ TEST(HloParser, AxesOfAMeshAreReplicaGroups) {
   for (const char* wrong : {"mesh['a'=2] {'b'}", "mesh['a'=6] {'a':(2)2}", "mesh['a'=0] {'a'}",
                             "mesh[] {}", "mesh['a'=2,'b'=2], device_ids=(0,1) {'a'}",
                             "mesh['a'=4194304,'b'=4194304] {'a'}", "mesh['a'=2] {'a','a'}"}) {
-    EXPECT_THROW(static_cast<void>(support::parse_replica_groups(wrong)), Error) << wrong;
+    EXPECT_THROW((void)support::parse_replica_groups(wrong), Error) << wrong;
   }
 }
 

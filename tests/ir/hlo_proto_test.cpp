@@ -2,7 +2,6 @@
 #include "ir/proto/hlo_proto.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "ir/text/hlo_parser.h"
@@ -338,7 +337,7 @@ TEST(HloProto, OtherFilesAreNone) {
         std::string("\x08\x07\x12\x07pytorch"), wrapped("\x08\x01\x12\x0d/device:TPU:0"),
         std::string("\x0a\xff\xff\xff\xff\x0f")}) {
     EXPECT_FALSE(is_hlo_proto(bytes)) << bytes;
-    EXPECT_THROW(static_cast<void>(read_hlo_proto(bytes, "m")), Error);
+    EXPECT_THROW((void)read_hlo_proto(bytes, "m"), Error);
   }
 }
 

@@ -115,8 +115,7 @@ ENTRY main { x = f32[8,128] parameter(0)
   const Module alone = isolate(module, module.entry, find(entry, "start"), "kernel");
   EXPECT_EQ(alone.entry_computation().instructions.size(), 3u);
   EXPECT_EQ(alone.entry_computation().root_instruction().name, "done");
-  EXPECT_THROW(static_cast<void>(isolate(module, module.entry, find(entry, "done"), "kernel")),
-               Error);
+  EXPECT_THROW((void)isolate(module, module.entry, find(entry, "done"), "kernel"), Error);
   expect_same_kernels(module);
 }
 

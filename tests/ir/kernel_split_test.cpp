@@ -73,7 +73,7 @@ TEST(SplitKernel, RefusesProducts) {
   const OpId b = sketch.parameter(DType::kF32, {8, 8});
   const Kernel product = sketch.build({sketch.dot(
       a, b, DotDims{.lhs_contracting = {1}, .rhs_contracting = {0}}, {8, 8}, DType::kF32)});
-  EXPECT_THROW(static_cast<void>(split_kernel(product, Launches::kPerOp)), Error);
+  EXPECT_THROW((void)split_kernel(product, Launches::kPerOp), Error);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "ir/kernel.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "ir/kernels/kernel_sources.h"

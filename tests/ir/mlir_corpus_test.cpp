@@ -99,7 +99,7 @@ void read_everything(const std::string& bytes) {
       for (const Operation& op : block.operations) {
         for (const NamedAttribute& attribute : op.attributes) {
           if (attribute.value.kind != Attribute::Kind::kDense) continue;
-          static_cast<void>(read_dense(attribute.value, tree.at(attribute.value.type), text, 1000));
+          (void)read_dense(attribute.value, tree.at(attribute.value.type), text, 1000);
         }
       }
     }

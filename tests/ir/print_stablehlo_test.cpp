@@ -1,6 +1,5 @@
 // Module -> StableHLO text -> Module: the computation does not change.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -51,7 +50,7 @@ std::vector<std::string> kernel_opcodes(const Module& module) {
 
 void expect_reads_back(const Module& module) {
   const std::string text = print_stablehlo(module);
-  EXPECT_NO_THROW(static_cast<void>(print_stablehlo(from_mlir(text))));
+  EXPECT_NO_THROW((void)print_stablehlo(from_mlir(text)));
 }
 
 constexpr const char* kAttention = R"(HloModule attention, is_scheduled=true, num_partitions=2
@@ -335,7 +334,7 @@ TEST(PrintStablehlo, PublicModulesReadBack) {
 TEST(PrintStablehlo, DamagedTextIsAnsweredOrRefused) {
   support::expect_answer_or_error(
       {print_stablehlo(from_hlo(kAttention)), print_stablehlo(from_hlo(kSeveral))}, 20'000, 7,
-      [](const std::string& text) { static_cast<void>(print_hlo(from_mlir(text))); });
+      [](const std::string& text) { (void)print_hlo(from_mlir(text)); });
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "ir/read_module.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <zlib.h>
 
 #include <filesystem>
@@ -85,7 +84,7 @@ TEST(ReadModule, GzipOfSeveralMembersIsOneText) {
 TEST(ReadModule, GzipStopsAtTheLimit) {
   const std::string zeros = gzipped(std::string(8 << 20, '\0'));
   EXPECT_LT(zeros.size(), 16'384U);
-  EXPECT_THROW(static_cast<void>(base::unpack_gzip(zeros, "bomb", 1 << 20)), Error);
+  EXPECT_THROW((void)base::unpack_gzip(zeros, "bomb", 1 << 20), Error);
 }
 
 TEST(ReadModule, UnknownFilesSayWhatTheyAreWhatWasTriedAndAWayOut) {
@@ -137,8 +136,8 @@ TEST_F(ReadFolder, DumpsGiveTheModulesAfterOptimisation) {
 }
 
 TEST_F(ReadFolder, FoldersWithoutModulesAndMissingFilesAreNamed) {
-  EXPECT_THROW(static_cast<void>(read_module(folder_.string())), Error);
-  EXPECT_THROW(static_cast<void>(read_module((folder_ / "absent.hlo").string())), Error);
+  EXPECT_THROW((void)read_module(folder_.string()), Error);
+  EXPECT_THROW((void)read_module((folder_ / "absent.hlo").string()), Error);
 }
 
 TEST(ReadModule, OtherToolsFilesAreSaidByName) {
@@ -169,7 +168,7 @@ TEST(ReadModule, DamagedFilesOfEveryFormAreAnsweredOrRefused) {
   support::expect_answer_or_error(
       {support::kTwoKernels, kMlir, gzipped(support::kTwoKernels), gzipped(kMlir)}, 20'000, 11,
       [](const std::string& bytes) {
-        static_cast<void>(print_hlo(read_module(base::SourceText("damaged", bytes))));
+        (void)print_hlo(read_module(base::SourceText("damaged", bytes)));
       });
 }
 

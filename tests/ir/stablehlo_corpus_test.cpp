@@ -66,7 +66,7 @@ TEST(StableHloDamage, IsAnsweredOrRefused) {
   const std::vector<std::string> sources = {kFunctions, kLoop,        kDynamic, kDevices,
                                             kWindows,   kCustomCalls, kManual};
   support::expect_answer_or_error(sources, 20000, 12, [](const std::string& text) {
-    static_cast<void>(parse_stablehlo(base::SourceText("damaged.mlir", text), kBound));
+    (void)parse_stablehlo(base::SourceText("damaged.mlir", text), kBound);
   });
 }
 

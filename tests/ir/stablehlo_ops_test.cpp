@@ -1,6 +1,5 @@
 // Tests one by one all ops of the StableHLO specification that other tests do not cover.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "ir/stablehlo/stablehlo.h"

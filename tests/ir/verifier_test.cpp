@@ -2,7 +2,6 @@
 #include "ir/verify/verifier.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 

@@ -2,7 +2,6 @@
 #include "learned/training/examples.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <set>
@@ -106,9 +105,9 @@ TEST_F(ExamplesOfRows, WeighTheSquareOfTheShareThatPhysicsGivesTheKernel) {
 }
 
 TEST_F(ExamplesOfRows, WithoutPriorsTheShareIsTheRowsOwn) {
-  static_cast<void>(made(kDispatch,
-                         "op,dtype,elements,runtime_ns\nadd,f32,1000000,70000\n"
-                         "add,f32,2000000,20000\n"));
+  (void)made(kDispatch,
+             "op,dtype,elements,runtime_ns\nadd,f32,1000000,70000\n"
+             "add,f32,2000000,20000\n");
   const Examples examples = make_examples(sets_, devices_, kPhysics, /*with_priors=*/false, 1);
   ASSERT_THAT(examples.rows, SizeIs(2));
   EXPECT_NEAR(examples.rows[0].weight, std::pow(40.0 / 70, 2), 1e-12);

@@ -2,7 +2,6 @@
 #include "learned/feature_scaler.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>

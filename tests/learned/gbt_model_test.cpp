@@ -2,7 +2,6 @@
 #include "learned/gbt_model.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <xgboost/c_api.h>
 
 #include <algorithm>

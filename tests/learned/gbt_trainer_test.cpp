@@ -2,7 +2,6 @@
 #include "learned/training/gbt_trainer.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
@@ -377,11 +376,10 @@ TEST(GbtTrainer, MarginsInOrderLeaveNothingToRank) {
     first = round.train;
     return false;
   };
-  static_cast<void>(
-      train_gbt(table, {}, {.objective = GbtObjective::kPairwise, .trees = 1}, {.round = report}));
+  (void)train_gbt(table, {}, {.objective = GbtObjective::kPairwise, .trees = 1}, {.round = report});
   EXPECT_EQ(first, 0);
   table.margins.back() = std::nanf("");
-  EXPECT_THROW(static_cast<void>(train_gbt(table, {}, {})), Error);
+  EXPECT_THROW((void)train_gbt(table, {}, {}), Error);
 }
 
 TEST(GbtTrainer, RefittedLeavesAreMeansOfTheNewTargetsInTheOldSplits) {

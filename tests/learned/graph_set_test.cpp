@@ -2,7 +2,6 @@
 #include "learned/training/graph_set.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/learned/graph_set_folder.h"
 #include "tests/support/errors.h"

@@ -2,7 +2,6 @@
 #include "learned/learned_model.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 
@@ -106,7 +105,7 @@ TEST(LearnedModel, RefusesModelsThatOnlyRankAndTimesThatAreNone) {
   const Examples examples = set.examples();
   for (const double log_seconds : {1e4, std::nan("")}) {
     const LearnedModel model(constant(log_seconds), kPhysics);
-    EXPECT_THROW(static_cast<void>(model.estimate(examples.queries, set.device())), Error);
+    EXPECT_THROW((void)model.estimate(examples.queries, set.device()), Error);
   }
 }
 

@@ -2,7 +2,6 @@
 #include "learned/model_dir.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
@@ -73,7 +72,7 @@ class ModelDir : public testing::Test {
   // The message of loading, without the folder; "loaded" if nothing is thrown.
   [[nodiscard]] std::string message() const {
     try {
-      static_cast<void>(load_model(path_));
+      (void)load_model(path_);
       return "loaded";
     } catch (const Error& error) {
       std::string text = error.what();
@@ -344,7 +343,7 @@ class HybridFolder : public testing::Test {
 
   [[nodiscard]] std::string message() const {
     try {
-      static_cast<void>(load_model(path_));
+      (void)load_model(path_);
       return "loaded";
     } catch (const Error& error) {
       std::string text = error.what();

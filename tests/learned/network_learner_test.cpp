@@ -1,6 +1,5 @@
 // Networks through all steps of a learner: trained, saved and loaded, with equal predictions.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -257,13 +256,13 @@ TEST(NetworkLearner, ResumesFromItsCheckpointToTheSameBits) {
                                     if (progress.what == "epoch 2 of 3") throw Error("stop");
                                   },
                               .checkpoint = checkpoint};
-  EXPECT_THROW(static_cast<void>(train(small_network(), examples, stopping)), Error);
+  EXPECT_THROW((void)train(small_network(), examples, stopping), Error);
   ASSERT_TRUE(std::filesystem::exists(checkpoint));
   const LearnerHooks resuming{.checkpoint = checkpoint};
   const Trained resumed = train(small_network(), examples, resuming);
   EXPECT_EQ(resumed.predictor->network()->network->save(), whole);
   EXPECT_EQ(std::ranges::count(resumed.training_csv, '\n'), 1 + 3) << "past epochs are told again";
-  EXPECT_THROW(static_cast<void>(train(small_network("seed: 2\n"), examples, resuming)), Error)
+  EXPECT_THROW((void)train(small_network("seed: 2\n"), examples, resuming), Error)
       << "of another training";
 }
 

@@ -2,7 +2,6 @@
 #include "learned/parameter_table.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/support/errors.h"
 

@@ -2,7 +2,6 @@
 #include "learned/training/quantity_report.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 

@@ -2,7 +2,6 @@
 #include "learned/table_features.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>

@@ -2,7 +2,6 @@
 #include "schedule/text.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 

@@ -2,7 +2,6 @@
 #include "learned/ubjson.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <random>

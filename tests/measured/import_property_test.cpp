@@ -1,7 +1,6 @@
 // Damaged files, with many seeds: an import creates a complete set or throws Error and leaves
 // nothing; it never crashes. Also files of a million rows: time and memory.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <zlib.h>
 
@@ -105,7 +104,7 @@ TEST(DamagedFiles, TablesAndTheirMappingsGiveASetOrAnError) {
   const std::string map = folder.path() + "/map.yaml";
   const auto import = [&](const std::string& file) {
     return [&folder, map, file](const ImportOptions& options) {
-      static_cast<void>(import_operators({folder.path() + "/" + file}, map, options));
+      (void)import_operators({folder.path() + "/" + file}, map, options);
     };
   };
   folder.write("map.yaml", std::string(kFields) + kTables);
@@ -120,8 +119,7 @@ TEST(DamagedFiles, KernelTunerCachesGiveASetOrAnError) {
   folder.write("map.yaml", std::string(kFields) + kTables);
   const auto import = [&](const std::string& file) {
     return [&folder, file](const ImportOptions& options) {
-      static_cast<void>(
-          import_operators({folder.path() + "/" + file}, folder.path() + "/map.yaml", options));
+      (void)import_operators({folder.path() + "/" + file}, folder.path() + "/map.yaml", options);
     };
   };
   survivors(folder, "in.json", kCache, import("in.json"));
@@ -140,10 +138,10 @@ TEST(DamagedFiles, TracesGiveASetOrAnError) {
   EXPECT_GT(survivors(folder, "t.json", trace,
                       [&](ImportOptions options) {
                         options.device = "tpu_v3";
-                        static_cast<void>(import_trace({.traces = {folder.path() + "/t.json"},
-                                                        .module = folder.path() + "/m.hlo",
-                                                        .manifest = {}},
-                                                       options));
+                        (void)import_trace({.traces = {folder.path() + "/t.json"},
+                                            .module = folder.path() + "/m.hlo",
+                                            .manifest = {}},
+                                           options);
                       }),
             0);
 }
@@ -157,8 +155,8 @@ TEST(DamagedFiles, TileRunsGiveASetOrAnError) {
   EXPECT_GT(survivors(folder, "runs.csv",
                       "file,error,compute_time_ns,output_bounds\na.hlo,0,12,1\na.hlo,1,0,2\n",
                       [&](const ImportOptions& options) {
-                        static_cast<void>(import_operators({folder.path() + "/runs.csv"},
-                                                           folder.path() + "/map.yaml", options));
+                        (void)import_operators({folder.path() + "/runs.csv"},
+                                               folder.path() + "/map.yaml", options);
                       }),
             0);
 }

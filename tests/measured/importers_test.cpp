@@ -1,6 +1,5 @@
 // Tables, tile runs and Kernel Tuner caches to measurement sets. Expectations are computed by hand.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <zlib.h>
 
 #include <filesystem>
@@ -285,10 +284,9 @@ TEST_F(Import, DevicesMustBeThere) {
 TEST_F(Import, ADescriptionOfADeviceGoesIntoTheSet) {
   write("mine.yaml", "extends: tpu_v3\nclock: 1 GHz\nsource: made up\n");
   write("other/mine.yaml", "extends: tpu_v2\n");
-  static_cast<void>(
-      operators("devices: {A: ./mine.yaml, B: ./other/mine.yaml, C: ./mine.yaml, D: tpu_v3}\n" +
-                    table_of(kAddInNs + "; device: card"),
-                "n,t,card\n1,2,A\n1,2,B\n1,2,C\n1,2,D\n", options()));
+  (void)operators("devices: {A: ./mine.yaml, B: ./other/mine.yaml, C: ./mine.yaml, D: tpu_v3}\n" +
+                      table_of(kAddInNs + "; device: card"),
+                  "n,t,card\n1,2,A\n1,2,B\n1,2,C\n1,2,D\n", options());
   fs::rename(at("out"), at("moved"));
   fs::remove(at("mine.yaml"));
   const MeasurementSet set = read_measurement_set(at("moved"));
@@ -339,7 +337,7 @@ TEST_F(Import, ATableWithTheColumnsOfASetNeedsNoMapping) {
     return support::error_of(
         [&] {
           mine.force = true;
-          static_cast<void>(import_operators({at("ops.csv")}, {}, mine));
+          (void)import_operators({at("ops.csv")}, {}, mine);
         },
         "imported");
   };

@@ -2,7 +2,6 @@
 #include "measured/measurement_set.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
@@ -339,9 +338,9 @@ TEST(MeasurementSet, SaysWhichFileOfItIsMissing) {
   EXPECT_THAT(disk.message(), HasSubstr("manifest.yaml: no such file"));
   disk.write_manifest();
   EXPECT_THAT(disk.message(), HasSubstr("measurements.csv: no such file"));
-  EXPECT_THROW(static_cast<void>(read_measurement_set(disk.path() + "/manifest.yaml")), Error);
-  EXPECT_THROW(static_cast<void>(read_measurement_set(disk.path() + "/none")), Error);
-  EXPECT_THROW(static_cast<void>(read_measurement_set("")), Error);
+  EXPECT_THROW((void)read_measurement_set(disk.path() + "/manifest.yaml"), Error);
+  EXPECT_THROW((void)read_measurement_set(disk.path() + "/none"), Error);
+  EXPECT_THROW((void)read_measurement_set(""), Error);
 }
 
 const char* const kAdd =

@@ -1,7 +1,6 @@
 #include "measured/op_kernels.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 

@@ -1,7 +1,6 @@
 #include "measured/paradnn.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>

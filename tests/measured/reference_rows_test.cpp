@@ -1,7 +1,6 @@
 #include "measured/reference_rows.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 
@@ -94,7 +93,7 @@ TEST(ReferenceRows, LieBesideTheDevicePresets) {
 }
 
 TEST(ReferenceRows, NameAFileThatIsMissing) {
-  EXPECT_THROW(static_cast<void>(read_references("missing.yaml")), Error);
+  EXPECT_THROW((void)read_references("missing.yaml"), Error);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include "measured/importers/xplane.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <zlib.h>
 
 #include <cmath>

@@ -2,7 +2,6 @@
 #include "schedule/convolution.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <random>
 

@@ -1,6 +1,5 @@
 // Schedules of small kernels: ALCOP's examples, errors of each rule and step, and the text.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "ir/kernels/kernel_sketch.h"
 #include "schedule/from_kernel.h"

@@ -1,7 +1,6 @@
 #include "search/tile_choice.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "analytical/layout_rules.h"
 #include "base/error.h"

@@ -1,7 +1,6 @@
 // The contract of choosing (search/tile_choice.h) on random lists of tiles, valid and absurd ones,
 // and rankers that are right, wrong or without scores.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <set>

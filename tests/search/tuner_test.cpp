@@ -2,7 +2,6 @@
 #include "search/tuner.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>

@@ -3,7 +3,6 @@
 #include "sim/communication.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <random>
 

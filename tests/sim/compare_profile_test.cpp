@@ -2,7 +2,6 @@
 #include "sim/compare_profile.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>

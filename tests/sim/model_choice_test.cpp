@@ -2,7 +2,6 @@
 #include "sim/model_choice.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -75,8 +74,8 @@ TEST_F(ModelChoice, NoneShippedMeansPhysics) {
   EXPECT_THAT(shipped_models(), IsEmpty());
   EXPECT_FALSE(shipped_model_for(tpu()).has_value());
   EXPECT_EQ(choose_model("default", {&tpu(), 1}).name, "analytical");
-  EXPECT_THROW(static_cast<void>(choose_model("hybrid", {&tpu(), 1})), Error);
-  EXPECT_THROW(static_cast<void>(choose_model("learned", {&tpu(), 1})), Error);
+  EXPECT_THROW((void)choose_model("hybrid", {&tpu(), 1}), Error);
+  EXPECT_THROW((void)choose_model("learned", {&tpu(), 1}), Error);
 }
 
 TEST_F(ModelChoice, AShippedOneFitsItsDeviceAndThoseOfItsLineage) {
@@ -99,13 +98,13 @@ TEST_F(ModelChoice, AShippedOneFitsItsDeviceAndThoseOfItsLineage) {
 }
 
 TEST_F(ModelChoice, OfSeveralThatFitTheFirstByNameAnswers) {
-  static_cast<void>(ship("b"));
+  (void)ship("b");
   const std::string first = ship("a");
   EXPECT_EQ(shipped_model_for(tpu()), first);
 }
 
 TEST_F(ModelChoice, DevicesThatNoneFitsMakeAllOfThemPhysics) {
-  static_cast<void>(ship("one"));
+  (void)ship("one");
   const std::vector<hwdesc::Device> devices{tpu(), hwdesc::load_device("tpu_v2")};
   const ChosenModel chosen = choose_model("default", devices);
   EXPECT_EQ(chosen.name, "analytical");

@@ -1,7 +1,6 @@
 #include "sim/op_table.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "hwdesc/device_yaml.h"
 #include "tests/support/errors.h"
@@ -38,7 +37,7 @@ TEST(OpTable, IsReadToItsEndBeforeAnythingIsComputed) {
               }),
               HasSubstr("ops.csv:4"));
   EXPECT_EQ(model.asked, 0U);
-  static_cast<void>(estimate_operators(table(good), device, model, {.jobs = 1}));
+  (void)estimate_operators(table(good), device, model, {.jobs = 1});
   EXPECT_EQ(model.asked, 2U);
 }
 

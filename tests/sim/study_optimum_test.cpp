@@ -120,9 +120,9 @@ TEST(StudyOptimum, SaysWhyNothingIsFeasible) {
   EXPECT_THAT(error, HasSubstr("none of 20 machines is feasible"));
   EXPECT_THAT(error, HasSubstr("20 break clock >= 2e9, by 25 % at least"));
   EXPECT_THAT(error, Not(HasSubstr("time_s > 0")));
-  EXPECT_THROW(static_cast<void>(optimum_of(
-                   optimum_study("axes: {clock: {list: [1 GHz]}}\nobjectives: [time_s]\n"), 20)),
-               UsageError);
+  EXPECT_THROW(
+      (void)optimum_of(optimum_study("axes: {clock: {list: [1 GHz]}}\nobjectives: [time_s]\n"), 20),
+      UsageError);
 }
 
 TEST(StudyOptimum, IsTheSameAfterAnInterruption) {
@@ -150,7 +150,7 @@ TEST(StudyOptimum, IsTheSameAfterAnInterruption) {
     EXPECT_EQ(resumed.table.rows[i].cells, whole.table.rows[i].cells);
   }
   options.seed = 2;
-  EXPECT_THROW(static_cast<void>(study_optimum(study, run, options)), Error);
+  EXPECT_THROW((void)study_optimum(study, run, options), Error);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace tilecast::support {
 template <class Expected = Error, class Action>
 std::string error_of(const Action& action, const std::string& otherwise = "no error") {
   try {
-    static_cast<void>(action());
+    (void)action();
   } catch (const Expected& error) {
     return error.what();
   }

@@ -2,7 +2,6 @@
 #include "validation/label_experiment.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/learned/synthetic_set.h"
 #include "tests/support/errors.h"
@@ -91,8 +90,8 @@ TEST(LabelExperiment, ScoresEveryLearnerOnEveryTargetWithAndWithoutPhysics) {
   std::filesystem::remove(how.journal);
   std::size_t done = 0;
   how.stop = [&] { return done >= 4; };
-  static_cast<void>(run_label_experiment(  // stops at some point
-      experiment, how, nullptr, [&](std::size_t now, std::size_t) { done = now; }));
+  (void)run_label_experiment(  // stops at some point
+      experiment, how, nullptr, [&](std::size_t now, std::size_t) { done = now; });
   EXPECT_GE(done, 4U);
   how.stop = {};
   how.resume = true;

@@ -2,7 +2,6 @@
 #include "ir/onnx/onnx.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <onnx/defs/parser.h>
 #include <onnx/onnx_pb.h>
 #include <unistd.h>
@@ -372,7 +371,7 @@ TEST(Onnx, DamagedGraphsAreReadOrRefused) {
   };
   const ReadOptions options{.bound = 3};
   support::expect_answer_or_error(sources, 20000, 12, [&](const std::string& bytes) {
-    static_cast<void>(is_onnx(bytes));
+    (void)is_onnx(bytes);
     verify(read_graph(bytes, options));
   });
 }

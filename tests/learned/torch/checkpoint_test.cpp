@@ -3,7 +3,6 @@
 #include "learned/torch/checkpoint.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>

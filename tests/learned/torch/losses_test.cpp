@@ -2,7 +2,6 @@
 #include "learned/torch/losses.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>

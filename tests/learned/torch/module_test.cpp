@@ -27,7 +27,7 @@ std::string refusal_of(const std::string& file) {
   setenv("TILECAST_TORCH_MODULE", file.c_str(), /*overwrite=*/1);
   std::string reason;
   try {
-    static_cast<void>(graph_module());
+    (void)graph_module();
   } catch (const Error& error) {
     reason = error.what();
   }
@@ -109,12 +109,12 @@ TEST(GraphModule, LoadsWhatItSavedAndRefusesOtherWeights) {
 
   NetworkSpec other = small();
   other.graph = GraphLayer::kSageUndirected;
-  EXPECT_THROW(static_cast<void>(graph_module().load(other, kTestWidths, weights)), Error);
+  EXPECT_THROW((void)graph_module().load(other, kTestWidths, weights), Error);
   const std::string cut = weights.substr(0, weights.size() / 2);
-  EXPECT_THROW(static_cast<void>(graph_module().load(small(), kTestWidths, cut)), Error);
+  EXPECT_THROW((void)graph_module().load(small(), kTestWidths, cut), Error);
   other.hidden = 10;
   other.graph = GraphLayer::kGat;
-  EXPECT_THROW(static_cast<void>(graph_module().load(other, kTestWidths, weights)), Error);
+  EXPECT_THROW((void)graph_module().load(other, kTestWidths, weights), Error);
 }
 
 TEST(GraphParameters, HoldEveryFieldWithItsDefaultInRange) {

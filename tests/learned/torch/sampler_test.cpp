@@ -2,7 +2,6 @@
 #include "learned/torch/sampler.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <map>
 #include <numeric>

@@ -2,7 +2,6 @@
 #include "learned/torch/train.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <future>
@@ -183,7 +182,7 @@ TEST_F(Training, LearnsNothingWhereMarginsAreInOrder) {
     return false;
   };
   const TrainingSpec training{.loss = NetworkLoss::kRankHinge, .epochs = 1, .batch = 4};
-  static_cast<void>(trained(kSmall, training, kernels, {.epoch = keep}));
+  (void)trained(kSmall, training, kernels, {.epoch = keep});
   EXPECT_EQ(loss, 0);
 }
 
@@ -278,8 +277,7 @@ TEST_F(Training, LowersItsRateWhereValidationStandsStill) {
       validations.push_back(report.validation);
       return true;
     }};
-    static_cast<void>(
-        train_network(kSmall, kWidths, of, train.examples(), validation.examples(), hooks));
+    (void)train_network(kSmall, kWidths, of, train.examples(), validation.examples(), hooks);
     return validations;
   };
   TrainingSpec falling = training;
