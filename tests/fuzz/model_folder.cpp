@@ -1,5 +1,3 @@
-// Files of a model's folder. The card contains content hashes, so a modified folder is rejected
-// immediately; here each reader gets its file without that check.
 #include <array>
 #include <cmath>
 
@@ -10,6 +8,8 @@
 #include "learned/vocabulary.h"
 #include "tests/fuzz/targets.h"
 
+// Files of a model's folder. The card contains content hashes, so a modified folder is rejected
+// immediately; here each reader gets its file without that check.
 void tilecast::fuzz::model_folder(Bytes bytes) {
   if (bytes.empty()) return;
   const std::string text(bytes.substr(1));
