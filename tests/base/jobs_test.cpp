@@ -15,24 +15,17 @@
 #include "base/error.h"
 #include "base/journal.h"
 #include "tests/base/little_address_space.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::base {
 namespace {
 
 namespace fs = std::filesystem;
 
-class JobsTest : public ::testing::Test {
+class JobsTest : public ::testing::Test, protected support::Folder {
  protected:
-  JobsTest() : file_(fs::temp_directory_path() / ("tilecast_jobs_" + std::to_string(getpid()))) {
-    fs::remove(file_);
-  }
-  ~JobsTest() override { fs::remove(file_); }
-  [[nodiscard]] std::string text() const {
-    std::ostringstream out;
-    out << std::ifstream(file_, std::ios::binary).rdbuf();
-    return out.str();
-  }
-  void write(const std::string& text) const { std::ofstream(file_, std::ios::binary) << text; }
+  [[nodiscard]] std::string text() const { return read("jobs"); }
+  void write(const std::string& text) const { Folder::write("jobs", text); }
   // Results contain characters that journals must escape.
   static std::string result(std::size_t task) {
     return "row \\ " + std::to_string(task) + "\n" + std::string(task % 7, '\n') + "\\n";
@@ -42,7 +35,7 @@ class JobsTest : public ::testing::Test {
     for (std::size_t i = 0; i < count; ++i) results.push_back(result(i));
     return results;
   }
-  fs::path file_;
+  const fs::path file_ = at("jobs");
 };
 
 TEST_F(JobsTest, GivesResultsInOrderForAnyNumberOfThreads) {

@@ -11,6 +11,7 @@
 
 #include "base/source_text.h"
 #include "tests/support/errors.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::base {
 namespace {
@@ -18,26 +19,10 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-class OutputFile : public ::testing::Test {
+class OutputFile : public ::testing::Test, protected support::Folder {
  protected:
-  OutputFile()
-      : folder_(fs::temp_directory_path() /
-                ("tilecast_output_" + std::to_string(getpid()) + "_" + std::to_string(made_++))) {
-    fs::create_directories(folder_);
-  }
-  ~OutputFile() override { fs::remove_all(folder_); }
-
-  [[nodiscard]] std::string at(const std::string& name) const { return (folder_ / name).string(); }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(at(name), std::ios::binary) << text;
-  }
-  [[nodiscard]] std::string read(const std::string& name) const {
-    std::ostringstream text;
-    text << std::ifstream(at(name), std::ios::binary).rdbuf();
-    return text.str();
-  }
   [[nodiscard]] std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {}));
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder()), {}));
   }
   // The error message; "" if nothing is thrown.
   template <class Do>
@@ -47,10 +32,6 @@ class OutputFile : public ::testing::Test {
   [[nodiscard]] std::string refused_reading(const std::string& path) const {
     return refusal([&] { (void)SourceText::read_bytes(path); });
   }
-
- private:
-  static inline int made_ = 0;
-  fs::path folder_;
 };
 
 TEST_F(OutputFile, KeepsTheModeTheSymbolicLinksAndTheNamesOfWhatItReplaces) {

@@ -2,11 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 namespace tilecast::sim {
@@ -15,32 +12,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-CommandTest::CommandTest(std::string verb) : verb_(std::move(verb)) {
-  const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-  folder_ = fs::temp_directory_path() / ("tilecast_" + std::to_string(getpid()) + "_" +
-                                         info->test_suite_name() + "_" + info->name());
-  fs::create_directories(folder_);
-}
-
-CommandTest::~CommandTest() {
-  fs::remove_all(folder_);
-}
-
-void CommandTest::write(const std::string& name, const std::string& text) const {
-  const fs::path file = folder_ / name;
-  fs::create_directories(file.parent_path());
-  std::ofstream(file, std::ios::binary) << text;
-}
-
-std::string CommandTest::read(const std::string& name) const {
-  std::ostringstream text;
-  text << std::ifstream(folder_ / name, std::ios::binary).rdbuf();
-  return text.str();
-}
-
-bool CommandTest::exists(const std::string& name) const {
-  return fs::exists(folder_ / name);
-}
+CommandTest::CommandTest(std::string verb) : verb_(std::move(verb)) {}
 
 void CommandTest::write_manifest() const {
   write("set/manifest.yaml",
@@ -83,7 +55,7 @@ Answer CommandTest::validate(const std::string& arguments) const {
 }
 
 Answer CommandTest::start(const std::string& program, const std::string& arguments) const {
-  const std::string command = "cd '" + folder_.string() + "' && '" + program + "' " + arguments +
+  const std::string command = "cd '" + folder().string() + "' && '" + program + "' " + arguments +
                               " >stdout.txt 2>stderr.txt </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("stdout.txt"), read("stderr.txt")};

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/support/folders.h"
+
 namespace tilecast::sim {
 
 struct Answer {
@@ -13,17 +15,14 @@ struct Answer {
   std::string out, err;
 };
 
-class CommandTest : public ::testing::Test {
+class CommandTest : public ::testing::Test, protected support::Folder {
  protected:
   // `verb` is used by run(); if empty, the arguments of run() must start with a verb.
   explicit CommandTest(std::string verb = {});
-  ~CommandTest() override;
 
-  // Names are relative to the folder.
-  void write(const std::string& name, const std::string& text) const;  // creates parent folders
-  [[nodiscard]] std::string read(const std::string& name) const;
-  [[nodiscard]] bool exists(const std::string& name) const;
-  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  [[nodiscard]] bool exists(const std::string& name) const {
+    return std::filesystem::exists(at(name));
+  }
 
   // The manifest of the folder `set`: "made_up", times of tpu_v3.
   void write_manifest() const;
@@ -47,7 +46,6 @@ class CommandTest : public ::testing::Test {
  private:
   [[nodiscard]] Answer start(const std::string& program, const std::string& arguments) const;
   std::string verb_;
-  std::filesystem::path folder_;
 };
 
 }  // namespace tilecast::sim

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "tests/cli/command_test.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::sim {
 namespace {
@@ -64,9 +65,7 @@ class ReportCommand : public CommandTest {
   }
 
   static std::string source_of(const std::string& file) {
-    std::ostringstream text;
-    text << std::ifstream(TILECAST_SOURCE_DIR "/" + file).rdbuf();
-    return text.str();
+    return support::bytes_of(support::source_dir() / file);
   }
 
   // The data that a test's script wrote into its page.

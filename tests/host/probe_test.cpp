@@ -24,6 +24,7 @@
 #include "hwdesc/device_check.h"
 #include "hwdesc/device_yaml.h"
 #include "tests/support/errors.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::host {
 namespace {
@@ -36,13 +37,8 @@ constexpr double kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 constexpr double kWritten = 4 * 0.5e-3;
 
 hwdesc::Device read_back(const std::string& yaml) {
-  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-  const std::string path =
-      (std::filesystem::path(testing::TempDir()) / fmt::format("{}.yaml", test->name())).string();
-  std::ofstream(path) << yaml;
-  hwdesc::Device device = hwdesc::load_device(path);
-  std::filesystem::remove(path);
-  return device;
+  const support::Folder folder;
+  return hwdesc::load_device(folder.write("probed.yaml", yaml));
 }
 
 void expect_near(double got, double wanted, const std::string& what) {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "tests/support/errors.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::hwdesc {
 namespace {
@@ -196,36 +197,18 @@ TEST(Overrides, SayWhichOneIsWrong) {
             "hbm.bandwidth");
 }
 
-// Files in a private folder, removed at the end.
-class Extends : public testing::Test {
+class Extends : public testing::Test, protected support::Folder {
  protected:
-  void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path(testing::TempDir()) / (std::string("tilecast_") + test->name());
-    std::filesystem::create_directories(folder_);
-    write("base.yaml", kSmall);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  Extends() { write("base.yaml", kSmall); }
 
-  std::string write(const std::string& name, const std::string& text) {
-    const std::string path = (folder_ / name).string();
-    std::ofstream(path) << text;
-    return path;
-  }
+  // Without the folder.
   std::string load_message(const std::string& path) {
-    try {
-      (void)load_device(path);
-      return "loaded";
-    } catch (const Error& error) {
-      std::string message = error.what();
-      for (std::size_t at; (at = message.find(folder_.string() + "/")) != std::string::npos;) {
-        message.erase(at, folder_.string().size() + 1);
-      }
-      return message;
+    std::string message = support::error_of([&] { return load_device(path); }, "loaded");
+    for (std::size_t found; (found = message.find(at(""))) != std::string::npos;) {
+      message.erase(found, at("").size());
     }
+    return message;
   }
-
-  std::filesystem::path folder_;
 };
 
 TEST_F(Extends, KnowsWhichDescriptionsAreTheSameMachine) {
@@ -315,8 +298,7 @@ TEST_F(Extends, RefusesCyclesAndLongChains) {
     last = name;
   }
   EXPECT_EQ(load_message(write("link7.yaml", "extends: link6.yaml\n")), "loaded");
-  EXPECT_THAT(load_message((folder_ / "link8.yaml").string()),
-              HasSubstr("got a chain of more than 8 files"));
+  EXPECT_THAT(load_message(at("link8.yaml")), HasSubstr("got a chain of more than 8 files"));
 }
 
 TEST_F(Extends, NamesTheChildWhenTheParentIsWrong) {
@@ -331,7 +313,7 @@ TEST_F(Extends, NamesTheChildWhenTheParentIsWrong) {
 }
 
 TEST_F(Extends, LoadsPresetsFromTheFolderTheUserNames) {
-  ASSERT_EQ(setenv("TILECAST_DEVICES", folder_.c_str(), 1), 0);
+  ASSERT_EQ(setenv("TILECAST_DEVICES", folder().c_str(), 1), 0);
   const std::vector<std::string> names = preset_names();
   const double clock = load_device("base").clock.value;
   unsetenv("TILECAST_DEVICES");

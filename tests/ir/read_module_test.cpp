@@ -12,6 +12,7 @@
 #include "ir/text/hlo_printer.h"
 #include "tests/support/damage.h"
 #include "tests/support/errors.h"
+#include "tests/support/folders.h"
 #include "tests/support/modules.h"
 
 namespace tilecast::ir {
@@ -106,38 +107,26 @@ TEST(ReadModule, UnknownFilesSayWhatTheyAreWhatWasTriedAndAWayOut) {
               HasSubstr("tilecast import xplane"));
 }
 
-class ReadFolder : public ::testing::Test {
- protected:
-  ReadFolder() {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  ~ReadFolder() override { fs::remove_all(folder_); }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name) << text;
-  }
-
-  const fs::path folder_ = fs::temp_directory_path() / "tilecast_read_module_test";
-};
+class ReadFolder : public ::testing::Test, protected support::Folder {};
 
 TEST_F(ReadFolder, DumpsGiveTheModulesAfterOptimisation) {
   write("module_0001.f.before_optimizations.txt", support::kTwoKernels);
   write("module_0001.f.cpu_after_optimizations.txt", support::kTwoKernels);
-  const ModuleFiles one = module_files(folder_.string());
+  const ModuleFiles one = module_files(folder().string());
   ASSERT_EQ(one.files.size(), 1U);
   EXPECT_THAT(one.files[0], HasSubstr("after_optimizations"));
   EXPECT_EQ(one.others.size(), 1U);
-  EXPECT_EQ(read_module(folder_.string()).name, "two");
+  EXPECT_EQ(read_module(folder().string()).name, "two");
   write("module_0002.g.cpu_after_optimizations.txt", support::kTwoKernels);
-  EXPECT_EQ(module_files(folder_.string()).files.size(), 2U);
-  EXPECT_THAT(support::error_of([&] { return read_module(folder_.string()); }),
+  EXPECT_EQ(module_files(folder().string()).files.size(), 2U);
+  EXPECT_THAT(support::error_of([&] { return read_module(folder().string()); }),
               AllOf(HasSubstr("2 modules after optimisation"),
                     HasSubstr("module_0002.g.cpu_after_optimizations.txt")));
 }
 
 TEST_F(ReadFolder, FoldersWithoutModulesAndMissingFilesAreNamed) {
-  EXPECT_THROW((void)read_module(folder_.string()), Error);
-  EXPECT_THROW((void)read_module((folder_ / "absent.hlo").string()), Error);
+  EXPECT_THROW((void)read_module(folder().string()), Error);
+  EXPECT_THROW((void)read_module(at("absent.hlo")), Error);
 }
 
 TEST(ReadModule, OtherToolsFilesAreSaidByName) {

@@ -11,6 +11,7 @@
 #include "measured/measurement_set.h"
 #include "tests/learned/synthetic_set.h"
 #include "tests/support/errors.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::learned {
 namespace {
@@ -22,11 +23,6 @@ LearnerSpec small_network(const std::string& more = {}, int epochs = 3) {
       fmt::format("name: net\nmodel: network\nhidden: 8\nopcode_width: 4\nhops: 1\nat_nodes: "
                   "[static]\nat_kernel: [tile]\nepochs: {}\nbatch: 16\n{}",
                   epochs, more));
-}
-
-std::string read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 TEST(NetworkLearner, PredictsTheSameAfterItWasSavedAndLoaded) {
@@ -273,9 +269,9 @@ TEST(NetworkLearner, DamagedFilesAreNamed) {
   const auto message = [&] {
     return support::error_of([&] { return load_model(set.path("model")); }, "loaded");
   };
-  const std::string card = read(set.path("model/model.yaml"));
+  const std::string card = support::bytes_of(set.path("model/model.yaml"));
   for (const std::string name : {"weights.bin", "scaler_node.csv", "scaler_at_kernel.csv"}) {
-    const std::string path = set.path("model/" + name), bytes = read(path);
+    const std::string path = set.path("model/" + name), bytes = support::bytes_of(path);
     std::string changed = bytes;
     changed.resize(changed.size() - 3);
     std::ofstream(path, std::ios::binary) << changed;

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "measured/importers/importer.h"
 #include "tests/measured/set_on_disk.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::measured {
 namespace {
@@ -28,17 +29,12 @@ const char* const kTables =
     "tables:\n  - fastest_of_equal: true\n    columns:\n      op: {constant: add}\n"
     "      elements: bx*by\n      x_name: name\n      runtime: {column: time_ms_mean, unit: ms}\n";
 
-std::string read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 std::string gzip(const SetOnDisk& folder, const std::string& text) {
   const std::string path = folder.path() + "/pack.gz";
   const gzFile file = gzopen(path.c_str(), "wb");
   gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
   gzclose(file);
-  return read(path);
+  return support::bytes_of(path);
 }
 
 // Changes, removes or repeats a few bytes.

@@ -12,6 +12,7 @@
 #include "hybrid/hybrid_dir.h"
 #include "hybrid/hybrid_fit.h"
 #include "tests/hybrid/synthetic_set.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::sim {
 namespace {
@@ -43,20 +44,10 @@ hwdesc::Device calibrated() {
   return device;
 }
 
-class ModelChoice : public testing::Test {
+class ModelChoice : public testing::Test, protected support::Folder {
  protected:
-  ModelChoice()
-      : models_((fs::temp_directory_path() /
-                 ("tilecast_models_" + std::to_string(getpid()) + "_" +
-                  testing::UnitTest::GetInstance()->current_test_info()->name()))
-                    .string()) {
-    fs::create_directories(models_);
-    setenv("TILECAST_MODELS", models_.c_str(), 1);
-  }
-  ~ModelChoice() override {
-    unsetenv("TILECAST_MODELS");
-    fs::remove_all(models_);
-  }
+  ModelChoice() { setenv("TILECAST_MODELS", models_.c_str(), 1); }
+  ~ModelChoice() override { unsetenv("TILECAST_MODELS"); }
 
   // A hybrid of tpu_v3 that corrects known kernels by 50 %.
   [[nodiscard]] std::string ship(const std::string& name) const {
@@ -67,7 +58,7 @@ class ModelChoice : public testing::Test {
     return directory;
   }
 
-  std::string models_;
+  const std::string models_ = folder().string();
 };
 
 TEST_F(ModelChoice, NoneShippedMeansPhysics) {

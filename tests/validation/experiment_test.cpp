@@ -51,20 +51,15 @@ hwdesc::Device slower() {
 }
 
 // A folder with a measurement set `set` of matmuls and GELUs, timed with `truth`.
-class ExperimentOnDisk : public testing::Test {
+class ExperimentOnDisk : public testing::Test, protected support::Folder {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) /
-              (std::string("experiment_") +
-               testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(folder_);
-    fs::create_directories(folder_ / "set");
-    std::ofstream(folder_ / "set/manifest.yaml")
-        << "format: tilecast.measurements/1\nname: ops\ndevice: tpu_v3\nsource: made here\n"
-           "licence: none\ntiming: device\n";
+  ExperimentOnDisk() {
+    write("set/manifest.yaml",
+          "format: tilecast.measurements/1\nname: ops\ndevice: tpu_v3\nsource: made here\n"
+          "licence: none\ntiming: device\n");
     write_rows(std::vector<double>(kRows, 1e-3));
     const measured::SampleSet samples =
-        measured::make_samples(measured::read_measurement_set((folder_ / "set").string()),
+        measured::make_samples(measured::read_measurement_set(at("set")),
                                hwdesc::load_device("tpu_v3"), {.check_physics = false});
     std::vector<double> times;
     for (const measured::Prediction& p :
@@ -73,10 +68,9 @@ class ExperimentOnDisk : public testing::Test {
     }
     write_rows(times);
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   void write_rows(const std::vector<double>& times) const {
-    std::ofstream csv(folder_ / "set/measurements.csv");
+    std::ofstream csv(folder() / "set/measurements.csv");
     csv << "op,dtype,m,n,k,elements,runtime_ns\n";
     for (std::size_t i = 0; i < kRows; ++i) {
       const long size = 1024 + 256 * static_cast<long>(i);
@@ -86,7 +80,7 @@ class ExperimentOnDisk : public testing::Test {
     }
   }
   [[nodiscard]] ExperimentResult run(const std::string& split, const std::string& more = "") const {
-    ImportedData data(folder_.string());
+    ImportedData data(folder().string());
     return run_experiment(with_split(split, more), data, {});
   }
   static hwdesc::Device samples_device() { return hwdesc::load_device("tpu_v3"); }
@@ -97,7 +91,6 @@ class ExperimentOnDisk : public testing::Test {
   }
 
   static constexpr std::size_t kRows = 16;
-  fs::path folder_;
 };
 
 TEST(ExperimentReader, NamesFileLineAndKeyOfWhatIsWrong) {
@@ -284,9 +277,9 @@ TEST_F(ExperimentOnDisk, EveryRowIsScoredOnceOverFoldsAndAFitOfASlowerMachineHel
 // default rows.
 TEST_F(ExperimentOnDisk, PhysicsIsScaledByClassWithDefaultRowsOfTheScoredPrograms) {
   const measured::SampleSet samples =
-      measured::make_samples(measured::read_measurement_set((folder_ / "set").string()),
+      measured::make_samples(measured::read_measurement_set(at("set")),
                              hwdesc::load_device("tpu_v3"), {.check_physics = false});
-  std::ofstream csv(folder_ / "set/measurements.csv");
+  std::ofstream csv(folder() / "set/measurements.csv");
   csv << "op,dtype,m,n,k,elements,runtime_ns,family,x_name\n";
   std::size_t i = 0;
   for (const measured::Prediction& p :
@@ -300,7 +293,7 @@ TEST_F(ExperimentOnDisk, PhysicsIsScaledByClassWithDefaultRowsOfTheScoredProgram
     ++i;
   }
   csv.close();
-  ImportedData data(folder_.string());
+  ImportedData data(folder().string());
   const std::string scored = std::string(kHead) +
                              "split: {kind: none}\ncolumns: [analytical, analytical_scaled]\n"
                              "metrics: [mape]\nby: [family]\n";
@@ -331,8 +324,8 @@ TEST(ExperimentReader, AScaledColumnAndItsDefaultRowsComeTogether) {
 
 // The rows of TPU v2 match its description, those of TPU v3 are from a slower machine.
 TEST_F(ExperimentOnDisk, EachOfSeveralDevicesIsCalibratedOnItsOwnRows) {
-  fs::copy(folder_ / "set", folder_ / "v2", fs::copy_options::recursive);
-  std::ofstream(folder_ / "v2/manifest.yaml")
+  fs::copy(folder() / "set", folder() / "v2", fs::copy_options::recursive);
+  std::ofstream(folder() / "v2/manifest.yaml")
       << "format: tilecast.measurements/1\nname: v2\ndevice: tpu_v2\nsource: made here\n"
          "licence: none\ntiming: device\n";
   const Experiment e = parse_experiment(
@@ -342,7 +335,7 @@ TEST_F(ExperimentOnDisk, EachOfSeveralDevicesIsCalibratedOnItsOwnRows) {
       "split: {kind: held_out_works, share: 25 %, seed: 1}\nby: [set]\n" +
           std::string(kTail),
       "e.yaml");
-  ImportedData data(folder_.string());
+  ImportedData data(folder().string());
   const ExperimentResult result = run_experiment(e, data, {});
   ASSERT_EQ(result.strata.size(), 3U);  // all, v2, v3
   const auto mape = [&](std::size_t stratum, std::size_t column) {
@@ -390,10 +383,10 @@ TEST_F(ExperimentOnDisk, ABarOnAStratumThatIsNotThereIsAnErrorThatNamesThoseThat
 }
 
 TEST_F(ExperimentOnDisk, AProgramAndItsTimeBecomeASetOfOneRow) {
-  std::ofstream(folder_ / "step.hlo")
+  std::ofstream(folder() / "step.hlo")
       << "HloModule step\n\nENTRY main {\n  a = f32[1024,1024] parameter(0)\n"
          "  b = f32[1024,1024] negate(a)\n  ROOT c = f32[1024,1024] tanh(b)\n}\n";
-  ImportedData data(folder_.string());
+  ImportedData data(folder().string());
   const Experiment e = parse_experiment(
       "format: tilecast.experiment/1\nname: e\nclaim: c\ndevice: tpu_v3\n"
       "data: [{name: step, importer: program, from: step.hlo, runtime: 2 ms, source: made here, "
@@ -428,8 +421,8 @@ TEST(Experiment, LearnersExtendThoseAbove) {
 
 TEST_F(ExperimentOnDisk, ExtendsAnotherOfItsFolder) {
   const auto write = [&](const std::string& name, const std::string& text) {
-    std::ofstream(folder_ / name) << text;
-    return (folder_ / name).string();
+    std::ofstream(folder() / name) << text;
+    return at(name);
   };
   write("base.yaml",
         std::string(kHead) + "split: {kind: largest, share: 20 %}\nby: [class]\n" + kTail);
@@ -457,7 +450,7 @@ TEST(ShippedExperiments, AllRead) {
 }
 
 TEST_F(ExperimentOnDisk, MissingDataIsNamed) {
-  const ImportedData data((folder_ / "nowhere").string());
+  const ImportedData data(at("nowhere"));
   const auto missing = data.missing(with_split("{kind: k_fold}"));
   ASSERT_TRUE(missing.has_value());
   EXPECT_THAT(*missing, HasSubstr("nowhere/set"));
