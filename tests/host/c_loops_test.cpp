@@ -60,7 +60,7 @@ void expect_right(const std::vector<Case>& cases) {
 }
 
 TEST(CLoops, ComputeWhatTheKernelDoes) {
-  constexpr std::uint64_t kSchedules = 200;
+  constexpr std::uint64_t kSchedules = 100;
   std::vector<Case> cases;
   for (std::uint64_t seed = 0; seed < kSchedules; ++seed) {
     schedule::RandomSchedule made = schedule::random_schedule(seed);
@@ -72,7 +72,7 @@ TEST(CLoops, ComputeWhatTheKernelDoes) {
 }
 
 TEST(CLoops, ComputeConvolutionsByTheirTemplate) {
-  constexpr std::uint64_t kSchedules = 100;
+  constexpr std::uint64_t kSchedules = 50;
   std::vector<Case> cases;
   for (std::uint64_t seed = 0; seed < kSchedules; ++seed) {
     schedule::RandomSchedule made = schedule::random_convolution(seed);

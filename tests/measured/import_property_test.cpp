@@ -20,7 +20,7 @@ namespace tilecast::measured {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kSeeds = 1500;
+constexpr int kSeeds = 400;
 
 const char* const kFields =
     "name: t\nsource: a test\nlicence: none\ntiming: device\nhow_timed: by hand\n"
