@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "base/source_text.h"
 #include "ir/proto/hlo_proto.h"
@@ -207,50 +209,19 @@ struct Expect {
 };
 
 // Fields of instructions that are compared, or that have no equivalent in a module's text.
-const std::set<std::string> kComparedFields = {"name",
-                                               "opcode",
-                                               "shape",
-                                               "metadata",
-                                               "literal",
-                                               "parameter_number",
-                                               "fusion_kind",
-                                               "tuple_index",
-                                               "dimensions",
-                                               "window",
-                                               "convolution_dimension_numbers",
-                                               "slice_dimensions",
-                                               "dynamic_slice_sizes",
-                                               "padding_config",
-                                               "custom_call_target",
-                                               "dot_dimension_numbers",
-                                               "gather_dimension_numbers",
-                                               "gather_slice_sizes",
-                                               "id",
-                                               "operand_ids",
-                                               "called_computation_ids",
-                                               "control_predecessor_ids",
-                                               "sharding",
-                                               "backend_config",
-                                               "replica_groups",
-                                               "feature_group_count",
-                                               "batch_group_count",
-                                               "precision_config",
-                                               "constrain_layout",
-                                               "operand_shapes_with_layout",
-                                               "parameter_replication",
-                                               "comparison_direction",
-                                               "comparison_type",
-                                               "frontend_attributes",
-                                               "use_global_device_ids",
-                                               "channel_id",
-                                               "collective_device_list",
-                                               "custom_call_api_version",
-                                               "statistics_viz",
-                                               "scatter_dimension_numbers",
-                                               "unique_indices",
-                                               "is_stable",
-                                               "indices_are_sorted",
-                                               "custom_call_has_side_effect"};
+const std::set<std::string> kComparedFields = [] {
+  std::istringstream names(
+      "name opcode shape metadata literal parameter_number fusion_kind tuple_index dimensions "
+      "window convolution_dimension_numbers slice_dimensions dynamic_slice_sizes padding_config "
+      "custom_call_target dot_dimension_numbers gather_dimension_numbers gather_slice_sizes id "
+      "operand_ids called_computation_ids control_predecessor_ids sharding backend_config "
+      "replica_groups feature_group_count batch_group_count precision_config constrain_layout "
+      "operand_shapes_with_layout parameter_replication comparison_direction comparison_type "
+      "frontend_attributes use_global_device_ids channel_id collective_device_list "
+      "custom_call_api_version statistics_viz scatter_dimension_numbers unique_indices is_stable "
+      "indices_are_sorted custom_call_has_side_effect");
+  return std::set<std::string>(std::istream_iterator<std::string>(names), {});
+}();
 
 void expect_raw(const Instruction& instruction, const TextProto& twin) {
   const auto contains = [](const std::string& text, const std::string& part) {

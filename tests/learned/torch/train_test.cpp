@@ -33,6 +33,15 @@ std::unique_ptr<Network> trained(const NetworkSpec& spec, const TrainingSpec& tr
   return train_network(spec, RandomExamples::widths(), training, train.examples(), {}, hooks);
 }
 
+// Appends a number of every epoch to `kept`.
+template <class T>
+TrainingHooks keeping(std::vector<T>& kept, T EpochReport::*number) {
+  return {.epoch = [&kept, number](const EpochReport& epoch) {
+    kept.push_back(epoch.*number);
+    return true;
+  }};
+}
+
 // Examples whose times depend on a feature of the tile, so that a network can learn them.
 void add_learnable(RandomExamples& kernels, std::size_t count, std::size_t tiles) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -102,14 +111,11 @@ TEST_F(Training, GoesOnFromGivenWeights) {
   add_learnable(kernels, 20, 3);
   const TrainingSpec training{.epochs = 20, .batch = 8, .learning_rate = 5e-3};
   std::vector<double> losses;
-  const auto keep = [&](const EpochReport& epoch) {
-    losses.push_back(epoch.loss);
-    return true;
-  };
-  const auto first = trained(kSmall, training, kernels, {.epoch = keep});
+  TrainingHooks hooks = keeping(losses, &EpochReport::loss);
+  const auto first = trained(kSmall, training, kernels, hooks);
   const double cold = losses.front(), last = losses.back();
   losses.clear();
-  const TrainingHooks hooks{.epoch = keep, .start = save_weights(*first)};
+  hooks.start = save_weights(*first);
   EXPECT_TRUE(trained(kSmall, training, kernels, hooks));
   EXPECT_LT(losses.front(), (cold + last) / 2);
   NetworkSpec other = kSmall;
@@ -137,15 +143,11 @@ TEST_F(Training, StartsFromTheEncoderOfSeveralTasks) {
         kernels.examples()[i].tasks = std::span(tasks).subspan(3 * i, 3);
       }
       std::vector<double> losses;
-      const auto keep = [&](const EpochReport& epoch) {
-        losses.push_back(epoch.loss);
-        return true;
-      };
       NetworkWidths of_tasks = widths;
       of_tasks.outputs = 3;
       const TrainingSpec training{.epochs = 20, .batch = 8, .learning_rate = 5e-3};
-      const auto start =
-          train_network(spec, of_tasks, training, kernels.examples(), {}, {.epoch = keep});
+      const auto start = train_network(spec, of_tasks, training, kernels.examples(), {},
+                                       keeping(losses, &EpochReport::loss));
       EXPECT_LT(losses.back(), losses.front() / 2) << "NaN is no task";
       for (GraphExample& example : kernels.examples()) example.tasks = {};
       const TrainingHooks hooks{
@@ -176,14 +178,10 @@ TEST_F(Training, LearnsNothingWhereMarginsAreInOrder) {
     example.target *= 1e4F;
     example.margin = example.target;
   }
-  double loss = 1;
-  const auto keep = [&](const EpochReport& epoch) {
-    loss = epoch.loss;
-    return false;
-  };
+  std::vector<double> losses;
   const TrainingSpec training{.loss = NetworkLoss::kRankHinge, .epochs = 1, .batch = 4};
-  (void)trained(kSmall, training, kernels, {.epoch = keep});
-  EXPECT_EQ(loss, 0);
+  (void)trained(kSmall, training, kernels, keeping(losses, &EpochReport::loss));
+  EXPECT_THAT(losses, ::testing::ElementsAre(0));
 }
 
 TEST_F(Training, WeighsTheErrorsOfExamples) {
@@ -273,11 +271,8 @@ TEST_F(Training, LowersItsRateWhereValidationStandsStill) {
   };
   const auto history = [&](const TrainingSpec& of) {
     std::vector<double> validations;
-    const TrainingHooks hooks{.epoch = [&](const EpochReport& report) {
-      validations.push_back(report.validation);
-      return true;
-    }};
-    (void)train_network(kSmall, kWidths, of, train.examples(), validation.examples(), hooks);
+    (void)train_network(kSmall, kWidths, of, train.examples(), validation.examples(),
+                        keeping(validations, &EpochReport::validation));
     return validations;
   };
   TrainingSpec falling = training;
@@ -310,11 +305,7 @@ TEST_F(Training, EndsAfterItsSteps) {
   RandomExamples kernels(8);
   add_learnable(kernels, 8, 4);  // 4 batches per epoch
   const auto train = [&](const TrainingSpec& training, std::vector<int>& steps) {
-    const TrainingHooks hooks{.epoch = [&](const EpochReport& report) {
-      steps.push_back(report.steps);
-      return true;
-    }};
-    return save_weights(*trained(kSmall, training, kernels, hooks));
+    return save_weights(*trained(kSmall, training, kernels, keeping(steps, &EpochReport::steps)));
   };
   std::vector<int> by_steps, by_epochs, cut;
   EXPECT_EQ(train({.epochs = 1, .steps = 8, .batch = 8}, by_steps),
@@ -353,13 +344,9 @@ TEST_F(Training, EveryObjectiveAndReductionLowersItsLoss) {
       NetworkSpec spec = kSmall;
       spec.reduction = reduction;
       std::vector<double> losses;
-      const TrainingHooks hooks{.epoch = [&](const EpochReport& report) {
-        losses.push_back(report.loss);
-        return true;
-      }};
       const TrainingSpec training{
           .loss = loss, .epochs = 6, .batch = 6, .learning_rate = 3e-3, .weigh_kernels = true};
-      EXPECT_NE(trained(spec, training, kernels, hooks), nullptr);
+      EXPECT_NE(trained(spec, training, kernels, keeping(losses, &EpochReport::loss)), nullptr);
       EXPECT_LT(losses.back(), losses.front())
           << kNetworkLosses[static_cast<std::size_t>(loss)] << ' '
           << kReductions[static_cast<std::size_t>(reduction)];
