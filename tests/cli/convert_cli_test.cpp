@@ -23,7 +23,7 @@ class Convert : public CommandTest {
 
 TEST_F(Convert, HloReadsBackToTheSameModuleAndStablehloToTheSameWork) {
   ok("dot.hlo -o a.hlo");
-  ok("dot.hlo -o b.mlir");
+  const Answer to_mlir = ok("dot.hlo -o b.mlir");
   EXPECT_THAT(to_mlir.err, HasSubstr("note: StableHLO keeps no layouts"));
   EXPECT_THAT(read("b.mlir"), AllOf(StartsWith("module @m attributes {mhlo.num_partitions = 1"),
                                     HasSubstr("stablehlo.dot_general")));

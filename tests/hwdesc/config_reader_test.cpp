@@ -39,38 +39,27 @@ TEST(ReadConfig, DoesNotReadNumbersAsOctal) {
   EXPECT_EQ(read_config("a: 010", "chip.yaml").find("a")->scalar, "010");
 }
 
-struct Case {
-  std::string text;
-  std::string message;
-};
-
-class RefuseYaml : public testing::TestWithParam<Case> {};
-
-TEST_P(RefuseYaml, SaysWhereAndWhy) {
-  EXPECT_EQ(message_of(GetParam().text), GetParam().message);
+TEST(ReadConfig, RefusalsSayWhereAndWhy) {
+  const std::pair<std::string, std::string> rows[] = {
+      {"a: 1\nb: 2\na: 3\n",
+       "chip.yaml:3:1: duplicate key 'a'; it was first given at chip.yaml:1:1"},
+      {"top:\n  a: 1\n  a: 2\n",
+       "chip.yaml:3:3: duplicate key 'a'; it was first given at chip.yaml:2:3"},
+      {"a: &x 1\n",
+       "chip.yaml:1:4: got an anchor (&name), expected a value; use 'extends:' to share "
+       "values"},
+      {"a: !!float 1\n",
+       "chip.yaml:1:4: got the tag 'tag:yaml.org,2002:float', expected a plain value"},
+      {"{a: 1}: 2\n", "chip.yaml:1:1: got a mapping or list as a key, expected a word"},
+      {"~: 2\n", "chip.yaml:1:1: got an empty key, expected a word"},
+      {"a: 1\n---\nb: 1\n", "chip.yaml:2:1: got a second document, expected one"},
+      {std::string("a: \0b", 5), "chip.yaml: got the byte 0x00 at offset 3, expected UTF-8 text"},
+      {"a: \xff", "chip.yaml: got the byte 0xff at offset 3, expected UTF-8 text"},
+      {"a: \xed\xa0\x80", "chip.yaml: got the byte 0xed at offset 3, expected UTF-8 text"},
+      {"a: \"\\0\"", "chip.yaml:1:4: got the byte 0x00 at offset 0, expected UTF-8 text"},
+      {"a: [1, 2\n", "chip.yaml:2:1: not valid YAML: end of sequence flow not found"}};
+  for (const auto& [text, message] : rows) EXPECT_EQ(message_of(text), message);
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Texts, RefuseYaml,
-    testing::Values(
-        Case{"a: 1\nb: 2\na: 3\n",
-             "chip.yaml:3:1: duplicate key 'a'; it was first given at chip.yaml:1:1"},
-        Case{"top:\n  a: 1\n  a: 2\n",
-             "chip.yaml:3:3: duplicate key 'a'; it was first given at chip.yaml:2:3"},
-        Case{"a: &x 1\n",
-             "chip.yaml:1:4: got an anchor (&name), expected a value; use 'extends:' to share "
-             "values"},
-        Case{"a: !!float 1\n",
-             "chip.yaml:1:4: got the tag 'tag:yaml.org,2002:float', expected a plain value"},
-        Case{"{a: 1}: 2\n", "chip.yaml:1:1: got a mapping or list as a key, expected a word"},
-        Case{"~: 2\n", "chip.yaml:1:1: got an empty key, expected a word"},
-        Case{"a: 1\n---\nb: 1\n", "chip.yaml:2:1: got a second document, expected one"},
-        Case{std::string("a: \0b", 5),
-             "chip.yaml: got the byte 0x00 at offset 3, expected UTF-8 text"},
-        Case{"a: \xff", "chip.yaml: got the byte 0xff at offset 3, expected UTF-8 text"},
-        Case{"a: \xed\xa0\x80", "chip.yaml: got the byte 0xed at offset 3, expected UTF-8 text"},
-        Case{"a: \"\\0\"", "chip.yaml:1:4: got the byte 0x00 at offset 0, expected UTF-8 text"},
-        Case{"a: [1, 2\n", "chip.yaml:2:1: not valid YAML: end of sequence flow not found"}));
 
 TEST(ReadConfig, RefusesAliasesWhereverTheyPoint) {
   EXPECT_THAT(message_of("a: *x\n"), testing::HasSubstr("chip.yaml:1:4: "));
