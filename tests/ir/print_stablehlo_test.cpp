@@ -333,7 +333,7 @@ TEST(PrintStablehlo, PublicModulesReadBack) {
 
 TEST(PrintStablehlo, DamagedTextIsAnsweredOrRefused) {
   support::expect_answer_or_error(
-      {print_stablehlo(from_hlo(kAttention)), print_stablehlo(from_hlo(kSeveral))}, 20'000, 7,
+      {print_stablehlo(from_hlo(kAttention)), print_stablehlo(from_hlo(kSeveral))}, 5000, 7,
       [](const std::string& text) { (void)print_hlo(from_mlir(text)); });
 }
 

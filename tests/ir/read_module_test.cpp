@@ -155,7 +155,7 @@ TEST(ReadModule, SeveralModulesInOneFileAreRefusedByName) {
 
 TEST(ReadModule, DamagedFilesOfEveryFormAreAnsweredOrRefused) {
   support::expect_answer_or_error(
-      {support::kTwoKernels, kMlir, gzipped(support::kTwoKernels), gzipped(kMlir)}, 20'000, 11,
+      {support::kTwoKernels, kMlir, gzipped(support::kTwoKernels), gzipped(kMlir)}, 5000, 11,
       [](const std::string& bytes) {
         (void)print_hlo(read_module(base::SourceText("damaged", bytes)));
       });
