@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "learned/graph_module_abi.h"
 #include "tests/learned/torch/random_graphs.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -25,12 +26,7 @@ NetworkSpec small() {
 // Must be first: a process that has loaded the module does not look for it again.
 std::string refusal_of(const std::string& file) {
   setenv("TILECAST_TORCH_MODULE", file.c_str(), /*overwrite=*/1);
-  std::string reason;
-  try {
-    (void)graph_module();
-  } catch (const Error& error) {
-    reason = error.what();
-  }
+  const std::string reason = support::error_of([] { (void)graph_module(); }, "");
   unsetenv("TILECAST_TORCH_MODULE");
   return reason;
 }
