@@ -31,7 +31,7 @@ double product_flops(const Module& module) {
 }
 
 Module read_model(const fs::path& file, const ReadOptions& options) {
-  return read_onnx(with_inferred_shapes(bytes_of(file)), file.string(), options);
+  return read_onnx(with_inferred_shapes(support::bytes_of(file)), file.string(), options);
 }
 
 // Kernel taps of one dimension inside the image, over all results: taps in the padding are no work

@@ -13,6 +13,7 @@
 #include "ir/onnx/onnx.h"
 #include "tests/interpreter/evaluate.h"
 #include "tests/ir/onnx/graphs.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::ir {
 namespace {
@@ -88,7 +89,8 @@ TEST(OnnxValues, OperatorsComputeWhatOnnxSaysTheyDo) {
     if (file.path().extension() != ".onnx") continue;
     std::optional<Module> module;
     try {
-      module = read_onnx(with_inferred_shapes(bytes_of(file.path())), file.path().string(), {});
+      module =
+          read_onnx(with_inferred_shapes(support::bytes_of(file.path())), file.path().string(), {});
     } catch (const Error& error) {
       ++refused;
       const std::string what = error.what();
