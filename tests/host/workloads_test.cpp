@@ -36,11 +36,10 @@ hwdesc::Device one_core() {
 
 std::vector<std::string> shipped_programs() {
   std::vector<std::string> names;
-  const std::string folder = support::source_dir().string() + "/configs/programs";
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() == ".hlo") names.push_back(entry.path().filename().string());
+  const auto folder = support::source_dir() / "configs/programs";
+  for (const auto& file : support::files_below(folder, ".hlo")) {
+    names.push_back(file.filename().string());
   }
-  std::sort(names.begin(), names.end());
   return names;
 }
 

@@ -355,10 +355,10 @@ class TwinComparison {
 TEST(HloProtoTwins, AreEqualFieldByField) {
   const fs::path folder = support::shared_dir() / "inputs" / "protos";
   if (!fs::exists(folder)) GTEST_SKIP() << "no data at " << folder;
-  std::size_t files = 0, instructions = 0;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string path = entry.path().string();
-    if (entry.path().extension() != ".pb") continue;
+  std::size_t instructions = 0;
+  const std::vector<fs::path> protos = support::files_below(folder, ".pb");
+  for (const fs::path& proto : protos) {
+    const std::string path = proto.string();
     SCOPED_TRACE(path);
     const bool packed = fs::exists(path + ".textproto.gz");
     const TextProto twin =
@@ -371,10 +371,9 @@ TEST(HloProtoTwins, AreEqualFieldByField) {
     instructions += TwinComparison(module, wrapped.fields.empty() ? twin : wrapped).run();
     const std::string text = print_hlo(module);
     EXPECT_EQ(print_hlo(parse_hlo(base::SourceText("text", text))), text);
-    ++files;
   }
-  std::cout << files << " protos with " << instructions << " instructions\n";
-  EXPECT_GT(files, 0U);
+  std::cout << protos.size() << " protos with " << instructions << " instructions\n";
+  EXPECT_FALSE(protos.empty());
 }
 
 }  // namespace

@@ -81,10 +81,8 @@ std::optional<double> assigned_by_xla(std::string_view proto) {
 std::vector<fs::path> protos() {
   std::vector<fs::path> found;
   for (const char* folder : {"profiles", "inputs/protos"}) {
-    const fs::path path = support::shared_dir() / folder;
-    if (!fs::is_directory(path)) continue;
-    for (const auto& entry : fs::directory_iterator(path)) {
-      if (entry.path().string().ends_with("hlo_proto.pb")) found.push_back(entry.path());
+    for (const fs::path& path : support::shared_files(folder, ".pb")) {
+      if (path.string().ends_with("hlo_proto.pb")) found.push_back(path);
     }
   }
   std::ranges::sort(found);

@@ -300,7 +300,7 @@ TEST(PrintStablehlo, ShippedProgramsReadBackBeforeAndAfterFusion) {
     expect_reads_back(module);
   }
   const fs::path folder = support::source_dir() / "configs/programs";
-  for (const fs::path& file : modules_in(folder)) {
+  for (const fs::path& file : support::files_below(folder, ".hlo")) {
     expect_reads_back(read_module(file.string()));
   }
 }

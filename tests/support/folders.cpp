@@ -40,16 +40,20 @@ std::string Folder::write(const std::string& name, const std::string& text) cons
   return file.string();
 }
 
-std::vector<std::filesystem::path> shared_files(const std::string& folder,
-                                                const std::string& extension) {
+std::vector<std::filesystem::path> files_below(const std::filesystem::path& folder,
+                                               const std::string& extension) {
   std::vector<std::filesystem::path> files;
-  const std::filesystem::path root = shared_dir() / folder;
-  if (!std::filesystem::is_directory(root)) return files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+  if (!std::filesystem::is_directory(folder)) return files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().extension() == extension) files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
   return files;
+}
+
+std::vector<std::filesystem::path> shared_files(const std::string& folder,
+                                                const std::string& extension) {
+  return files_below(shared_dir() / folder, extension);
 }
 
 }  // namespace tilecast::support

@@ -11,7 +11,10 @@ namespace tilecast::support {
 [[nodiscard]] std::filesystem::path source_dir();
 // Third-party data, $TILECAST_SHARED or ../shared. Optional: tests skip if it is absent.
 [[nodiscard]] std::filesystem::path shared_dir();
-// Its files below `folder` with this extension, sorted; none if the data is absent.
+// The files below `folder` with this extension, sorted; none if there is no such folder.
+[[nodiscard]] std::vector<std::filesystem::path> files_below(const std::filesystem::path& folder,
+                                                             const std::string& extension);
+// Those of a folder of the third-party data.
 [[nodiscard]] std::vector<std::filesystem::path> shared_files(const std::string& folder,
                                                               const std::string& extension);
 

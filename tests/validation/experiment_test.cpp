@@ -438,15 +438,12 @@ TEST_F(ExperimentOnDisk, ExtendsAnotherOfItsFolder) {
 }
 
 TEST(ShippedExperiments, AllRead) {
-  std::size_t count = 0;
-  for (const auto& entry :
-       fs::recursive_directory_iterator(support::source_dir() / "validation/experiments")) {
-    if (entry.path().extension() != ".yaml") continue;
-    const Experiment e = read_experiment(entry.path().string());
-    EXPECT_EQ(e.name, entry.path().stem().string());
-    ++count;
+  const std::vector<fs::path> files =
+      support::files_below(support::source_dir() / "validation/experiments", ".yaml");
+  EXPECT_FALSE(files.empty());
+  for (const fs::path& file : files) {
+    EXPECT_EQ(read_experiment(file.string()).name, file.stem().string());
   }
-  EXPECT_GT(count, 0U);
 }
 
 TEST_F(ExperimentOnDisk, MissingDataIsNamed) {

@@ -38,10 +38,9 @@ std::size_t explained(const Bar& bar, const Json& result, std::vector<bool>& tak
 
 TEST(ResultFiles, EveryExperimentHasAResultWithItsColumnsMetricsAndBars) {
   std::set<std::string> experiments;
-  for (const auto& entry :
-       fs::recursive_directory_iterator(support::source_dir() / "validation/experiments")) {
-    if (entry.path().extension() != ".yaml") continue;
-    const Experiment e = read_experiment(entry.path().string());
+  for (const fs::path& path :
+       support::files_below(support::source_dir() / "validation/experiments", ".yaml")) {
+    const Experiment e = read_experiment(path.string());
     experiments.insert(e.name);
     std::ifstream file(support::source_dir() / "validation/results" / (e.name + ".json"));
     ASSERT_TRUE(file) << e.name << " has no result";
