@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "tests/analytical/test_kernels.h"
 #include "tests/support/errors.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -251,9 +252,7 @@ ir::Kernel gathering(const std::string& flag) {
   for (const auto& [word, type] : {std::pair<std::string, std::string>("FLAG", flag),
                                    {"PART", "f32[1024,512]{1,0:T(8,128)}"},
                                    {"WHOLE", "f32[4096,512]{1,0:T(8,128)}"}}) {
-    for (auto at = text.find(word); at != std::string::npos; at = text.find(word)) {
-      text.replace(at, word.size(), type);
-    }
+    text = support::replaced_all(text, word, type);
   }
   return testing::kernel_of(text);
 }

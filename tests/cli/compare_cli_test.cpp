@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command_test.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::sim {
 namespace {
@@ -121,12 +122,7 @@ TEST_F(CompareCommand, TotalsAreSumsOverKernels) {
 }
 
 TEST_F(CompareCommand, JoinsByNameWhereTheModuleMeasuredDiffers) {
-  std::string other = kModule;
-  for (std::size_t at = other.find("1024,1024"); at != std::string::npos;
-       at = other.find("1024,1024")) {
-    other.replace(at, 9, "512,1024");
-  }
-  write("set/small.hlo", other);
+  write("set/small.hlo", support::replaced_all(kModule, "1024,1024", "512,1024"));
   const Answer answer = ok("-d tpu_v3 small.hlo --measured set");
   EXPECT_THAT(answer.out, HasSubstr("profile: 3 kernels joined by name only"));
   EXPECT_THAT(answer.out, HasSubstr("the run of small is of a module that differs"));

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "tests/support/errors.h"
 #include "tests/support/folders.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::hwdesc {
 namespace {
@@ -33,10 +34,7 @@ dispatch: {kernel_launch: 1 us, source: test}
 
 // kSmall with `from` replaced by `to`.
 std::string edited(const std::string& from, const std::string& to) {
-  std::string text = kSmall;
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
+  return support::replaced(kSmall, from, to);
 }
 
 std::string message_of(const std::string& text, const Overrides& overrides = {}) {

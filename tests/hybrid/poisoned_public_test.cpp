@@ -8,6 +8,7 @@
 #include "tests/hybrid/poisoned_sets.h"
 #include "tests/measured/set_on_disk.h"
 #include "tests/support/folders.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -121,10 +122,9 @@ TEST_F(PoisonedPublicData, ProductsThatSayBf16AndRanInF32) {
   EXPECT_LE(lines_apart(screen(kPhysics, sets_, devices_, 2).apart).size(), rows() / 50);
   Lines poisoned;
   for (measured::Sample& sample : sets_[0].samples) {
-    std::string name = sets_[0].works[sample.work].name;
+    const std::string& name = sets_[0].works[sample.work].name;
     if (name.find(" f32") != std::string::npos) continue;
-    for (std::size_t at; (at = name.find("bf16")) != std::string::npos;) name.replace(at, 4, "f32");
-    const auto partner = f32.find(name);
+    const auto partner = f32.find(support::replaced_all(name, "bf16", "f32"));
     if (partner == f32.end()) continue;
     sample.measured = partner->second;
     poisoned.emplace(sets_[0].name, sample.line);

@@ -13,6 +13,7 @@
 #include "tests/learned/synthetic_set.h"
 #include "tests/support/errors.h"
 #include "tests/support/folders.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::learned {
 namespace {
@@ -24,12 +25,6 @@ using ::testing::StartsWith;
 
 void write(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
-}
-
-void replace(std::string& text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  ASSERT_NE(at, std::string::npos) << from;
-  text.replace(at, from.size(), to);
 }
 
 // The card with its correct check line.
@@ -82,7 +77,7 @@ class ModelDir : public testing::Test {
   [[nodiscard]] std::string after(const std::string& from, const std::string& to) const {
     std::string card = support::bytes_of(file("model.yaml"));
     const std::string before = card;
-    replace(card, from, to);
+    card = support::replaced(card, from, to);
     write(file("model.yaml"), checked(card));
     const std::string said = message();
     write(file("model.yaml"), before);
@@ -245,7 +240,7 @@ TEST_F(ModelDir, NamesOfFilesAreNotTakenFromTheCard) {
 
 TEST_F(ModelDir, AChangedCardIsRefused) {
   std::string card = support::bytes_of(file("model.yaml"));
-  replace(card, "seed: 1\n", "seed: 2\n");
+  card = support::replaced(card, "seed: 1\n", "seed: 2\n");
   write(file("model.yaml"), card);
   EXPECT_THAT(message(), HasSubstr("the text was changed after it was written"));
   write(file("model.yaml"), checked(card));
@@ -312,7 +307,8 @@ TEST_F(ModelDir, MutatedWeightsAreRefused) {
     write(file("model.yaml"), card);
     ASSERT_THAT(message(), StartsWith("trees.ubj: is not the file that was saved"));
     std::string fitting = card;  // now passed on to the reader of trees
-    replace(fitting, measured::content_hash(trees), measured::content_hash(changed));
+    fitting =
+        support::replaced(fitting, measured::content_hash(trees), measured::content_hash(changed));
     write(file("model.yaml"), checked(fitting));
     const std::string said = message();
     ASSERT_THAT(said, AnyOf("loaded", StartsWith("trees.ubj: "))) << i;
@@ -403,7 +399,7 @@ TEST_F(HybridFolder, ChangedOrMissingFilesAreRefusedByName) {
 TEST_F(HybridFolder, PhysicsIsNoModelUnlessTheCardSaysHybrid) {
   save_model({card_, nullptr, "", {}}, path_);
   std::string card = support::bytes_of(file("model.yaml"));
-  replace(card, "hybrid: yes\n", "");
+  card = support::replaced(card, "hybrid: yes\n", "");
   write(file("model.yaml"), checked(card));
   EXPECT_THAT(message(), HasSubstr("physics alone is no model; expected hybrid: yes"));
 }
@@ -411,7 +407,7 @@ TEST_F(HybridFolder, PhysicsIsNoModelUnlessTheCardSaysHybrid) {
 TEST_F(HybridFolder, NamesOfFilesAreNotTakenFromTheCard) {
   save_model({card_, nullptr, "", {{"correction.yaml", "t"}}}, path_);
   std::string card = support::bytes_of(file("model.yaml"));
-  replace(card, "  correction.yaml: ", "  ../correction.yaml: ");
+  card = support::replaced(card, "  correction.yaml: ", "  ../correction.yaml: ");
   write(file("model.yaml"), checked(card));
   EXPECT_TRUE(load_model(path_).extra.empty());
 }

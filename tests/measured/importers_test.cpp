@@ -11,6 +11,7 @@
 #include "measured/measurement_set.h"
 #include "tests/measured/set_on_disk.h"
 #include "tests/support/errors.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::measured {
 namespace {
@@ -25,11 +26,8 @@ const char* const kManifest =
     "name: t\nsource: a test\nlicence: none\ntiming: device\nhow_timed: by hand\n"
     "device: tpu_v3\ndtype: f32\n";
 // A mapping of one table with these columns, "op: {constant: add}; elements: n".
-std::string table_of(std::string columns) {
-  for (std::size_t at = 0; (at = columns.find("; ", at)) != std::string::npos;) {
-    columns.replace(at, 2, "\n      ");
-  }
-  return "tables:\n  - columns:\n      " + columns + "\n";
+std::string table_of(const std::string& columns) {
+  return "tables:\n  - columns:\n      " + support::replaced_all(columns, "; ", "\n      ") + "\n";
 }
 const std::string kMatmul =
     table_of("op: {constant: matmul}; m: m; n: 2*m; k: 8; runtime: {column: t_us, unit: us}");
@@ -70,11 +68,7 @@ class Import : public testing::Test {
       operators(mapping, csv, options());
     } catch (const Error& error) {
       EXPECT_THAT(leftovers(), IsEmpty());
-      std::string what = error.what();
-      for (std::size_t i = 0; (i = what.find(folder_.path() + "/", i)) != std::string::npos;) {
-        what.erase(i, folder_.path().size() + 1);
-      }
-      return what;
+      return folder_.inside(error.what());
     }
     return "imported";
   }

@@ -12,6 +12,7 @@
 #include "measured/samples.h"
 #include "tests/measured/set_on_disk.h"
 #include "tests/support/errors.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::measured {
 namespace {
@@ -39,10 +40,7 @@ constexpr const char* kManifest =
     "format: tilecast.measurements/1\nname: n\nsource: s\nlicence: l\ntiming: device\ndevice: d\n";
 
 std::string edited(const std::string& from, const std::string& to) {
-  std::string text = kManifest;
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
+  return support::replaced(kManifest, from, to);
 }
 
 TEST(Manifest, IsReadAsWritten) {

@@ -3,6 +3,7 @@
 #include <zip.h>
 
 #include "tests/support/errors.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::measured {
 
@@ -42,11 +43,8 @@ std::string SetOnDisk::message(const std::string& table) const {
   return message();
 }
 
-std::string SetOnDisk::inside(std::string text) const {
-  for (std::size_t at; (at = text.find(path() + "/")) != std::string::npos;) {
-    text.erase(at, path().size() + 1);
-  }
-  return text;
+std::string SetOnDisk::inside(const std::string& text) const {
+  return support::replaced_all(text, path() + "/", "");
 }
 
 }  // namespace tilecast::measured

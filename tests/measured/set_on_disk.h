@@ -24,7 +24,7 @@ class SetOnDisk : public support::Folder {
   [[nodiscard]] std::string message() const;
   [[nodiscard]] std::string message(const std::string& table) const;
   // The text without the folder in its paths.
-  [[nodiscard]] std::string inside(std::string text) const;
+  [[nodiscard]] std::string inside(const std::string& text) const;
 };
 
 }  // namespace tilecast::measured

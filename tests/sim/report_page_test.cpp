@@ -14,6 +14,7 @@
 #include "tests/support/damage.h"
 #include "tests/support/errors.h"
 #include "tests/support/small_run.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::sim::report {
 namespace {
@@ -51,12 +52,6 @@ std::string fault_of(const std::string& text) {
   return support::error_of([&] { return read_text(text); }, "read without an error");
 }
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
-
 TEST(ReportResult, AFileSaysWhenItWasWritten) {
   const std::string path = ::testing::TempDir() + "report_written.json";
   std::ofstream(path) << page_json();
@@ -75,7 +70,7 @@ TEST(ReportResult, IsTheDocumentThatWasWritten) {
 TEST(ReportResult, FaultsNameTheirPlaceAndWhatWasExpected) {
   const std::string good = page_json();
   const auto fault = [&](const std::string& from, const std::string& to) {
-    return fault_of(replaced(good, from, to));
+    return fault_of(support::replaced(good, from, to));
   };
   EXPECT_THAT(fault("\"multiplicity\": 2.0", "\"multiplicity\": \"2\""),
               HasSubstr("programs[0].kernels[1].multiplicity: got text, expected a number"));

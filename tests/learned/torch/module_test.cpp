@@ -16,13 +16,6 @@
 namespace tilecast::learned {
 namespace {
 
-NetworkSpec small() {
-  NetworkSpec spec;
-  spec.hidden = 8;
-  spec.opcode_width = 4;
-  return spec;
-}
-
 // Must be first: a process that has loaded the module does not look for it again.
 std::string refusal_of(const std::string& file) {
   setenv("TILECAST_TORCH_MODULE", file.c_str(), /*overwrite=*/1);

@@ -11,14 +11,6 @@
 namespace tilecast::learned::torch_module {
 namespace {
 
-NetworkSpec small() {
-  NetworkSpec spec;
-  spec.hidden = 8;
-  spec.opcode_width = 4;
-  spec.heads = 2;
-  return spec;
-}
-
 std::string refusal(const std::string& weights, const NetworkSpec& spec = small()) {
   Network network(spec, kTestWidths, 9);
   const std::string before = save_weights(network);
