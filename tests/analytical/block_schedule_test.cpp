@@ -1,7 +1,6 @@
 #include "analytical/block_schedule.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -404,8 +403,8 @@ TEST(ScheduledProduct, StagesAndWarpsArePartOfTheTilesText) {
   threads.threads = {16};
   EXPECT_THAT(tile_mismatch(threads, scheduled(128, 64, 32, 0, 0)),
               HasSubstr("threads tile has 1 dimensions"));
-  EXPECT_THROW(static_cast<void>(parse_tile("out=8 stages=3x4")), tilecast::Error);
-  EXPECT_THROW(static_cast<void>(parse_tile("out=8 warps=2000")), tilecast::Error);
+  EXPECT_THROW((void)parse_tile("out=8 stages=3x4"), tilecast::Error);
+  EXPECT_THROW((void)parse_tile("out=8 warps=2000"), tilecast::Error);
 }
 
 }  // namespace

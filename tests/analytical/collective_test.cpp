@@ -1,13 +1,14 @@
 #include "analytical/collective.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
 #include "base/error.h"
 #include "tests/analytical/test_kernels.h"
+#include "tests/support/errors.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -149,12 +150,8 @@ TEST(Collective, MainMemoryCanBeTheSlowerPart) {
 TEST(Collective, NamesTheMissingBlock) {
   hwdesc::Device d = device("ring", 2);
   d.interconnect.reset();
-  try {
-    (void)seconds(Opcode::kAllReduce, 8, d);
-    FAIL() << "expected an error";
-  } catch (const Error& e) {
-    EXPECT_THAT(e.what(), HasSubstr("interconnect"));
-  }
+  EXPECT_THAT(support::error_of([&] { return seconds(Opcode::kAllReduce, 8, d); }),
+              HasSubstr("interconnect"));
   EXPECT_THROW((void)seconds(Opcode::kAllReduce, 8, device("hypercube", 3)), Error);
   EXPECT_THROW((void)seconds(Opcode::kDot, 8, device("ring", 2)), Error);
 }
@@ -255,9 +252,7 @@ ir::Kernel gathering(const std::string& flag) {
   for (const auto& [word, type] : {std::pair<std::string, std::string>("FLAG", flag),
                                    {"PART", "f32[1024,512]{1,0:T(8,128)}"},
                                    {"WHOLE", "f32[4096,512]{1,0:T(8,128)}"}}) {
-    for (auto at = text.find(word); at != std::string::npos; at = text.find(word)) {
-      text.replace(at, word.size(), type);
-    }
+    text = support::replaced_all(text, word, type);
   }
   return testing::kernel_of(text);
 }

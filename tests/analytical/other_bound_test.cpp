@@ -2,7 +2,6 @@
 // executable defines its own bound, so that the linker omits analytical/pipeline.cpp: a period of
 // any loop takes one second.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "analytical/analytical_model.h"
 #include "analytical/collective.h"

@@ -2,7 +2,6 @@
 #include "analytical/scratchpad_model.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 

@@ -1,7 +1,6 @@
 // Kernels of whole TPU programs that single operators do not cover: dots written as convolutions,
 // results that are parameters, updates in place, relayouts, selected rows.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "analytical/analytical_model.h"
 #include "analytical/scratchpad_model.h"

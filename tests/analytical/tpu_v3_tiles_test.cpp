@@ -59,18 +59,17 @@ std::map<std::string, std::vector<Pair>> tile_runs(const fs::path& folder) {
   const measured::CsvTable table =
       measured::read_csv(base::SourceText::read_file(folder / "tile_runs.csv"));
   std::map<std::string, std::vector<Pair>> runs;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() != ".hlo") continue;
-    const ir::LoadedModule module = ir::load_module(entry.path(), {});
+  for (const fs::path& file : support::files_below(folder, ".hlo")) {
+    const ir::LoadedModule module = ir::load_module(file, {});
     const ir::DeviceProgram built = ir::program_for(module, analytical::layout_rules(device), {});
-    const measured::CsvTable answers = estimate_tiles(
-        rows_of_file(table, entry.path()), built.program.kernels().front().kernel, device);
+    const measured::CsvTable answers =
+        estimate_tiles(rows_of_file(table, file), built.program.kernels().front().kernel, device);
     for (const measured::CsvRow& row : answers.rows) {
       const std::string estimate(answers.cell(row, "estimate_ns"));
       const std::string measured(answers.cell(row, "compute_time_ns"));
       if (answers.cell(row, "output_bounds").empty() || answers.cell(row, "error") != "0") continue;
       if (!estimate.empty()) {
-        runs[entry.path().stem()].push_back({std::stod(estimate), std::stod(measured)});
+        runs[file.stem()].push_back({std::stod(estimate), std::stod(measured)});
       }
     }
   }

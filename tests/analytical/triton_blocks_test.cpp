@@ -181,7 +181,7 @@ TEST(TritonBlocks, MoreStagesHelpWhereTheyDid) {
 TEST(TritonBlocks, MoreWarpsHelpWhereTheyDid) {
   if (all_runs().empty()) GTEST_SKIP() << "no data/triton_matmul_a100";
   const std::vector<measured::Pair> warps = effects(&BlockRun::warps, 4, 8);
-  static_cast<void>(signs_right(warps, "4 -> 8 warps"));
+  (void)signs_right(warps, "4 -> 8 warps");
   const double tau = measured::kendall_tau_b(warps).value_or(0);
   std::printf("4 -> 8 warps: tau %.2f over %zu pairs\n", tau, warps.size());
   EXPECT_GE(tau, 0.4);

@@ -1,16 +1,15 @@
 #include "base/archive.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 #include <zip.h>
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
-#include "base/error.h"
 #include "base/source_text.h"
+#include "tests/support/errors.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::base {
 namespace {
@@ -19,16 +18,13 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 // a.zip with k.txt and in/k.txt of 100,000 bytes.
-class ArchiveFile : public ::testing::Test {
+class ArchiveFile : public ::testing::Test, protected support::Folder {
  protected:
   ArchiveFile() {
-    std::string pattern = (fs::path(testing::TempDir()) / "tilecast_zip_XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
     pack("text");
-    std::ofstream(folder_ + "/plain.txt") << "PK is how it begins";
-    std::ofstream(folder_ + "/beside.txt") << "not in it";
+    write("plain.txt", "PK is how it begins");
+    write("beside.txt", "not in it");
   }
-  ~ArchiveFile() override { fs::remove_all(folder_); }
 
   void pack(const std::string& text) const {
     int code = 0;
@@ -42,28 +38,21 @@ class ArchiveFile : public ::testing::Test {
     add("../beside.txt", text);
     ASSERT_EQ(zip_close(archive), 0);
   }
-  [[nodiscard]] std::string at(const std::string& path) const { return folder_ + "/" + path; }
   [[nodiscard]] std::string error(const std::string& path, std::size_t most = 1 << 20) const {
-    try {
-      static_cast<void>(SourceText::read_file(at(path), most));
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "read";
+    return support::error_of([&] { return SourceText::read_file(at(path), most); }, "read");
   }
   // Overwrites the four bytes at `offset` of the central entry of in/k.txt with `value`.
   void patch(std::size_t offset, std::uint32_t value) const {
-    std::ifstream in(at("a.zip"), std::ios::binary);
-    std::string bytes((std::istreambuf_iterator<char>(in)), {});
+    std::string bytes = read("a.zip");
     std::size_t entry = 0;
     for (std::size_t i = 0; (i = bytes.find("PK\x01\x02", i)) != std::string::npos; ++i) {
       if (bytes.substr(i + 46, 8) == "in/k.txt") entry = i;
     }
     for (int i = 0; i < 4; ++i) bytes[entry + offset + i] = static_cast<char>(value >> (8 * i));
-    std::ofstream(at("a.zip"), std::ios::binary) << bytes;
+    write("a.zip", bytes);
   }
 
-  std::string folder_, large_ = std::string(100'000, 'x');
+  std::string large_ = std::string(100'000, 'x');
 };
 
 TEST_F(ArchiveFile, ItsEntriesAreReadAsFiles) {

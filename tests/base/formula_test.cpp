@@ -17,7 +17,7 @@ double value_of(const std::string& text) {
 // Offset of the error, or npos if there is none.
 std::size_t fault_at(const std::string& text) {
   try {
-    static_cast<void>(Formula::parse(text));
+    (void)Formula::parse(text);
   } catch (const FormulaError& error) {
     return error.offset;
   }
@@ -109,7 +109,7 @@ TEST(Formula, SurvivesRandomText) {
     }
     try {
       const Formula formula = Formula::parse(text);
-      static_cast<void>(formula.value([](std::string_view) { return 1.0; }));
+      (void)formula.value([](std::string_view) { return 1.0; });
     } catch (const FormulaError& error) {
       EXPECT_LE(error.offset, text.size());
     }

@@ -14,24 +14,17 @@
 
 #include "base/error.h"
 #include "tests/base/little_address_space.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::base {
 namespace {
 
 namespace fs = std::filesystem;
 
-class JobsTest : public ::testing::Test {
+class JobsTest : public ::testing::Test, protected support::Folder {
  protected:
-  JobsTest() : file_(fs::temp_directory_path() / ("tilecast_jobs_" + std::to_string(getpid()))) {
-    fs::remove(file_);
-  }
-  ~JobsTest() override { fs::remove(file_); }
-  [[nodiscard]] std::string text() const {
-    std::ostringstream out;
-    out << std::ifstream(file_, std::ios::binary).rdbuf();
-    return out.str();
-  }
-  void write(const std::string& text) const { std::ofstream(file_, std::ios::binary) << text; }
+  [[nodiscard]] std::string text() const { return read("jobs"); }
+  void write(const std::string& text) const { Folder::write("jobs", text); }
   // Results contain characters that journals must escape.
   static std::string result(std::size_t task) {
     return "row \\ " + std::to_string(task) + "\n" + std::string(task % 7, '\n') + "\\n";
@@ -41,7 +34,7 @@ class JobsTest : public ::testing::Test {
     for (std::size_t i = 0; i < count; ++i) results.push_back(result(i));
     return results;
   }
-  fs::path file_;
+  const fs::path file_ = at("jobs");
 };
 
 TEST_F(JobsTest, GivesResultsInOrderForAnyNumberOfThreads) {
@@ -74,7 +67,7 @@ TEST_F(JobsTest, ThrowsWhatATaskThrewAndKeepsTheRest) {
                          },
                      .journal = file_.string(),
                      .identity = "a"};
-  EXPECT_THROW(static_cast<void>(run_jobs(failing)), Error);
+  EXPECT_THROW((void)run_jobs(failing), Error);
   std::atomic<std::size_t> ran = 0;
   Jobs good = failing;
   good.resume = true;
@@ -122,7 +115,7 @@ TEST_F(JobsTest, GoesOnWithAJournalThatWasCutAnywhere) {
 TEST_F(JobsTest, RefusesDamagedLinesOtherWorkAndFilesThatExist) {
   Jobs jobs{.count = 20, .run = result, .journal = file_.string(), .identity = "a"};
   EXPECT_TRUE(run_jobs(jobs).complete);
-  EXPECT_THROW(static_cast<void>(run_jobs(jobs)), Error);  // no resume
+  EXPECT_THROW((void)run_jobs(jobs), Error);  // no resume
   jobs.resume = true;
   const std::string whole = text();
   std::mt19937_64 random(1);
@@ -135,14 +128,14 @@ TEST_F(JobsTest, RefusesDamagedLinesOtherWorkAndFilesThatExist) {
     if (damaged[at] == byte) continue;
     damaged[at] = byte;
     write(damaged);
-    EXPECT_THROW(static_cast<void>(run_jobs(jobs)), Error) << "byte " << at;
+    EXPECT_THROW((void)run_jobs(jobs), Error) << "byte " << at;
   }
   write(whole);
   jobs.identity = "b";
-  EXPECT_THROW(static_cast<void>(run_jobs(jobs)), Error);
+  EXPECT_THROW((void)run_jobs(jobs), Error);
   jobs.identity = "a";
   jobs.count = 21;
-  EXPECT_THROW(static_cast<void>(run_jobs(jobs)), Error);
+  EXPECT_THROW((void)run_jobs(jobs), Error);
 }
 
 TEST_F(JobsTest, LocksItsJournal) {

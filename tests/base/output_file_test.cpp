@@ -1,7 +1,6 @@
 #include "base/output_file.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,8 +9,9 @@
 #include <optional>
 #include <sstream>
 
-#include "base/error.h"
 #include "base/source_text.h"
+#include "tests/support/errors.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::base {
 namespace {
@@ -19,44 +19,19 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-class OutputFile : public ::testing::Test {
+class OutputFile : public ::testing::Test, protected support::Folder {
  protected:
-  OutputFile()
-      : folder_(fs::temp_directory_path() /
-                ("tilecast_output_" + std::to_string(getpid()) + "_" + std::to_string(made_++))) {
-    fs::create_directories(folder_);
-  }
-  ~OutputFile() override { fs::remove_all(folder_); }
-
-  [[nodiscard]] std::string at(const std::string& name) const { return (folder_ / name).string(); }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(at(name), std::ios::binary) << text;
-  }
-  [[nodiscard]] std::string read(const std::string& name) const {
-    std::ostringstream text;
-    text << std::ifstream(at(name), std::ios::binary).rdbuf();
-    return text.str();
-  }
   [[nodiscard]] std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {}));
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder()), {}));
   }
   // The error message; "" if nothing is thrown.
   template <class Do>
   static std::string refusal(const Do& what) {
-    try {
-      what();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    return support::error_of([&] { what(); }, "");
   }
   [[nodiscard]] std::string refused_reading(const std::string& path) const {
-    return refusal([&] { static_cast<void>(SourceText::read_bytes(path)); });
+    return refusal([&] { (void)SourceText::read_bytes(path); });
   }
-
- private:
-  static inline int made_ = 0;
-  fs::path folder_;
 };
 
 TEST_F(OutputFile, KeepsTheModeTheSymbolicLinksAndTheNamesOfWhatItReplaces) {

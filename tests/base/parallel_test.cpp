@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/base/little_address_space.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::base {
 namespace {
@@ -41,12 +42,8 @@ TEST(Parallel, TheErrorOfTheSmallestFailingIndexComesBack) {
     const auto fail_from = [](std::size_t i) {
       if (i >= 5) throw std::runtime_error(std::to_string(i));
     };
-    try {
-      parallel_for(100, jobs, fail_from);
-      FAIL() << "no error";
-    } catch (const std::runtime_error& error) {
-      EXPECT_STREQ(error.what(), "5");
-    }
+    EXPECT_EQ(support::error_of<std::runtime_error>([&] { parallel_for(100, jobs, fail_from); }),
+              "5");
   }
 }
 

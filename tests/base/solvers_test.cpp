@@ -98,10 +98,10 @@ TEST(SmoothMinimum, OfRosenbrocksValleyIsAtOne) {
 TEST(Solvers, GiveBackWhatAFunctionThrows) {
   LeastSquares problem = line_through({0, 1}, {0, 1});
   problem.evaluate = [](auto, auto, auto) -> bool { throw std::runtime_error("no kernels"); };
-  EXPECT_THROW(static_cast<void>(least_squares(problem, {0, 0})), std::runtime_error);
+  EXPECT_THROW((void)least_squares(problem, {0, 0}), std::runtime_error);
   const SmoothFunction function{
       .evaluate = [](auto, auto&, auto) -> bool { throw std::out_of_range("row 9"); }};
-  EXPECT_THROW(static_cast<void>(smooth_minimum(function, {0})), std::out_of_range);
+  EXPECT_THROW((void)smooth_minimum(function, {0}), std::out_of_range);
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
 #include "base/source_text.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::base {
 namespace {
@@ -89,12 +88,8 @@ TEST(SourceText, CutsLinesBetweenCharacters) {
 }
 
 TEST(SourceText, NamesAFileItCannotRead) {
-  try {
-    static_cast<void>(SourceText::read_file("no/such/file.hlo"));
-    FAIL() << "expected an Error";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("no/such/file.hlo"));
-  }
+  EXPECT_THAT(support::error_of([&] { return SourceText::read_file("no/such/file.hlo"); }),
+              HasSubstr("no/such/file.hlo"));
 }
 
 TEST(SourceText, SuggestsTheNearestWordAndNothingWhenAllAreFar) {

@@ -1,7 +1,6 @@
 #include "base/text.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>

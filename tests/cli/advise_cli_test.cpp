@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "tests/cli/command_test.h"
+#include "tests/support/csv_rows.h"
 
 namespace tilecast::sim {
 namespace {
@@ -48,43 +49,21 @@ class AdviseCommand : public CommandTest {
     write("sum.hlo", kSum);
   }
   void train(const std::string& learner) {
-    const Answer trained =
-        tilecast("train " + learner + ".yaml --learner " + learner + " --out models/" + learner);
-    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+    tilecast_ok("train " + learner + ".yaml --learner " + learner + " --out models/" + learner);
   }
-  // Rows of `advise ... -f csv`, by column; no cell is quoted.
-  using Row = std::map<std::string, std::string>;
-  [[nodiscard]] std::vector<Row> rows(const std::string& arguments) const {
-    const Answer answer =
-        tilecast("advise " + arguments + " -d cpu_generic --models models -f csv");
-    EXPECT_EQ(answer.exit_code, 0) << answer.err;
-    const auto cells = [](const std::string& line) {
-      std::vector<std::string> result;
-      std::istringstream in(line + ",");
-      for (std::string cell; std::getline(in, cell, ',');) result.push_back(cell);
-      return result;
-    };
-    std::istringstream in(answer.out);
-    std::string line;
-    std::getline(in, line);
-    const std::vector<std::string> columns = cells(line);
-    std::vector<Row> result;
-    while (std::getline(in, line)) {
-      const std::vector<std::string> values = cells(line);
-      EXPECT_EQ(values.size(), columns.size()) << line;
-      Row& row = result.emplace_back();
-      for (std::size_t i = 0; i < values.size(); ++i) row[columns.at(i)] = values[i];
-    }
-    return result;
+  // Rows of `advise ... -f csv`.
+  [[nodiscard]] std::vector<support::CsvRow> rows(const std::string& arguments) const {
+    return support::csv_rows(std::istringstream(
+        tilecast_ok("advise " + arguments + " -d cpu_generic --models models -f csv").out));
   }
 };
 
 TEST_F(AdviseCommand, ChoosesTheFactorWithTheShortestTime) {
   train("times");
   train("registers");
-  const std::vector<Row> table = rows("sum.hlo --unroll 1,2,4,8");
+  const std::vector<support::CsvRow> table = rows("sum.hlo --unroll 1,2,4,8");
   ASSERT_EQ(table.size(), 4U);
-  for (const Row& row : table) {
+  for (const support::CsvRow& row : table) {
     const double unroll = std::stod(row.at("unroll"));
     EXPECT_EQ(row.at("verdict"), unroll == 4 ? "best" : "");
     EXPECT_NEAR(std::stod(row.at("registers")), 2 * unroll, 0.1 * unroll + 1);
@@ -94,9 +73,9 @@ TEST_F(AdviseCommand, ChoosesTheFactorWithTheShortestTime) {
 
 TEST_F(AdviseCommand, SaysWhatAFusionMakesOfTheKernels) {
   train("times");
-  const std::vector<Row> table = rows("sum.hlo --fuse sum.1,twice.2");
+  const std::vector<support::CsvRow> table = rows("sum.hlo --fuse sum.1,twice.2");
   std::map<std::string, std::size_t> of_choice;
-  for (const Row& row : table) ++of_choice[row.at("choice")];
+  for (const support::CsvRow& row : table) ++of_choice[row.at("choice")];
   EXPECT_EQ(of_choice["apart"], 3U) << "two kernels and their sum";
   EXPECT_EQ(of_choice["fused"], 2U) << "one kernel and its sum";
   EXPECT_EQ(table.back().at("verdict"), "best") << "fewer bytes, one kernel";
@@ -110,7 +89,7 @@ TEST_F(AdviseCommand, RefusesMachinesThatItsModelsKnowNothingOf) {
     EXPECT_THAT(shipped.err, HasSubstr("advise: " + device + " is no processor; the models know"));
     EXPECT_THAT(shipped.err, HasSubstr("expected a processor (tilecast hw list"));
   }
-  EXPECT_EQ(tilecast("advise sum.hlo --unroll 1,2 -d cpu_generic").exit_code, 0);
+  tilecast_ok("advise sum.hlo --unroll 1,2 -d cpu_generic");
 }
 
 TEST_F(AdviseCommand, SaysWhatIsMissing) {

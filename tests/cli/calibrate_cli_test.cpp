@@ -9,6 +9,8 @@
 namespace tilecast::sim {
 namespace {
 
+using Json = nlohmann::json;
+
 using ::testing::HasSubstr;
 
 const std::string kSet = support::source_dir().string() + "/configs/measurements/example_matmul";
@@ -16,22 +18,18 @@ const std::string kSet = support::source_dir().string() + "/configs/measurements
 class CalibrateCommand : public CommandTest {};
 
 TEST_F(CalibrateCommand, WritesADeviceThatOtherVerbsTake) {
-  const Answer answer = run("calibrate --device tpu_v3 " + kSet + " -o mine.yaml");
-  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  const Answer answer = ok("calibrate --device tpu_v3 " + kSet + " -o mine.yaml");
   EXPECT_THAT(answer.out, HasSubstr("accepted: held-out kernels are predicted better"));
   EXPECT_THAT(read("mine.yaml"), HasSubstr("extends: \"tpu_v3\""));
   EXPECT_THAT(read("mine.yaml"),
               HasSubstr("source: \"tilecast calibrate on example_matmul (16 rows"));
-  const Answer scored = run("evaluate --device tpu_v3 --device ./mine.yaml " + kSet);
-  EXPECT_EQ(scored.exit_code, 0) << scored.err;
+  const Answer scored = ok("evaluate --device tpu_v3 --device ./mine.yaml " + kSet);
   EXPECT_THAT(scored.out, HasSubstr("mine "));
 }
 
 TEST_F(CalibrateCommand, CalibratesACalibratedDeviceFurther) {
-  ASSERT_EQ(run("calibrate --device tpu_v3 " + kSet + " -o one.yaml").exit_code, 0);
-  const Answer again = run("calibrate --device ./one.yaml " + kSet + " --format json");
-  ASSERT_EQ(again.exit_code, 0) << again.err;
-  const auto json = nlohmann::json::parse(again.out);
+  ok("calibrate --device tpu_v3 " + kSet + " -o one.yaml");
+  const Json json = Json::parse(ok("calibrate --device ./one.yaml " + kSet + " --format json").out);
   EXPECT_EQ(json.at("schema"), "tilecast.calibrate/1");
   for (const auto& constant : json.at("constants")) {  // a second calibration changes nothing
     if (constant.at("name") != "matrix") continue;
@@ -57,14 +55,12 @@ TEST_F(CalibrateCommand, SaysWhatTheSelectionLeaves) {
 
 TEST_F(CalibrateCommand, NamesTheRowsThatItSetsApart) {
   const Answer once = run("calibrate --device tpu_v3 " + kSet + " --format json");
-  const Answer twice = run("calibrate --device tpu_v3 " + kSet + " " + kSet + " --format json");
-  ASSERT_EQ(twice.exit_code, 0) << twice.err;
-  const auto apart = nlohmann::json::parse(twice.out).at("set_apart");
+  const Answer twice = ok("calibrate --device tpu_v3 " + kSet + " " + kSet + " --format json");
+  const auto apart = Json::parse(twice.out).at("set_apart");
   ASSERT_EQ(apart.size(), 1U);
   EXPECT_EQ(apart.at(0).at("rows").size(), 16U);
   EXPECT_THAT(apart.at(0).at("reason").get<std::string>(), HasSubstr("counted once"));
-  EXPECT_EQ(nlohmann::json::parse(twice.out).at("constants"),
-            nlohmann::json::parse(once.out).at("constants"));
+  EXPECT_EQ(Json::parse(twice.out).at("constants"), Json::parse(once.out).at("constants"));
   const Answer text = run("calibrate --device tpu_v3 " + kSet + " " + kSet);
   EXPECT_THAT(text.out, HasSubstr("16 rows set apart (example_matmul line 2, 3, "));
 }
@@ -76,42 +72,37 @@ TEST_F(CalibrateCommand, HintsAtMisspelledConstants) {
 }
 
 TEST_F(CalibrateCommand, WritesNothingWhenNothingMayMove) {
-  const Answer answer = run(
+  const Answer answer = ok(
       "calibrate --device tpu_v3 -o mine.yaml --fix memory_bandwidth,memory_write,memory_latency,"
       "transfer_setup,iteration_overhead,matrix,vector,transcendental,cross_lane,network,"
       "kernel_overhead,dispatch " +
       kSet);
-  EXPECT_EQ(answer.exit_code, 0) << answer.err;
   EXPECT_THAT(answer.out, HasSubstr("kept: "));
   EXPECT_FALSE(exists("mine.yaml"));
 }
 
 TEST_F(CalibrateCommand, TrainsAHybridAfterTheConstants) {
   const Answer answer =
-      run("calibrate --device tpu_v3 " + kSet + " -o mine.yaml --then-train model --format json");
-  ASSERT_EQ(answer.exit_code, 0) << answer.err;
-  const auto hybrid = nlohmann::json::parse(answer.out).at("hybrid");
+      ok("calibrate --device tpu_v3 " + kSet + " -o mine.yaml --then-train model --format json");
+  const auto hybrid = Json::parse(answer.out).at("hybrid");
   EXPECT_EQ(hybrid.at("rows"), 16);
   const auto& trials = hybrid.at("trials");  // corrected is not worse than analytical
   EXPECT_LE(trials.at("mape").get<double>(), trials.at("mape_physics").get<double>());
   EXPECT_THAT(read("model/model.yaml"), HasSubstr("all rows fitted; errors are of trials"));
   EXPECT_THAT(read("model/model.yaml"), HasSubstr("example_matmul"));
   EXPECT_TRUE(exists("model/correction.yaml"));
-  const Answer scored = run("evaluate --device ./mine.yaml --model ./model " + kSet);
-  EXPECT_EQ(scored.exit_code, 0) << scored.err;
+  ok("evaluate --device ./mine.yaml --model ./model " + kSet);
 }
 
 // A description with a higher clock than the machine's, e.g. of a power-limited machine.
 TEST_F(CalibrateCommand, DoesNotWriteADescriptionThatTheRowsContradict) {
   const std::string command = "calibrate --device tpu_v3 --set clock=1500MHz -o mine.yaml " + kSet;
-  const Answer refused = run(command);
-  EXPECT_EQ(refused.exit_code, 0) << refused.err;
+  const Answer refused = ok(command);
   EXPECT_THAT(refused.out, HasSubstr("suspicious: matrix: 0."));
   EXPECT_THAT(refused.out, HasSubstr("such constants say that the description is wrong"));
   EXPECT_THAT(refused.err, HasSubstr("mine.yaml not written: the fit is suspicious"));
   EXPECT_FALSE(exists("mine.yaml"));
-  const Answer taken = run(command + " --accept-suspicious");
-  EXPECT_EQ(taken.exit_code, 0) << taken.err;
+  const Answer taken = ok(command + " --accept-suspicious");
   EXPECT_THAT(taken.out, HasSubstr("suspicious: matrix: 0."));
   EXPECT_TRUE(exists("mine.yaml"));
 }

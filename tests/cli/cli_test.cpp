@@ -16,28 +16,21 @@ using ::testing::StartsWith;
 
 class CommandLine : public CommandTest {
  protected:
-  CommandLine() {
-    write("dot.hlo",
-          "HloModule m\n\nENTRY main {\n  a = bf16[256,512] parameter(0)\n"
-          "  b = bf16[512,1024] parameter(1)\n"
-          "  ROOT d = bf16[256,1024] dot(a, b), lhs_contracting_dims={1}, "
-          "rhs_contracting_dims={0}\n}\n");
-  }
+  CommandLine() { write_product("dot.hlo", 256, 512, 1024); }
 };
 
 TEST_F(CommandLine, PrintsItsVersionAndHelp) {
   EXPECT_THAT(run("--version").out, StartsWith("tilecast "));
-  EXPECT_EQ(run("--help").exit_code, 0);
+  ok("--help");
   for (const char* verb : {"simulate", "explain", "kernels", "hw", "ops", "tiles"}) {
-    const Answer help = run(std::string(verb) + " --help");
-    EXPECT_EQ(help.exit_code, 0) << verb;
+    const Answer help = ok(std::string(verb) + " --help");
     EXPECT_THAT(help.out, HasSubstr("Example")) << verb;
   }
 }
 
 TEST_F(CommandLine, SimulateGivesTheSameBytesForAnyNumberOfThreads) {
   std::string text =
-      "HloModule chain\n\nENTRY main {\n  a = f32[512,512] parameter(0)\n"
+      "HloModule chain\nENTRY main {\n  a = f32[512,512] parameter(0)\n"
       "  x0 = f32[512,512] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n";
   for (int i = 1; i < 300; ++i) {
     const std::string before = "x" + std::to_string(i - 1);
@@ -52,8 +45,7 @@ TEST_F(CommandLine, SimulateGivesTheSameBytesForAnyNumberOfThreads) {
     for (const std::string fusion : {"default", "none"}) {
       const std::string command =
           "simulate chain.hlo -f json -d " + device + " --fusion " + fusion + " --jobs ";
-      const Answer one = run(command + "1");
-      ASSERT_EQ(one.exit_code, 0) << one.err;
+      const Answer one = ok(command + "1");
       EXPECT_EQ(run(command + "2").out, one.out);
       EXPECT_EQ(run(command + "8").out, one.out);
     }
@@ -101,8 +93,7 @@ TEST_F(CommandLine, UnknownKernelsNameTheNearest) {
 }
 
 TEST_F(CommandLine, SimulatesInEveryFormat) {
-  const Answer table = run("simulate --device tpu_v3 dot.hlo");
-  EXPECT_EQ(table.exit_code, 0) << table.err;
+  const Answer table = ok("simulate --device tpu_v3 dot.hlo");
   EXPECT_THAT(table.out, HasSubstr("time us"));
   const auto json = nlohmann::json::parse(run("simulate -d tpu_v3 -f json dot.hlo").out);
   EXPECT_EQ(json["schema"], "tilecast.simulate/2");
@@ -114,8 +105,7 @@ TEST_F(CommandLine, SimulatesInEveryFormat) {
 }
 
 TEST_F(CommandLine, ComparesProgramsAndDevicesInOneTable) {
-  const Answer answer = run("simulate -d tpu_v3 -d h100_sxm dot.hlo dot.hlo");
-  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  const Answer answer = ok("simulate -d tpu_v3 -d h100_sxm dot.hlo dot.hlo");
   EXPECT_THAT(answer.out, HasSubstr("tpu_v3 us"));
   EXPECT_THAT(answer.out, HasSubstr("h100_sxm us"));
 }
@@ -199,21 +189,18 @@ TEST_F(CommandLine, ZeroSizedArraysAreAnsweredWithoutNan) {
   write("zero.hlo",
         "HloModule z\nENTRY main {\n  a = f32[0,128] parameter(0)\n"
         "  ROOT b = f32[0,128] add(a, a)\n}\n");
-  const Answer answer = run("simulate -d tpu_v3 zero.hlo");
-  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  const Answer answer = ok("simulate -d tpu_v3 zero.hlo");
   EXPECT_THAT(answer.out, Not(HasSubstr("nan")));
   EXPECT_THAT(answer.out, Not(HasSubstr("inf")));
 }
 
 TEST_F(CommandLine, ShowsTheLoopsOfATile) {
-  const Answer loops = run("explain -d tpu_v3 dot.hlo --loops tiled");
-  EXPECT_EQ(loops.exit_code, 0) << loops.err;
+  const Answer loops = ok("explain -d tpu_v3 dot.hlo --loops tiled");
   EXPECT_THAT(loops.out, HasSubstr("multiply d"));
   expect_failure("explain -d tpu_v3 dot.hlo --loops c", 1, "a matrix product of two types");
-  const Answer cuda = run(
+  const Answer cuda = ok(
       "explain -d a100_sxm_40gb dot.hlo --tile 'out=64x64 kernel=32x64 stages=2 warps=4' --loops "
       "cuda");
-  EXPECT_EQ(cuda.exit_code, 0) << cuda.err;
   EXPECT_THAT(cuda.out, HasSubstr("wmma::mma_sync"));
   EXPECT_THAT(cuda.out, HasSubstr("launch_kernel"));
   expect_failure("explain -d tpu_v3 dot.hlo --loops cuda", 1, "has no blocks of threads");
@@ -221,8 +208,7 @@ TEST_F(CommandLine, ShowsTheLoopsOfATile) {
 }
 
 TEST_F(CommandLine, ExplainsAKernelAndSaysWhyATileCannotRun) {
-  const Answer answer = run("explain -d tpu_v3 dot.hlo");
-  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  const Answer answer = ok("explain -d tpu_v3 dot.hlo");
   EXPECT_THAT(answer.out, HasSubstr("bound by"));
   EXPECT_THAT(answer.out, HasSubstr("best of"));
   const Answer wrong = run("explain -d tpu_v3 dot.hlo -k d --tile out=1x1x1x1x1");
@@ -230,21 +216,18 @@ TEST_F(CommandLine, ExplainsAKernelAndSaysWhyATileCannotRun) {
 }
 
 TEST_F(CommandLine, ListsKernelsWithoutADevice) {
-  const Answer answer = run("kernels -f csv dot.hlo");
-  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  const Answer answer = ok("kernels -f csv dot.hlo");
   EXPECT_THAT(answer.out, HasSubstr("dot.hlo,d,dot,"));
 }
 
 TEST_F(CommandLine, AnswersOperatorTablesRowByRow) {
   write("ops.csv", "x_id,op,dtype,m,n,k,elements\n1,matmul,bf16,128,128,128,\n2,add,f32,,,,4096\n");
-  const Answer answer = run("ops -d tpu_v3 ops.csv");
-  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  const Answer answer = ok("ops -d tpu_v3 ops.csv");
   EXPECT_THAT(answer.out, StartsWith("x_id,op,dtype,m,n,k,elements,estimate_ns,bound,utilisation\n"
                                      "1,matmul,bf16,128,128,128,,"));
   write("bad.csv", "op,dtype,m,n,k\nmatmul,bf16,1,1,1\nmatmul,bf16,x,1,1\n");
   expect_failure("ops -d tpu_v3 bad.csv", 1, "bad.csv:3: column 'm': got 'x'");
-  const Answer kept = run("ops -d tpu_v3 --keep-going bad.csv");
-  EXPECT_EQ(kept.exit_code, 0);
+  const Answer kept = ok("ops -d tpu_v3 --keep-going bad.csv");
   EXPECT_THAT(kept.out, HasSubstr("matmul,bf16,x,1,1,,,,"));
   expect_failure("ops -d tpu_v3 dot.hlo", 1, "dot.hlo");
 }
@@ -285,8 +268,7 @@ TEST_F(CommandLine, AColumnThatNobodyReadsIsAnErrorOrNamed) {
 TEST_F(CommandLine, AnswersTileTablesAndGivesReasons) {
   write("tiles.csv",
         "file,output_bounds,kernel_bounds\ndot.hlo,8 8,\ndot.hlo,1 1 1 1,\nother.hlo,1 1,\n");
-  const Answer answer = run("tiles -d tpu_v3 dot.hlo tiles.csv");
-  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  const Answer answer = ok("tiles -d tpu_v3 dot.hlo tiles.csv");
   EXPECT_THAT(answer.out, HasSubstr("output tile has 4 dimensions"));
   EXPECT_THAT(answer.out, Not(HasSubstr("other.hlo")));
   EXPECT_THAT(answer.err, HasSubstr("2 of 3 rows"));
@@ -297,8 +279,7 @@ TEST_F(CommandLine, OfATableTheFastestRowsAreRowsOfItThatRun) {
   const std::string rows[] = {"8 8,,a\n", "1 1 1 1,,b\n", "1 1,,c\n", "4 8,,d\n"};
   write("tiles.csv", head + rows[0] + rows[1] + rows[2] + rows[3]);
   const Answer all = run("tiles -d tpu_v3 dot.hlo tiles.csv");
-  const Answer two = run("tiles -d tpu_v3 dot.hlo tiles.csv --most 2");
-  ASSERT_EQ(two.exit_code, 0) << two.err;
+  const Answer two = ok("tiles -d tpu_v3 dot.hlo tiles.csv --most 2");
   const auto lines = [](const std::string& text) {
     std::vector<std::string> list;
     std::istringstream in(text);
@@ -311,8 +292,7 @@ TEST_F(CommandLine, OfATableTheFastestRowsAreRowsOfItThatRun) {
   for (const std::string& line : fastest) EXPECT_THAT(every, testing::Contains(line));
   EXPECT_THAT(fastest, Not(testing::Contains(HasSubstr("dimensions"))));
   write("tiles.csv", head + rows[1]);
-  const Answer none = run("tiles -d tpu_v3 dot.hlo tiles.csv --most 2");
-  EXPECT_EQ(none.exit_code, 0);
+  const Answer none = ok("tiles -d tpu_v3 dot.hlo tiles.csv --most 2");
   EXPECT_EQ(lines(none.out).size(), 1U);
   EXPECT_THAT(none.err, HasSubstr("none of 1 tiles offered can run on tpu_v3: output tile has 4"));
   EXPECT_THAT(none.err, HasSubstr("keeps its default (out="));
@@ -321,12 +301,9 @@ TEST_F(CommandLine, OfATableTheFastestRowsAreRowsOfItThatRun) {
 TEST_F(CommandLine, ShowsAndComparesDevices) {
   EXPECT_THAT(run("hw list").out, HasSubstr("tpu_v3"));
   EXPECT_THAT(run("hw diff tpu_v3 tpu_v4").out, HasSubstr("clock"));
-  const Answer show = run("hw show tpu_v3 -o mine.yaml");
-  EXPECT_EQ(show.exit_code, 0) << show.err;
-  const Answer again = run("simulate -d mine.yaml dot.hlo");
-  EXPECT_EQ(again.exit_code, 0) << again.err;
-  const Answer check = run("hw check");
-  EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
+  ok("hw show tpu_v3 -o mine.yaml");
+  ok("simulate -d mine.yaml dot.hlo");
+  ok("hw check");
 }
 
 TEST_F(CommandLine, AFullDiskIsAnError) {

@@ -2,11 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 namespace tilecast::sim {
@@ -15,31 +12,22 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-CommandTest::CommandTest(std::string verb) : verb_(std::move(verb)) {
-  const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-  folder_ = fs::temp_directory_path() / ("tilecast_" + std::to_string(getpid()) + "_" +
-                                         info->test_suite_name() + "_" + info->name());
-  fs::create_directories(folder_);
+CommandTest::CommandTest(std::string verb) : verb_(std::move(verb)) {}
+
+void CommandTest::write_manifest() const {
+  write("set/manifest.yaml",
+        "format: tilecast.measurements/1\nname: made_up\nsource: nobody\nlicence: none\n"
+        "timing: device\ndevice: tpu_v3\n");
 }
 
-CommandTest::~CommandTest() {
-  fs::remove_all(folder_);
-}
-
-void CommandTest::write(const std::string& name, const std::string& text) const {
-  const fs::path file = folder_ / name;
-  fs::create_directories(file.parent_path());
-  std::ofstream(file, std::ios::binary) << text;
-}
-
-std::string CommandTest::read(const std::string& name) const {
-  std::ostringstream text;
-  text << std::ifstream(folder_ / name, std::ios::binary).rdbuf();
-  return text.str();
-}
-
-bool CommandTest::exists(const std::string& name) const {
-  return fs::exists(folder_ / name);
+void CommandTest::write_product(const std::string& name, int m, int k, int n,
+                                const std::string& layout) const {
+  const auto array = [&](int rows, int columns) {
+    return "bf16[" + std::to_string(rows) + "," + std::to_string(columns) + "]" + layout;
+  };
+  write(name, "HloModule m\n\nENTRY main {\n  a = " + array(m, k) + " parameter(0)\n  b = " +
+                  array(k, n) + " parameter(1)\n  ROOT d = " + array(m, n) +
+                  " dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n");
 }
 
 Answer CommandTest::run(const std::string& arguments) const {
@@ -50,12 +38,24 @@ Answer CommandTest::tilecast(const std::string& arguments) const {
   return start(TILECAST_BINARY, arguments);
 }
 
+Answer CommandTest::ok(const std::string& arguments) const {
+  const Answer answer = run(arguments);
+  EXPECT_EQ(answer.exit_code, 0) << arguments << "\n" << answer.err;
+  return answer;
+}
+
+Answer CommandTest::tilecast_ok(const std::string& arguments) const {
+  const Answer answer = tilecast(arguments);
+  EXPECT_EQ(answer.exit_code, 0) << arguments << "\n" << answer.err;
+  return answer;
+}
+
 Answer CommandTest::validate(const std::string& arguments) const {
   return start(fs::path(TILECAST_BINARY).replace_filename("validate").string(), arguments);
 }
 
 Answer CommandTest::start(const std::string& program, const std::string& arguments) const {
-  const std::string command = "cd '" + folder_.string() + "' && '" + program + "' " + arguments +
+  const std::string command = "cd '" + folder().string() + "' && '" + program + "' " + arguments +
                               " >stdout.txt 2>stderr.txt </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("stdout.txt"), read("stderr.txt")};

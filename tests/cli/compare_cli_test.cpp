@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command_test.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::sim {
 namespace {
@@ -48,8 +49,7 @@ class CompareCommand : public CommandTest {
   }
 
   Json run_json(const std::string& arguments) const {
-    const Answer answer = run(arguments + " --format json");
-    EXPECT_EQ(answer.exit_code, 0) << arguments << "\n" << answer.err;
+    const Answer answer = ok(arguments + " --format json");
     return Json::parse(answer.out, nullptr, false);
   }
 };
@@ -122,14 +122,8 @@ TEST_F(CompareCommand, TotalsAreSumsOverKernels) {
 }
 
 TEST_F(CompareCommand, JoinsByNameWhereTheModuleMeasuredDiffers) {
-  std::string other = kModule;
-  for (std::size_t at = other.find("1024,1024"); at != std::string::npos;
-       at = other.find("1024,1024")) {
-    other.replace(at, 9, "512,1024");
-  }
-  write("set/small.hlo", other);
-  const Answer answer = run("-d tpu_v3 small.hlo --measured set");
-  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  write("set/small.hlo", support::replaced_all(kModule, "1024,1024", "512,1024"));
+  const Answer answer = ok("-d tpu_v3 small.hlo --measured set");
   EXPECT_THAT(answer.out, HasSubstr("profile: 3 kernels joined by name only"));
   EXPECT_THAT(answer.out, HasSubstr("the run of small is of a module that differs"));
 }
@@ -186,9 +180,8 @@ TEST_F(CompareCommand, TakesTheDispatchOffHostTimesOfKernels) {
 
 TEST_F(CompareCommand, FindsTheErrorsThatEvaluateFinds) {
   const Json document = run_json("-d tpu_v3 set");
-  const Answer evaluate = tilecast("evaluate -d tpu_v3 --model default set --draws 1 -f json");
-  ASSERT_EQ(evaluate.exit_code, 0) << evaluate.err;
-  const Json evaluated = Json::parse(evaluate.out);
+  const Json evaluated =
+      Json::parse(tilecast_ok("evaluate -d tpu_v3 --model default set --draws 1 -f json").out);
   for (const Json& score : evaluated["scores"]) {
     if (score["by"] != "all" || score["metric"] != "median_ape") continue;
     EXPECT_NEAR(score["value"], total_of(document, "default")["median_ape"], 1e-12);
@@ -208,8 +201,7 @@ TEST_F(CompareCommand, ComparesRowsOfMeasurements) {
 }
 
 TEST_F(CompareCommand, WritesTablesAndCsv) {
-  const Answer table = run("-d tpu_v3 small.hlo --measured set --top 1");
-  EXPECT_EQ(table.exit_code, 0) << table.err;
+  const Answer table = ok("-d tpu_v3 small.hlo --measured set --top 1");
   EXPECT_THAT(table.out, HasSubstr("measured us"));
   EXPECT_THAT(table.out, HasSubstr("... 2 more rows"));
   EXPECT_THAT(run("-d tpu_v3 small.hlo --measured set --top 1 --all").out,
@@ -219,8 +211,8 @@ TEST_F(CompareCommand, WritesTablesAndCsv) {
 }
 
 TEST_F(CompareCommand, OptionsDoNotSwallowTheFilesBehindThem) {
-  EXPECT_EQ(run("--measured set --model roofline -d tpu_v3 small.hlo").exit_code, 0);
-  EXPECT_EQ(run("--where x_run=b -d tpu_v3 set").exit_code, 0);
+  ok("--measured set --model roofline -d tpu_v3 small.hlo");
+  ok("--where x_run=b -d tpu_v3 set");
 }
 
 TEST_F(CompareCommand, RefusesWhatItCannotCompare) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/cli/command_test.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::sim {
 namespace {
@@ -22,28 +23,23 @@ class Convert : public CommandTest {
 };
 
 TEST_F(Convert, HloReadsBackToTheSameModuleAndStablehloToTheSameWork) {
-  ASSERT_EQ(run("dot.hlo -o a.hlo").exit_code, 0);
-  const Answer to_mlir = run("dot.hlo -o b.mlir");
-  ASSERT_EQ(to_mlir.exit_code, 0) << to_mlir.err;
+  ok("dot.hlo -o a.hlo");
+  const Answer to_mlir = ok("dot.hlo -o b.mlir");
   EXPECT_THAT(to_mlir.err, HasSubstr("note: StableHLO keeps no layouts"));
   EXPECT_THAT(read("b.mlir"), AllOf(StartsWith("module @m attributes {mhlo.num_partitions = 1"),
                                     HasSubstr("stablehlo.dot_general")));
-  ASSERT_EQ(run("b.mlir -o c.hlo").exit_code, 0);
+  ok("b.mlir -o c.hlo");
   EXPECT_THAT(read("c.hlo"), HasSubstr("lhs_contracting_dims={1}, rhs_contracting_dims={0}"));
-  ASSERT_EQ(run("a.hlo -o d.hlo").exit_code, 0);
+  ok("a.hlo -o d.hlo");
   EXPECT_EQ(read("d.hlo"), read("a.hlo"));
 }
 
 // When read, StableHLO values are named by opcode and a number.
 TEST_F(Convert, EveryFormSimulatesAlike) {
-  ASSERT_EQ(run("dot.hlo -o b.mlir").exit_code, 0);
+  ok("dot.hlo -o b.mlir");
   const std::string verb = "simulate --device tpu_v3 --model analytical --format csv ";
   const auto values = [&](const std::string& file) {
-    const Answer answer = tilecast(verb + file);
-    EXPECT_EQ(answer.exit_code, 0) << answer.err;
-    std::string text = answer.out;
-    for (std::size_t at; (at = text.find(file)) != std::string::npos;) text.erase(at, file.size());
-    return text;
+    return support::replaced_all(tilecast_ok(verb + file).out, file, "");
   };
   EXPECT_EQ(values("dot.hlo"), values("b.mlir"));
 }
@@ -59,13 +55,12 @@ TEST_F(Convert, ModulesOfAFolderAreChosenByName) {
   const std::string text = read("dot.hlo");
   write("dump/module_0001.f.cpu_after_optimizations.txt", text);
   write("dump/module_0001.f.before_optimizations.txt", text);
-  EXPECT_EQ(run("dump -o one.hlo").exit_code, 0);
+  ok("dump -o one.hlo");
   write("dump/module_0002.g.cpu_after_optimizations.txt", text);
   expect_failure("dump -o -", 1, "choose it with --module NAME");
   expect_failure("dump -o - --module h", 1, "module_0002.g.cpu_after_optimizations.txt");
-  EXPECT_EQ(run("dump -o two.hlo --module g").exit_code, 0);
-  const Answer both = tilecast("simulate --device tpu_v3 dump");
-  EXPECT_EQ(both.exit_code, 0) << both.err;
+  ok("dump -o two.hlo --module g");
+  const Answer both = tilecast_ok("simulate --device tpu_v3 dump");
   EXPECT_THAT(both.err, AllOf(HasSubstr("2 modules simulated, 1 other files left out"),
                               HasSubstr("before_optimizations")));
 }
@@ -75,7 +70,7 @@ TEST_F(Convert, ShapesAndBoundsAreCheckedBeforeFilesAreRead) {
     expect_failure("dot.hlo -o - --shape " + std::string(shape), 2, "expected NAME=SIZES");
   }
   expect_failure("dot.hlo -o - --bound 0", 2, "bound");
-  EXPECT_EQ(run("dot.hlo -o - --shape x=1x3x224x224 --bound 8").exit_code, 0);
+  ok("dot.hlo -o - --shape x=1x3x224x224 --bound 8");
 }
 
 TEST_F(Convert, UnknownFilesSayWhatWasTried) {

@@ -14,9 +14,7 @@ using ::testing::StartsWith;
 class EvaluateCommand : public CommandTest {
  protected:
   EvaluateCommand() : CommandTest("evaluate") {
-    write("set/manifest.yaml",
-          "format: tilecast.measurements/1\nname: made_up\nsource: nobody\nlicence: none\n"
-          "timing: device\ndevice: tpu_v3\n");
+    write_manifest();
     write("set/measurements.csv",
           "op,dtype,m,n,k,runtime_ns,split\n"
           "matmul,bf16,1024,1024,1024,60000,train\n"
@@ -29,8 +27,7 @@ class EvaluateCommand : public CommandTest {
 };
 
 TEST_F(EvaluateCommand, ShowsRooflineAndAnalyticalOnTheSameRows) {
-  const Answer answer = run("-d tpu_v3 set");
-  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  const Answer answer = ok("-d tpu_v3 set");
   EXPECT_THAT(answer.out, HasSubstr("all (class matmul): n = 3 rows, 3 works"));
   EXPECT_THAT(answer.out, HasSubstr("roofline"));
   EXPECT_THAT(answer.out, HasSubstr("analytical"));
@@ -67,7 +64,7 @@ TEST_F(EvaluateCommand, AnswersTheSameForAnyNumberOfThreads) {
 }
 
 TEST_F(EvaluateCommand, WritesAModelCardWithOthersNumbersMarked) {
-  EXPECT_EQ(run("-d tpu_v3 set --card card.md --references").exit_code, 0);
+  ok("-d tpu_v3 set --card card.md --references");
   EXPECT_THAT(read("card.md"), StartsWith("# Model card: roofline, analytical"));
   EXPECT_THAT(read("card.md"), HasSubstr("Others' published numbers"));
 }

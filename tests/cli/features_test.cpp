@@ -19,8 +19,7 @@ class Features : public CommandTest {
   Features() : CommandTest("features") { write("two.hlo", support::kTwoKernels); }
 
   [[nodiscard]] nlohmann::json rows(const std::string& arguments) const {
-    const Answer answer = run(arguments + " --format json");
-    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+    const Answer answer = ok(arguments + " --format json");
     return nlohmann::json::parse(answer.out).at("rows");
   }
 };
@@ -47,8 +46,7 @@ TEST_F(Features, GroupsAreChosenByName) {
 }
 
 TEST_F(Features, AKernelsValuesStandBesideTheirMeaning) {
-  const Answer answer = run("--device tpu_v3 two.hlo --kernel doubled -g static");
-  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  const Answer answer = ok("--device tpu_v3 two.hlo --kernel doubled -g static");
   EXPECT_THAT(answer.out, HasSubstr("static.flops"));
   EXPECT_THAT(answer.out, HasSubstr("262144"));
   EXPECT_THAT(answer.out, HasSubstr("Floating-point operations"));

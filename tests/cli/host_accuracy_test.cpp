@@ -14,9 +14,8 @@ class HostAccuracy : public CommandTest {
 
   // Every bar of the shipped experiment is met, and there is at least one.
   void expect_bars_met(const std::string& experiment) const {
-    const Answer answer = run("--format json " + support::source_dir().string() +
-                              "/validation/experiments/calibrated.yaml#" + experiment);
-    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    const Answer answer = ok("--format json " + support::source_dir().string() +
+                             "/validation/experiments/calibrated.yaml#" + experiment);
     const auto bars = nlohmann::json::parse(answer.out)["experiments"].at(0)["bars"];
     ASSERT_FALSE(bars.empty());
     for (const auto& bar : bars) EXPECT_TRUE(bar["met"]) << bar.dump(2);

@@ -31,9 +31,7 @@ class HybridCommand : public CommandTest {
   HybridCommand() {
     setenv("TILECAST_MODELS", "shelf", 1);
     write("shelf/README", "folders of models\n");
-    write("set/manifest.yaml",
-          "format: tilecast.measurements/1\nname: made_up\nsource: nobody\nlicence: none\n"
-          "timing: device\ndevice: tpu_v3\n");
+    write_manifest();
     std::string rows = "op,dtype,m,n,k,runtime_ns\n";
     for (int i = 1; i <= 24; ++i) {
       const int size = 512 * i;
@@ -66,8 +64,7 @@ class HybridCommand : public CommandTest {
   }
   // Runs the command and expects success.
   std::string ask(const std::string& arguments) const {
-    const Answer answer = tilecast(arguments);
-    EXPECT_EQ(answer.exit_code, 0) << arguments << "\n" << answer.err;
+    const Answer answer = tilecast_ok(arguments);
     return answer.out;
   }
 };

@@ -27,9 +27,7 @@ TEST_F(ImportVerb, SaysWhatItTookAndWhatItLeftOut) {
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_EQ(refused.err, "error: a.csv:3: column 'm': got 'x', expected a number\n");
   EXPECT_FALSE(exists("set"));
-  const Answer taken =
-      run("import operators -m ./map.yaml -o set --keep-going --format json a.csv");
-  EXPECT_EQ(taken.exit_code, 0);
+  const Answer taken = ok("import operators -m ./map.yaml -o set --keep-going --format json a.csv");
   EXPECT_EQ(taken.err, "left out: a.csv:3: column 'm': got 'x', expected a number\n");
   EXPECT_FALSE(nlohmann::json::parse(taken.out).empty());
   const Answer again = run("import operators -m ./map.yaml -o set a.csv");
@@ -52,14 +50,12 @@ TEST_F(ImportVerb, TheTableOfOpsWithTimesIsASet) {
   write("ops.csv",
         "op,dtype,m,n,k,elements,runtime_ns\nmatmul,bf16,512,512,512,,20000\n"
         "add,f32,,,,1048576,30000\n");
-  EXPECT_EQ(run("ops -d tpu_v3 ops.csv").exit_code, 0);
+  ok("ops -d tpu_v3 ops.csv");
   write("mine.yaml", "extends: tpu_v3\nname: mine\n");
-  const Answer answer = run("import operators -d ./mine.yaml --name lab -o set ops.csv");
-  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  ok("import operators -d ./mine.yaml --name lab -o set ops.csv");
   EXPECT_THAT(read("set/manifest.yaml"), HasSubstr("name: \"lab\""));
   EXPECT_THAT(read("set/manifest.yaml"), HasSubstr("device: \"devices/mine.yaml\""));
-  const Answer score = run("evaluate -d ./mine.yaml --model analytical set");
-  EXPECT_EQ(score.exit_code, 0) << score.err;
+  const Answer score = ok("evaluate -d ./mine.yaml --model analytical set");
   EXPECT_THAT(score.out, HasSubstr("n = 2 rows"));
   EXPECT_THAT(score.out, testing::Not(HasSubstr("scored against")));
   write("none.yaml", "clock: fast\n");
@@ -73,8 +69,7 @@ TEST_F(ImportVerb, OurOwnTraceComesBackAsTheTimesOfTheSimulation) {
   ASSERT_EQ(
       run("simulate -d tpu_v3 --model analytical -f trace -o t.json '" + module + "'").exit_code,
       0);
-  const Answer answer = run("import trace -d tpu_v3 --module '" + module + "' -o set t.json");
-  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  ok("import trace -d tpu_v3 --module '" + module + "' -o set t.json");
   // The analytical model has no error on its own times, up to the set's rounding (1 ps).
   const Answer score = run("evaluate -d tpu_v3 --model analytical --draws 10 -f csv set");
   const std::string row = "all,all,analytical,mape,";

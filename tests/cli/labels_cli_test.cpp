@@ -38,8 +38,7 @@ class LabelsCommand : public CommandTest {
 };
 
 TEST_F(LabelsCommand, AQuantityIsLearnedScoredAndNeverTakenForATime) {
-  const Answer trained = run("e.yaml --learner counts --out model -f json");
-  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const Answer trained = ok("e.yaml --learner counts --out model -f json");
   const auto json = nlohmann::json::parse(trained.out);
   EXPECT_EQ(json["quantity"]["quantity"], "registers");
   EXPECT_EQ(json["rows"], 10);
@@ -50,25 +49,19 @@ TEST_F(LabelsCommand, AQuantityIsLearnedScoredAndNeverTakenForATime) {
   EXPECT_THAT(read("model/model.yaml"), HasSubstr("predicts: {quantity: registers"));
   EXPECT_THAT(read("model/model.yaml"), HasSubstr("metric: \"rmse_of_range\""));
 
-  const Answer evaluated = tilecast("evaluate -d tpu_v3 --model model set");
-  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
+  const Answer evaluated = tilecast_ok("evaluate -d tpu_v3 --model model set");
   EXPECT_THAT(evaluated.out, HasSubstr("registers in registers; physics has no answer for it"));
   EXPECT_THAT(evaluated.out, HasSubstr("training mean of model"));
   EXPECT_THAT(evaluated.out, HasSubstr("model: trained on rows of set counted"));
 
-  write("dot.hlo",
-        "HloModule m\nENTRY main {\n  a = bf16[1024,2048]{1,0} parameter(0)\n"
-        "  b = bf16[2048,2048]{1,0} parameter(1)\n"
-        "  ROOT d = bf16[1024,2048]{1,0} dot(a, b), lhs_contracting_dims={1}, "
-        "rhs_contracting_dims={0}\n}\n");
+  write_product("dot.hlo", 1024, 2048, 2048, "{1,0}");
   const Answer simulated = tilecast("simulate -d tpu_v3 --model model dot.hlo");
   EXPECT_EQ(simulated.exit_code, 1);
   EXPECT_THAT(simulated.err, HasSubstr("predicts registers in registers, no times"));
 }
 
 TEST_F(LabelsCommand, RowsWithoutTheQuantityAreLeftOutAndCounted) {
-  const Answer trained = run("e.yaml --learner uses --out model");
-  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const Answer trained = ok("e.yaml --learner uses --out model");
   EXPECT_THAT(trained.out, HasSubstr("held out: use in share"));
   EXPECT_THAT(trained.out, HasSubstr("8 rows have no use"));
 }
@@ -98,10 +91,9 @@ TEST_F(LabelsCommand, TheCompilerMakesASet) {
   EXPECT_THAT(read("labels/manifest.yaml"), HasSubstr("timing: \"none\""));
   EXPECT_THAT(read("labels/manifest.yaml"), HasSubstr("vector_registers: {unit: \"registers\""));
   const std::string rows = read("labels/measurements.csv");
-  const Answer again = tilecast(
+  const Answer again = tilecast_ok(
       "measure host --labels compile --out labels --sets tiles --limit 4 --tiles-per-kernel 2 "
       "--unroll 1,4 -j 1");
-  ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_THAT(again.err, HasSubstr("0 rows measured"));
   EXPECT_EQ(read("labels/measurements.csv"), rows);
 }

@@ -10,6 +10,8 @@
 namespace tilecast::sim {
 namespace {
 
+using Json = nlohmann::json;
+
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -38,9 +40,7 @@ class MeasureCommand : public CommandTest {
 };
 
 TEST_F(MeasureCommand, MeasuresASetThatEvaluateReadsAndGoesOnWithout) {
-  const Answer first = run(std::string(kTiny) + "-f json");
-  ASSERT_EQ(first.exit_code, 0) << first.err;
-  const auto json = nlohmann::json::parse(first.out);
+  const Json json = Json::parse(ok(std::string(kTiny) + "-f json").out);
   EXPECT_EQ(json["schema"], "tilecast.measure.host/1");
   std::map<std::string, std::int64_t> tried, measured;  // by set
   for (const auto& row : json["rows"]) {
@@ -55,19 +55,16 @@ TEST_F(MeasureCommand, MeasuresASetThatEvaluateReadsAndGoesOnWithout) {
   EXPECT_GT(measured["tiles"], 0);
   EXPECT_GT(tried["fusion"], 0);  // few rows: on a busy machine all of them may be unstable
   EXPECT_LE(settled(), 3 * 4 + 3);
-  const Answer scored = tilecast("evaluate -d cpu_generic set --doubted");
-  EXPECT_EQ(scored.exit_code, 0) << scored.err;
+  const Answer scored = tilecast_ok("evaluate -d cpu_generic set --doubted");
   EXPECT_THAT(scored.out, HasSubstr("measured on cpu_generic"));
   const std::ptrdiff_t before = rows();
-  const Answer second = run(kTiny);
-  EXPECT_EQ(second.exit_code, 0) << second.err;
+  const Answer second = ok(kTiny);
   EXPECT_THAT(second.err, HasSubstr("0 rows measured"));
   EXPECT_EQ(rows(), before);
 }
 
 TEST_F(MeasureCommand, MeasuresOnlyTheKernelsOfAFileThatIsGiven) {
-  const Answer answer = run("host --out set -d cpu_generic --tiles-per-kernel 3 two.hlo");
-  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  const Answer answer = ok("host --out set -d cpu_generic --tiles-per-kernel 3 two.hlo");
   EXPECT_THAT(answer.out, HasSubstr("files"));
   EXPECT_THAT(answer.out, HasSubstr("matmul_fusion"));
   EXPECT_THAT(read("set/measurements.csv"), Not(HasSubstr("resnet18")));
@@ -76,12 +73,11 @@ TEST_F(MeasureCommand, MeasuresOnlyTheKernelsOfAFileThatIsGiven) {
 
 TEST_F(MeasureCommand, DropsATornLastLine) {
   const std::string command = "host --out set -d cpu_generic --tiles-per-kernel 3 two.hlo";
-  ASSERT_EQ(run(command).exit_code, 0);
+  ok(command);
   const std::ptrdiff_t before = settled();
   const std::string whole = read("set/measurements.csv");
   write("set/measurements.csv", whole.substr(0, whole.size() - 20));
-  const Answer again = run(command);
-  EXPECT_EQ(again.exit_code, 0) << again.err;
+  const Answer again = ok(command);
   EXPECT_THAT(again.err, HasSubstr("dropped a torn last line"));
   EXPECT_EQ(settled(), before);
 }
@@ -99,15 +95,15 @@ TEST_F(MeasureCommand, StopsAtCtrlCAndKeepsItsRows) {
   EXPECT_THAT(read("err.txt"), HasSubstr("the same command resumes set"));
   EXPECT_THAT(read("out.txt"), HasSubstr("all"));
   EXPECT_GT(rows(), 0);
-  EXPECT_EQ(tilecast("evaluate -d cpu_generic set --doubted").exit_code, 0);
+  tilecast_ok("evaluate -d cpu_generic set --doubted");
 }
 
 TEST_F(MeasureCommand, DescriptionsGivenByPathAreKeptWithTheSet) {
   write("mine.yaml", "extends: cpu_generic\nname: mine\ndescription: of a test\n");
   const std::string command = "host --out set -d mine.yaml --tiles-per-kernel 2 two.hlo";
-  ASSERT_EQ(run(command).exit_code, 0);
+  ok(command);
   EXPECT_THAT(read("set/manifest.yaml"), HasSubstr("device: \"device.yaml\""));
-  EXPECT_EQ(tilecast("evaluate -d set/device.yaml set --doubted").exit_code, 0);
+  tilecast_ok("evaluate -d set/device.yaml set --doubted");
   EXPECT_EQ(run("host --out set --tiles-per-kernel 2 two.hlo").exit_code, 0) << "without -d too";
   write("mine.yaml", "extends: cpu_generic\nname: other\ndescription: of a test\n");
   expect_failure(command, 1, "differs from set/device.yaml");
@@ -117,16 +113,13 @@ TEST_F(MeasureCommand, DescriptionsGivenByPathAreKeptWithTheSet) {
 
 TEST_F(MeasureCommand, AProbedDescriptionInTheFolderIsUsed) {
   write("set/host.yaml", "extends: cpu_generic\nname: probed\ndescription: of a test\n");
-  const Answer answer = run("host --out set --tiles-per-kernel 2 two.hlo");
-  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  ok("host --out set --tiles-per-kernel 2 two.hlo");
   EXPECT_THAT(read("set/manifest.yaml"), HasSubstr("device: \"host.yaml\""));
 }
 
 TEST_F(MeasureCommand, MeasuresASetAgainAndComparesTheTimes) {
-  ASSERT_EQ(run("host --out set -d cpu_generic --tiles-per-kernel 4 two.hlo").exit_code, 0);
-  const Answer answer = run("repeat set --out again -f json");
-  ASSERT_EQ(answer.exit_code, 0) << answer.err;
-  const auto json = nlohmann::json::parse(answer.out);
+  ok("host --out set -d cpu_generic --tiles-per-kernel 4 two.hlo");
+  const Json json = Json::parse(ok("repeat set --out again -f json").out);
   EXPECT_EQ(json["schema"], "tilecast.measure.repeat/1");
   EXPECT_EQ(json["rows"][0]["quantity"], "rows");
   EXPECT_EQ(json["rows"][0]["value"], rows("again"));
@@ -149,8 +142,7 @@ TEST_F(MeasureCommand, SaysWhatIsWrong) {
 }
 
 TEST_F(MeasureCommand, ABudgetOfNothingMeasuresNothing) {
-  const Answer answer = run("host --out set -d cpu_generic --budget 0s two.hlo");
-  EXPECT_EQ(answer.exit_code, 0);
+  const Answer answer = ok("host --out set -d cpu_generic --budget 0s two.hlo");
   EXPECT_THAT(answer.err, HasSubstr("out of time: 0 rows measured"));
   EXPECT_EQ(rows(), 0);
 }

@@ -9,27 +9,24 @@
 namespace tilecast::sim {
 namespace {
 
+using Json = nlohmann::json;
+
 using ::testing::HasSubstr;
 
 class ProbeCommand : public CommandTest {};
 
 TEST_F(ProbeCommand, WritesADeviceThatOtherVerbsTake) {
-  const Answer probed = run("hw probe --seconds 0.1 -o mine.yaml --format json");
-  ASSERT_EQ(probed.exit_code, 0) << probed.err;
-  const auto json = nlohmann::json::parse(probed.out);
+  const Json json = Json::parse(ok("hw probe --seconds 0.1 -o mine.yaml --format json").out);
   EXPECT_EQ(json.at("schema"), "tilecast.hw.probe/1");
   EXPECT_FALSE(json.at("rows").empty());
   EXPECT_THAT(read("mine.yaml"), HasSubstr("name: \"mine\""));
-  const Answer checked = run("hw check mine.yaml");
-  EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
-  const Answer simulated = run("simulate --device ./mine.yaml " + support::source_dir().string() +
-                               "/configs/programs/mlp_train.hlo");
-  EXPECT_EQ(simulated.exit_code, 0) << simulated.err;
+  ok("hw check mine.yaml");
+  ok("simulate --device ./mine.yaml " + support::source_dir().string() +
+     "/configs/programs/mlp_train.hlo");
 }
 
 TEST_F(ProbeCommand, NamesTheDeviceAsAsked) {
-  const Answer probed = run("hw probe --seconds 0.1 --name 'it: \"here\"' --format yaml");
-  ASSERT_EQ(probed.exit_code, 0) << probed.err;
+  const Answer probed = ok("hw probe --seconds 0.1 --name 'it: \"here\"' --format yaml");
   EXPECT_THAT(probed.out, HasSubstr(R"(name: "it: \"here\"")"));
 }
 

@@ -30,9 +30,7 @@ class ProfileCommand : public CommandTest, public ::testing::WithParamInterface<
 
 TEST_P(ProfileCommand, ComparesByTheDeviceThatTheProfileNames) {
   if (!std::filesystem::exists(path())) GTEST_SKIP() << path() << " is absent";
-  const Answer answer = tilecast("compare " + path() + " --format json");
-  ASSERT_EQ(answer.exit_code, 0) << answer.err;
-  const Json json = Json::parse(answer.out);
+  const Json json = Json::parse(tilecast_ok("compare " + path() + " --format json").out);
   EXPECT_EQ(json["sides"][0]["device"], GetParam().device);
   const Json& profile = json["profile"];
   EXPECT_THAT(profile["guess"].get<std::string>(), StartsWith(GetParam().device));
@@ -55,17 +53,15 @@ TEST_P(ProfileCommand, ComparesByTheDeviceThatTheProfileNames) {
 
 TEST_P(ProfileCommand, IsImportedAsMeasuredOnTheDeviceThatItNames) {
   if (!std::filesystem::exists(path())) GTEST_SKIP() << path() << " is absent";
-  const Answer answer = tilecast("import xplane " + path() + " -o set");
-  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  tilecast_ok("import xplane " + path() + " -o set");
   EXPECT_THAT(read("set/manifest.yaml"),
               HasSubstr("device: \"" + std::string(GetParam().device) + "\""));
-  EXPECT_EQ(tilecast("compare set --device " + std::string(GetParam().device)).exit_code, 0);
+  tilecast_ok("compare set --device " + std::string(GetParam().device));
 }
 
 TEST_P(ProfileCommand, TheNextCommandCalibratesOnTheSameFile) {
   if (!std::filesystem::exists(path())) GTEST_SKIP() << path() << " is absent";
-  const Answer compared = tilecast("compare " + path() + " --top 3");
-  ASSERT_EQ(compared.exit_code, 0) << compared.err;
+  const Answer compared = tilecast_ok("compare " + path() + " --top 3");
   const std::string start = "next: tilecast ";
   const std::size_t at = compared.out.rfind(start);
   ASSERT_NE(at, std::string::npos) << compared.out;
@@ -93,15 +89,13 @@ TEST_F(ShippedProfile, IsComparedAndCalibratedWithTheModuleThatItDoesNotHold) {
   const auto bytes = base::SourceText::read_file((examples / "step.xplane.pb").string());
   write("step.bin", std::string(bytes.text()));  // the name does not reveal the format
   const std::string module = (examples / "step.hlo").string();
-  const Answer compared = tilecast("compare step.bin --module " + module);
-  ASSERT_EQ(compared.exit_code, 0) << compared.err;
+  const Answer compared = tilecast_ok("compare step.bin --module " + module);
   EXPECT_THAT(compared.out, HasSubstr("joined  100.0 %"));
   EXPECT_THAT(compared.out, HasSubstr("device  tpu_v3"));
   const std::string next =
       "calibrate --device tpu_v3 step.bin --module " + module + " -o tpu_v3_calibrated.yaml";
   EXPECT_THAT(compared.out, HasSubstr("next: tilecast " + next));
-  const Answer calibrated = tilecast(next);
-  EXPECT_EQ(calibrated.exit_code, 0) << calibrated.err;
+  tilecast_ok(next);
 }
 
 class ProfileFaults : public CommandTest {

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "tests/cli/command_test.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::sim {
 namespace {
@@ -36,9 +37,7 @@ std::string console_lines(const std::string& log) {
 class ReportCommand : public CommandTest {
  protected:
   void simulate(const std::string& device, const std::string& program, const std::string& output) {
-    const Answer answer =
-        tilecast("simulate -d " + device + " -f json -o " + output + " " + program_file(program));
-    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    tilecast_ok("simulate -d " + device + " -f json -o " + output + " " + program_file(program));
   }
 
   // Creates a page of the results; skips the test if it cannot.
@@ -66,9 +65,7 @@ class ReportCommand : public CommandTest {
   }
 
   static std::string source_of(const std::string& file) {
-    std::ostringstream text;
-    text << std::ifstream(TILECAST_SOURCE_DIR "/" + file).rdbuf();
-    return text.str();
+    return support::bytes_of(support::source_dir() / file);
   }
 
   // The data that a test's script wrote into its page.
@@ -156,7 +153,7 @@ TEST_F(ReportCommand, ViewsSayWhatDocumentsSayAndDifferencesAddUp) {
   if (!has_browser()) GTEST_SKIP() << "no chromium";
   const std::string set = std::string(kConfigs) + "measurements/example_matmul";
   simulate("h100_sxm", "small_transformer_train.hlo", "a.json");
-  ASSERT_EQ(tilecast("compare -d tpu_v3 " + set + " -f json -o c.json").exit_code, 0);
+  tilecast_ok("compare -d tpu_v3 " + set + " -f json -o c.json");
   make_page("a.json c.json", "page.html");
   if (IsSkipped()) return;
   const std::string page = read("page.html");
@@ -196,8 +193,8 @@ TEST_F(ReportCommand, TwoRunsAndTheirDifferenceWorkInABrowser) {
 TEST_F(ReportCommand, MeasuredAgainstPredictedWorksInABrowser) {
   if (!has_browser()) GTEST_SKIP() << "no chromium";
   const std::string set = std::string(kConfigs) + "measurements/example_matmul";
-  ASSERT_EQ(tilecast("evaluate -d tpu_v3 " + set + " -f json -o e.json --rows r.csv").exit_code, 0);
-  ASSERT_EQ(tilecast("compare -d tpu_v3 " + set + " -f json -o c.json").exit_code, 0);
+  tilecast_ok("evaluate -d tpu_v3 " + set + " -f json -o e.json --rows r.csv");
+  tilecast_ok("compare -d tpu_v3 " + set + " -f json -o c.json");
   write("f.json", tilecast("calibrate -d tpu_v3 " + set + " -f json").out);
   make_page("e.json r.csv c.json f.json", "page.html");
   if (IsSkipped()) return;
@@ -275,7 +272,7 @@ TEST_F(ReportCommand, OtherResultsWorkInABrowser) {
 TEST_F(ReportCommand, AStudyShowsItsFrontInABrowser) {
   if (!has_browser()) GTEST_SKIP() << "no chromium";
   const std::string study = std::string(kConfigs) + "examples/next_tpu.yaml";
-  ASSERT_EQ(tilecast("sweep " + study + " -f json -o w.json").exit_code, 0);
+  tilecast_ok("sweep " + study + " -f json -o w.json");
   const Json front = Json::parse(tilecast("sweep " + study + " -f json --front").out)["rows"];
   make_page("w.json", "page.html");
   if (IsSkipped()) return;

@@ -25,8 +25,7 @@ class SweepCommand : public CommandTest {
                         "derive: {area: hbm.bandwidth / 1e9 + clock / 1e6}\n");
   }
   [[nodiscard]] std::string sweep(const std::string& options) const {
-    const Answer answer = run("s.yaml --format csv " + options);
-    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+    const Answer answer = ok("s.yaml --format csv " + options);
     return answer.out;
   }
   // "" if this machine and this build can start ranks; else what is missing.
@@ -66,7 +65,7 @@ TEST_F(SweepCommand, GoesOnAfterItWasKilled) {
   const std::string whole = sweep("--jobs 1");
   for (const std::string wait : {"0.05", "0.15", "0.25"}) {
     shell("timeout -s KILL " + wait + " '" TILECAST_BINARY "' sweep s.yaml -j 2 -f csv -o out.csv");
-    EXPECT_EQ(run("s.yaml -f csv -o out.csv --resume").exit_code, 0);
+    ok("s.yaml -f csv -o out.csv --resume");
     EXPECT_EQ(read("out.csv"), whole);
     EXPECT_FALSE(exists("out.csv.journal"));
   }
@@ -78,7 +77,7 @@ TEST_F(SweepCommand, GoesOnAfterARankWasKilled) {
   shell("mpirun --allow-run-as-root --oversubscribe -n 1 '" TILECAST_BINARY
         "' sweep s.yaml --journal j -f csv -o out.csv : -n 1 timeout -s KILL 0.4 '" TILECAST_BINARY
         "' sweep s.yaml --journal j -f csv -o out.csv");
-  EXPECT_EQ(run("s.yaml -f csv --journal j -o out.csv --resume").exit_code, 0);
+  ok("s.yaml -f csv --journal j -o out.csv --resume");
   EXPECT_EQ(read("out.csv"), whole);
 }
 
@@ -110,8 +109,7 @@ TEST_F(SweepCommand, PrintsJsonAndFronts) {
 TEST_F(SweepCommand, OptimisesUnderConstraintsAndGoesOnAfterItWasKilled) {
   write("o.yaml", read("s.yaml") + "constraints: [area <= 3000]\nobjectives: [time_s]\n");
   const std::string arguments = "o.yaml --optimise --evaluations 90 -f csv -o out.csv";
-  const Answer whole = run(arguments);
-  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  const Answer whole = ok(arguments);
   EXPECT_THAT(whole.err, HasSubstr("least time_s "));
   EXPECT_THAT(whole.err, HasSubstr("found in 90 evaluations"));
   EXPECT_THAT(whole.err, HasSubstr("constraints active: area <= 3000"));
@@ -120,7 +118,7 @@ TEST_F(SweepCommand, OptimisesUnderConstraintsAndGoesOnAfterItWasKilled) {
   EXPECT_FALSE(exists("out.csv.journal"));
   for (const std::string wait : {"0.05", "0.15"}) {
     shell("timeout -s KILL " + wait + " '" TILECAST_BINARY "' sweep " + arguments);
-    EXPECT_EQ(run(arguments + " --resume").exit_code, 0);
+    ok(arguments + " --resume");
     EXPECT_EQ(read("out.csv"), rows);
   }
   const Json json = Json::parse(run("o.yaml --optimise --evaluations 90 -f json").out).at("rows");

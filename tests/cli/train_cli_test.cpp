@@ -8,14 +8,14 @@
 namespace tilecast::sim {
 namespace {
 
+using Json = nlohmann::json;
+
 using ::testing::HasSubstr;
 
 class TrainCommand : public CommandTest {
  protected:
   TrainCommand() : CommandTest("train") {
-    write("set/manifest.yaml",
-          "format: tilecast.measurements/1\nname: made_up\nsource: nobody\nlicence: none\n"
-          "timing: device\ndevice: tpu_v3\n");
+    write_manifest();
     std::string rows = "op,dtype,m,n,k,runtime_ns\n";
     for (int i = 1; i <= 24; ++i) {
       const long size = 512L * i;
@@ -36,9 +36,7 @@ class TrainCommand : public CommandTest {
 };
 
 TEST_F(TrainCommand, WritesAModelWhoseCardTellsDataSplitAndHeldOutErrors) {
-  const Answer answer = run("e.yaml --learner trees --out model -f json");
-  ASSERT_EQ(answer.exit_code, 0) << answer.err;
-  const auto json = nlohmann::json::parse(answer.out);
+  const Json json = Json::parse(ok("e.yaml --learner trees --out model -f json").out);
   EXPECT_EQ(json["schema"], "tilecast.train/1");
   const auto& data = json["data"].at(0);
   EXPECT_EQ(data["train"].get<int>() + data["validation"].get<int>(), 18);
@@ -49,7 +47,7 @@ TEST_F(TrainCommand, WritesAModelWhoseCardTellsDataSplitAndHeldOutErrors) {
   EXPECT_TRUE(exists("model/training.csv"));
   EXPECT_FALSE(exists("model.checkpoint"));
   expect_failure("e.yaml --learner trees --out model", 1, "--force replaces a model");
-  EXPECT_EQ(run("e.yaml --learner trees --out model --force").exit_code, 0);
+  ok("e.yaml --learner trees --out model --force");
 }
 
 TEST_F(TrainCommand, AModelOfAQuantileTellsWhatAKernelCouldReach) {
@@ -61,19 +59,14 @@ TEST_F(TrainCommand, AModelOfAQuantileTellsWhatAKernelCouldReach) {
         "  - {name: best, model: xgboost, features: [static, shape], trees: 40,\n"
         "     objective: quantile, quantile: 0.2}\n"
         "columns: [analytical, best]\nmetrics: [mape]\n");
-  ASSERT_EQ(run("q.yaml --learner best --out best").exit_code, 0);
-  ASSERT_EQ(run("e.yaml --learner trees --out mean").exit_code, 0);
-  write("dot.hlo",
-        "HloModule m\nENTRY main {\n  a = bf16[1024,2048]{1,0} parameter(0)\n"
-        "  b = bf16[2048,2048]{1,0} parameter(1)\n"
-        "  ROOT d = bf16[1024,2048]{1,0} dot(a, b), lhs_contracting_dims={1}, "
-        "rhs_contracting_dims={0}\n}\n");
-  const Answer text = tilecast("explain -d tpu_v3 --model analytical --headroom best dot.hlo");
-  ASSERT_EQ(text.exit_code, 0) << text.err;
+  ok("q.yaml --learner best --out best");
+  ok("e.yaml --learner trees --out mean");
+  write_product("dot.hlo", 1024, 2048, 2048, "{1,0}");
+  const Answer text = tilecast_ok("explain -d tpu_v3 --model analytical --headroom best dot.hlo");
   EXPECT_THAT(text.out, HasSubstr("could reach"));
   EXPECT_THAT(text.out, HasSubstr("left on the table (20.0 % of its like, best)"));
-  const auto json = nlohmann::json::parse(
-      tilecast("explain -d tpu_v3 --model mean --headroom best -f json dot.hlo").out);
+  const auto json =
+      Json::parse(tilecast("explain -d tpu_v3 --model mean --headroom best -f json dot.hlo").out);
   const double time = json["estimate"]["time_s"].get<double>();
   const double reachable = json["headroom"]["reachable_s"].get<double>();
   EXPECT_LE(reachable, time);
@@ -85,9 +78,8 @@ TEST_F(TrainCommand, AModelOfAQuantileTellsWhatAKernelCouldReach) {
 }
 
 TEST_F(TrainCommand, ATrainedModelIsAColumnAndSaysWhenItHasSeenTheSet) {
-  ASSERT_EQ(run("e.yaml --learner trees --out model").exit_code, 0);
-  const Answer answer = tilecast("evaluate -d tpu_v3 --model analytical --model model set");
-  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  ok("e.yaml --learner trees --out model");
+  const Answer answer = tilecast_ok("evaluate -d tpu_v3 --model analytical --model model set");
   EXPECT_THAT(answer.out, HasSubstr("model: trained on rows of set made_up"));
   EXPECT_EQ(tilecast("evaluate -d tpu_v3 --model nothing set").exit_code, 2);
   write("again/manifest.yaml", read("set/manifest.yaml") + "description: the same rows\n");
@@ -97,8 +89,7 @@ TEST_F(TrainCommand, ATrainedModelIsAColumnAndSaysWhenItHasSeenTheSet) {
 }
 
 TEST_F(TrainCommand, SaysWhatItWouldTrainAndRefusesWhatItCannot) {
-  const Answer plan = run("e.yaml --learner few --dry-run");
-  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  const Answer plan = ok("e.yaml --learner few --dry-run");
   EXPECT_THAT(plan.out, HasSubstr("would train few: xgboost"));
   EXPECT_THAT(plan.out, HasSubstr("6 held out"));
   expect_failure("e.yaml --out model", 1, "choose it with --learner: trees, few");
@@ -131,7 +122,7 @@ TEST_F(TrainCommand, OfGraphsSaysWhatIsMissingAndWhatCannotAnswerThem) {
 TEST_F(TrainCommand, ValidateShowsLearnersOverSeedsTheSameForAnyNumberOfThreads) {
   const Answer one = validate("e.yaml --data . -f json --jobs 1");
   ASSERT_EQ(one.exit_code, 0) << one.err;
-  const auto json = nlohmann::json::parse(one.out)["experiments"].at(0);
+  const auto json = Json::parse(one.out)["experiments"].at(0);
   EXPECT_EQ(json["learners"].size(), 2U);
   EXPECT_EQ(json["rounds"].size(), 3U);
   EXPECT_EQ(json["scores"].at(1)["by_seed"].size(), 3U);

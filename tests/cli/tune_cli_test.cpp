@@ -9,14 +9,14 @@
 namespace tilecast::sim {
 namespace {
 
+using Json = nlohmann::json;
+
 using ::testing::HasSubstr;
 
 class TuneCommand : public CommandTest {
  protected:
   TuneCommand() : CommandTest("tune tiles") {
-    write("set/manifest.yaml",
-          "format: tilecast.measurements/1\nname: made_up\nsource: nobody\nlicence: none\n"
-          "timing: device\ndevice: tpu_v3\n");
+    write_manifest();
     std::string rows = "op,dtype,m,n,k,output_bounds,runtime_ns,p_unroll,p_lanes\n";
     for (int unroll = 1; unroll <= 8; ++unroll) {
       for (int lanes = 1; lanes <= 8; ++lanes) {
@@ -27,33 +27,27 @@ class TuneCommand : public CommandTest {
       }
     }
     write("set/measurements.csv", rows);
-    write("dot.hlo",
-          "HloModule dot\n\nENTRY main {\n  a = bf16[1024,1024]{1,0:T(8,128)(2,1)} parameter(0)\n"
-          "  b = bf16[1024,1024]{1,0:T(8,128)(2,1)} parameter(1)\n"
-          "  ROOT d = bf16[1024,1024]{1,0:T(8,128)(2,1)} dot(a, b), lhs_contracting_dims={1}, "
-          "rhs_contracting_dims={0}\n}\n");
+    write_product("dot.hlo", 1024, 1024, 1024, "{1,0:T(8,128)(2,1)}");
   }
 };
 
 TEST_F(TuneCommand, FindsTheFastestOfASet) {
-  const Answer answer = run("-d tpu_v3 --from set --trials 40");
-  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  const Answer answer = ok("-d tpu_v3 --from set --trials 40");
   EXPECT_THAT(answer.out, HasSubstr("best: unroll=5 lanes=3; measured 100.0"));
   EXPECT_THAT(answer.out, HasSubstr("40 trials\n"));
 }
 
 TEST_F(TuneCommand, KeepsTrialsAndGoesOnAfterATornLine) {
-  ASSERT_EQ(run("-d tpu_v3 --from set --trials 10 -o trials.csv").exit_code, 0);
+  ok("-d tpu_v3 --from set --trials 10 -o trials.csv");
   const std::string ten = read("trials.csv");
   EXPECT_EQ(std::count(ten.begin(), ten.end(), '\n'), 11);
   write("trials.csv", ten + "11,63,unroll=8 la");
-  const Answer more = run("-d tpu_v3 --from set --trials 20 -o trials.csv --format json");
-  ASSERT_EQ(more.exit_code, 0) << more.err;
+  const Answer more = ok("-d tpu_v3 --from set --trials 20 -o trials.csv --format json");
   EXPECT_THAT(more.err, HasSubstr("trials.csv: going on after 10 trials"));
   const std::string twenty = read("trials.csv");
   EXPECT_EQ(twenty.substr(0, ten.size()), ten);
   EXPECT_EQ(std::count(twenty.begin(), twenty.end(), '\n'), 21);
-  const auto json = nlohmann::json::parse(more.out);
+  const auto json = Json::parse(more.out);
   EXPECT_EQ(json.at("schema"), "tilecast.tune/1");
   EXPECT_EQ(json.at("trials").size(), 20U);
   EXPECT_EQ(json.at("candidates"), 64);
@@ -71,11 +65,10 @@ TEST_F(TuneCommand, RefusesTrialsOfAnotherSearch) {
 
 TEST_F(TuneCommand, MeasuresWithACommandAndCountsFailures) {
   const Answer answer =
-      run("-d tpu_v3 dot.hlo --trials 6 --batch 3 -f json --measure "
-          "'test {index} -ne 0 && echo warm-up && echo \"1{index} us\" && echo \"{tile}\" >> asked'"
-          " --strategy grid");
-  ASSERT_EQ(answer.exit_code, 0) << answer.err;
-  const auto json = nlohmann::json::parse(answer.out);
+      ok("-d tpu_v3 dot.hlo --trials 6 --batch 3 -f json --measure "
+         "'test {index} -ne 0 && echo warm-up && echo \"1{index} us\" && echo \"{tile}\" >> asked'"
+         " --strategy grid");
+  const auto json = Json::parse(answer.out);
   EXPECT_EQ(json.at("failed"), 1);
   ASSERT_EQ(json.at("trials").size(), 6U);
   EXPECT_TRUE(json["trials"][0]["measured_s"].is_null());
@@ -88,9 +81,8 @@ TEST_F(TuneCommand, MeasuresWithACommandAndCountsFailures) {
 
 TEST_F(TuneCommand, TakesSecondsAndSaysWhyACommandHasNoTime) {
   const Answer answer =
-      run("-d tpu_v3 dot.hlo --trials 2 --measure "
-          "'if [ {index} = 0 ]; then echo 0.000012; else echo soon; fi' --strategy grid");
-  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+      ok("-d tpu_v3 dot.hlo --trials 2 --measure "
+         "'if [ {index} = 0 ]; then echo 0.000012; else echo soon; fi' --strategy grid");
   EXPECT_THAT(answer.out, HasSubstr("2 trials, 1 of them failed"));
   EXPECT_THAT(answer.out, HasSubstr("measured 12.0"));
   EXPECT_THAT(answer.err, HasSubstr("no time in 'soon'"));
@@ -105,11 +97,10 @@ TEST_F(TuneCommand, EndsACommandThatTakesTooLong) {
 
 TEST_F(TuneCommand, SearchesOnlyTheTilesOfATableThatRun) {
   write("mine.csv", "output_bounds\n4 8\n1 1 1 1\n8 8\n");
-  const Answer answer = run(
+  const Answer answer = ok(
       "-d tpu_v3 dot.hlo --among mine.csv -f json --measure 'echo \"{tile}\" >> asked; echo 1 us'");
-  ASSERT_EQ(answer.exit_code, 0) << answer.err;
   EXPECT_THAT(answer.err, HasSubstr("mine.csv: 1 of 3 tiles cannot run on tpu_v3"));
-  const auto json = nlohmann::json::parse(answer.out);
+  const auto json = Json::parse(answer.out);
   EXPECT_EQ(json.at("candidates"), 2);
   const std::string asked = read("asked");
   EXPECT_TRUE(asked == "out=4x8\nout=8x8\n" || asked == "out=8x8\nout=4x8\n") << asked;
@@ -120,10 +111,8 @@ TEST_F(TuneCommand, SearchesOnlyTheTilesOfATableThatRun) {
 }
 
 TEST_F(TuneCommand, ComparesStrategiesOnASet) {
-  const Answer answer =
-      run("-d tpu_v3 --from set --compare --seeds 3 --budgets 5,64 --format json");
-  ASSERT_EQ(answer.exit_code, 0) << answer.err;
-  const auto json = nlohmann::json::parse(answer.out);
+  const Json json =
+      Json::parse(ok("-d tpu_v3 --from set --compare --seeds 3 --budgets 5,64 --format json").out);
   EXPECT_EQ(json.at("schema"), "tilecast.tune_compare/1");
   EXPECT_EQ(json.at("rows").size(), 10U);
   for (const auto& row : json.at("rows")) {
@@ -143,9 +132,8 @@ TEST_F(TuneCommand, ComparesAllKernelsOfASetAndAsksWhichOne) {
             std::to_string(lanes) + "\n";
   }
   write("set/measurements.csv", rows);
-  const Answer both = run("-d tpu_v3 --from set --compare --seeds 2 --budgets 4,64 -f json");
-  ASSERT_EQ(both.exit_code, 0) << both.err;
-  const auto json = nlohmann::json::parse(both.out);
+  const Json json =
+      Json::parse(ok("-d tpu_v3 --from set --compare --seeds 2 --budgets 4,64 -f json").out);
   EXPECT_EQ(json.at("kernels"), 2);
   EXPECT_EQ(json.at("candidates"), 64 + 8);
   EXPECT_TRUE(json.at("kernel").is_null());
@@ -155,11 +143,10 @@ TEST_F(TuneCommand, ComparesAllKernelsOfASetAndAsksWhichOne) {
 }
 
 TEST_F(TuneCommand, ComparesOneStrategyUnderTheBaselineOnDrawnKernels) {
-  const Answer answer =
-      run("-d tpu_v3 --from set --compare --seeds 2 --strategy model --model bottleneck "
-          "--most-kernels 1 --format json");
-  ASSERT_EQ(answer.exit_code, 0) << answer.err;
-  const auto json = nlohmann::json::parse(answer.out);
+  const Json json =
+      Json::parse(ok("-d tpu_v3 --from set --compare --seeds 2 --strategy model --model bottleneck "
+                     "--most-kernels 1 --format json")
+                      .out);
   EXPECT_EQ(json.at("model"), "bottleneck");
   ASSERT_EQ(json.at("rows").size(), 2U);
   EXPECT_EQ(json.at("rows")[0].at("strategy"), "model");

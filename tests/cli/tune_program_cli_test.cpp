@@ -26,9 +26,7 @@ class TuneProgramCommand : public CommandTest {
   }
   // A model trained to rank tiles with few rows as fast.
   void train_ranks() const {
-    write("set/manifest.yaml",
-          "format: tilecast.measurements/1\nname: made_up\nsource: nobody\nlicence: none\n"
-          "timing: device\ndevice: tpu_v3\n");
+    write_manifest();
     std::string rows = "op,dtype,m,n,k,output_bounds,runtime_ns\n";
     for (const int size : {1024, 2048, 4096, 8192}) {
       for (const int tile : {1, 2, 4, 8, 16, 32, 64}) {
@@ -44,31 +42,22 @@ class TuneProgramCommand : public CommandTest {
           "learners: [{name: ranks, model: xgboost, features: [tile], objective: pairwise,\n"
           "            trees: 60}]\n"
           "columns: [analytical, ranks]\nmetrics: [tile_tau_b]\n");
-    const Answer trained = tilecast("train e.yaml --learner ranks --out ranks");
-    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+    tilecast_ok("train e.yaml --learner ranks --out ranks");
   }
-  void write_dot() const {
-    write("dot.hlo",
-          "HloModule dot\n\nENTRY main {\n  a = bf16[1024,1024]{1,0:T(8,128)(2,1)} parameter(0)\n"
-          "  b = bf16[1024,1024]{1,0:T(8,128)(2,1)} parameter(1)\n"
-          "  ROOT d = bf16[1024,1024]{1,0:T(8,128)(2,1)} dot(a, b), lhs_contracting_dims={1}, "
-          "rhs_contracting_dims={0}\n}\n");
-  }
+  void write_dot() const { write_product("dot.hlo", 1024, 1024, 1024, "{1,0:T(8,128)(2,1)}"); }
   std::string mixer_;
 };
 
 TEST_F(TuneProgramCommand, AFileWhoseNameIsNoUtf8IsInTheDocument) {
   std::filesystem::copy_file(mixer_, folder() / "mixer\xff.hlo");
   for (const char* verb : {"tune fusion --costs 5", "tune program"}) {
-    const Answer answer = tilecast(std::string(verb) + " -d tpu_v3 -f json mixer\xff.hlo");
-    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    const Answer answer = tilecast_ok(std::string(verb) + " -d tpu_v3 -f json mixer\xff.hlo");
     EXPECT_EQ(Json::parse(answer.out).at("file"), "mixer\xEF\xBF\xBD.hlo");
   }
 }
 
 TEST_F(TuneProgramCommand, TellsTheTimesThatSimulateTells) {
-  const Answer tuned = run(mixer_ + " -d tpu_v3 -f json");
-  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  const Answer tuned = ok(mixer_ + " -d tpu_v3 -f json");
   std::map<std::string, double> simulated;
   for (const Json& kernel : program_of(tilecast("simulate -f json -d tpu_v3 " + mixer_))["kernels"])
     simulated[kernel["name"]] = kernel["time_s"];
@@ -80,41 +69,35 @@ TEST_F(TuneProgramCommand, TellsTheTimesThatSimulateTells) {
 
 TEST_F(TuneProgramCommand, WritesTilesThatSimulateTakes) {
   // All tile files take the same time, and the default is kept if nothing is faster.
-  const Answer tuned =
-      run(mixer_ +
-          " -d cpu_generic --model analytical --top 2 --most-tiles 6 -f json "
-          "--measure 'test -e {tiles} && echo 10 us' -o mixer.tiles --hlo mixer_fused.hlo");
-  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
-  const Json json = Json::parse(tuned.out);
+  const Json json = Json::parse(
+      ok(mixer_ + " -d cpu_generic --model analytical --top 2 --most-tiles 6 -f json "
+                  "--measure 'test -e {tiles} && echo 10 us' -o mixer.tiles --hlo mixer_fused.hlo")
+          .out);
   EXPECT_EQ(json.at("schema"), "tilecast.tune_program/1");
   EXPECT_TRUE(json["hardware"]["complete"]);
   EXPECT_DOUBLE_EQ(json["hardware"]["default"]["seconds"].get<double>(), 10e-6);
   for (const Json& kernel : json["kernels"]) EXPECT_EQ(kernel["top_rank"], 0);
   EXPECT_EQ(read("mixer.tiles"), "tilecast.tile_choices/1\n") << "nothing was faster";
   const Answer fused =
-      tilecast("simulate mixer_fused.hlo -d cpu_generic --model analytical -f json");
-  ASSERT_EQ(fused.exit_code, 0) << fused.err;
+      tilecast_ok("simulate mixer_fused.hlo -d cpu_generic --model analytical -f json");
   EXPECT_NEAR(program_of(fused).at("time_s").get<double>(),
               json.at("predicted_default_s").get<double>(), 1e-12);
 }
 
 TEST_F(TuneProgramCommand, TakesTheTilesThatRanFastest) {
   // A program is faster the fewer of its tiles contain a sixteen.
-  const Answer tuned = run(mixer_ +
-                           " -d cpu_generic --model analytical --top 3 --most-tiles 20 -f json "
-                           "--measure 'echo 0.0001$(grep -c x {tiles})$(grep -c 16 {tiles})' "
-                           "-o mixer.tiles --journal j.csv");
-  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  const Answer tuned = ok(mixer_ +
+                          " -d cpu_generic --model analytical --top 3 --most-tiles 20 -f json "
+                          "--measure 'echo 0.0001$(grep -c x {tiles})$(grep -c 16 {tiles})' "
+                          "-o mixer.tiles --journal j.csv");
   const std::string tiles = read("mixer.tiles");
-  const Answer run_with = tilecast(
+  const Answer run_with = tilecast_ok(
       "simulate " + mixer_ + " -d cpu_generic --model analytical --tiles mixer.tiles -f json");
-  ASSERT_EQ(run_with.exit_code, 0) << run_with.err;
   const Json simulated = program_of(run_with);
   EXPECT_THAT(simulated.at("model").get<std::string>(), HasSubstr("tiles of mixer.tiles"));
-  const Answer again = run(mixer_ +
-                           " -d cpu_generic --model analytical --top 3 --most-tiles 20 -f json "
-                           "--measure 'exit 1 {tiles}' -o again.tiles --journal j.csv");
-  ASSERT_EQ(again.exit_code, 0) << again.err;
+  const Answer again = ok(mixer_ +
+                          " -d cpu_generic --model analytical --top 3 --most-tiles 20 -f json "
+                          "--measure 'exit 1 {tiles}' -o again.tiles --journal j.csv");
   EXPECT_EQ(read("again.tiles"), tiles) << "all of it is in the journal";
   EXPECT_EQ(Json::parse(again.out)["kernels"], Json::parse(tuned.out)["kernels"]);
 }
@@ -155,14 +138,12 @@ TEST_F(TuneProgramCommand, ListsMoreTilesWhereAllAreAskedFor) {
 TEST_F(TuneProgramCommand, AModelOfRanksChoosesAndPhysicsTimes) {
   train_ranks();
   write_dot();
-  const Answer why = tilecast("explain dot.hlo -d tpu_v3 --model ranks -f json");
-  ASSERT_EQ(why.exit_code, 0) << why.err;
-  const Json explained = Json::parse(why.out);
+  const Json explained =
+      Json::parse(tilecast_ok("explain dot.hlo -d tpu_v3 --model ranks -f json").out);
   EXPECT_EQ(explained.at("tile_origin"), "best by the ranks");
   EXPECT_THAT(explained.at("model").get<std::string>(), HasSubstr("tiles chosen by ranks"));
   const Answer physics = tilecast("simulate dot.hlo -d tpu_v3 --model analytical -f json");
-  const Answer ranked = tilecast("simulate dot.hlo -d tpu_v3 --model ranks -f json");
-  ASSERT_EQ(ranked.exit_code, 0) << ranked.err;
+  const Answer ranked = tilecast_ok("simulate dot.hlo -d tpu_v3 --model ranks -f json");
   const Json kernel = program_of(ranked)["kernels"][0];
   EXPECT_GE(kernel["time_s"], program_of(physics)["kernels"][0]["time_s"]);
   const Answer chosen =
@@ -174,8 +155,7 @@ TEST_F(TuneProgramCommand, RanksAreShownAsRanks) {
   train_ranks();
   write_dot();
   write("tiles.csv", "output_bounds\n64 4\n1 4\n8 4\n1 4\n");
-  const Answer answer = tilecast("tiles dot.hlo tiles.csv -d tpu_v3 --model ranks");
-  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  const Answer answer = tilecast_ok("tiles dot.hlo tiles.csv -d tpu_v3 --model ranks");
   std::istringstream lines(answer.out);
   std::vector<std::string> rank;
   for (std::string line; std::getline(lines, line);) {
@@ -184,10 +164,9 @@ TEST_F(TuneProgramCommand, RanksAreShownAsRanks) {
     rank.push_back(line.substr(begin, end - begin));
   }
   EXPECT_EQ(rank, (std::vector<std::string>{"rank", "4", "1", "3", "1"}));
-  const Answer tuned = tilecast(
+  const Answer tuned = tilecast_ok(
       "tune tiles dot.hlo -d tpu_v3 --model ranks --strategy model --trials 3 -f json "
       "--measure 'echo 5 us'");
-  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
   EXPECT_EQ(Json::parse(tuned.out)["trials"].size(), 3U);
 }
 
@@ -204,7 +183,7 @@ TEST_F(TuneProgramCommand, KilledAndResumedAnswersAsUnbroken) {
                             "--hardware-budget 600s -f json" +
                             kTimesAndKills;
   const std::string fusion = "fusion " + mixer_ +
-                             " -d cpu_generic --model analytical --costs 300 --keep 12 "
+                             " -d cpu_generic --model analytical --costs 60 --keep 4 "
                              "--hardware-budget 600s -f json" +
                              kTimesAndKills;
   const std::string alone = "fusion " + mixer_ +

@@ -35,8 +35,7 @@ class ValidateCommand : public CommandTest {
 };
 
 TEST_F(ValidateCommand, RunsAllExperimentsOfTheFolderAndSaysWhichBarsAreMet) {
-  const Answer answer = run("--data data");
-  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  const Answer answer = ok("--data data");
   EXPECT_THAT(answer.out, HasSubstr("folds: It fits.\n"));
   EXPECT_THAT(answer.out, HasSubstr("set     made up: 6 rows, 0 left out, measured on tpu_v3"));
   EXPECT_THAT(answer.out, HasSubstr("fitted on 3 rows of 3 kernels, scored on 3"));
@@ -45,8 +44,7 @@ TEST_F(ValidateCommand, RunsAllExperimentsOfTheFolderAndSaysWhichBarsAreMet) {
 }
 
 TEST_F(ValidateCommand, JsonHoldsSetsRoundsScoresAndBarsWhateverTheJobs) {
-  const Answer answer = run("--data data --format json --jobs 1");
-  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  const Answer answer = ok("--data data --format json --jobs 1");
   const auto json = nlohmann::json::parse(answer.out);
   EXPECT_EQ(json["schema"], "tilecast.validate/1");
   const auto& experiment = json["experiments"].at(0);
@@ -67,7 +65,7 @@ TEST_F(ValidateCommand, GoesOnWithItsJournal) {
   write("j", journal.substr(0, journal.rfind('\n', journal.size() - 2) + 20));  // truncated
   EXPECT_EQ(run("--data data --format json --journal j --resume").out, whole);
   EXPECT_EQ(read("j"), journal);
-  EXPECT_EQ(run("--data data --format json -o out.json").exit_code, 0);
+  ok("--data data --format json -o out.json");
   EXPECT_EQ(read("out.json"), whole);
   EXPECT_FALSE(exists("out.json.journal"));
   expect_failure("--data data --journal j --resume", 1, "j");  // journal of the other format
@@ -79,8 +77,7 @@ TEST_F(ValidateCommand, SkipsExperimentsWithoutTheirDataAndFailsOnlyWhenNothingR
         "format: tilecast.experiment/1\nname: other\nclaim: None.\ndevice: tpu_v3\n"
         "data: [{name: nothing, importer: set, from: not_there}]\n"
         "split: {kind: none}\ncolumns: [analytical]\nmetrics: [mape]\n");
-  const Answer some = run("--data data");
-  EXPECT_EQ(some.exit_code, 0) << some.err;
+  const Answer some = ok("--data data");
   EXPECT_THAT(some.err, HasSubstr("skipped: other: data/not_there not found"));
   const Answer none = run("--data elsewhere");
   EXPECT_EQ(none.exit_code, 1);

@@ -241,6 +241,18 @@ class Pipes(Faults):
 
 
 class TwoProcesses(Faults):
+    def start(self, command, file, least_bytes=0):
+        """Starts a command and returns when it has written a file; it is still running then."""
+        first = subprocess.Popen([TILECAST, *map(str, command)], cwd=self.folder,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(first.wait)
+        self.addCleanup(first.kill)
+        for _ in range(3000):
+            if file.exists() and file.stat().st_size > least_bytes:
+                break
+            time.sleep(0.01)
+        self.assertIsNone(first.poll(), "the first one ended before the second began")
+
     def test_a_second_sweep_of_one_journal_is_refused(self):
         (self.folder / "s.yaml").write_text(
             "format: tilecast.study/1\nname: t\ndevices: [tpu_v3]\n"
@@ -248,30 +260,14 @@ class TwoProcesses(Faults):
             "axes:\n  hbm.bandwidth: {log: [400 GB/s, 3.2 TB/s], points: 400}\n"
             "  clock: {range: [0.8 GHz, 2 GHz], points: 20}\n")
         command = ["sweep", "s.yaml", "-f", "csv", "-o", "out.csv", "--journal", "j"]
-        first = subprocess.Popen([TILECAST, *command], cwd=self.folder, stderr=subprocess.DEVNULL)
-        self.addCleanup(first.wait)
-        self.addCleanup(first.kill)
-        journal = self.folder / "j"
-        for _ in range(1000):
-            if journal.exists() and journal.stat().st_size > 200:
-                break
-            time.sleep(0.01)
-        self.assertIsNone(first.poll(), "the first one ended before the second began")
+        self.start(command, self.folder / "j", least_bytes=200)
         self.expect_error(self.run_it(*command, "--resume"), "another process")
 
     def test_a_second_search_of_one_file_of_trials_is_refused(self):
         command = ["tune", "tiles", "-d", "tpu_v3", "-o", "trials.csv", "--measure",
                    "sleep 5; echo 1 us", PRODUCT]
-        first = subprocess.Popen([TILECAST, *map(str, command)], cwd=self.folder,
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(first.wait)
-        self.addCleanup(first.kill)
         trials = self.folder / "trials.csv"
-        for _ in range(1000):
-            if trials.exists() and trials.stat().st_size > 0:
-                break
-            time.sleep(0.01)
-        self.assertIsNone(first.poll(), "the first one ended before the second began")
+        self.start(command, trials)
         before = trials.read_text()
         self.expect_error(self.run_it(*command), "trials.csv: another process is writing it")
         self.assertEqual(trials.read_text(), before)
@@ -279,15 +275,7 @@ class TwoProcesses(Faults):
     def test_a_second_session_of_one_set_is_refused(self):
         command = ["measure", "host", "--out", "set", "-d", "cpu_generic", "--limit", "3",
                    "--tiles-per-kernel", "4", "--longest", "20ms", PROGRAM]
-        first = subprocess.Popen([TILECAST, *map(str, command)], cwd=self.folder,
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(first.wait)
-        self.addCleanup(first.kill)
-        for _ in range(3000):
-            if (self.folder / "set/manifest.yaml").exists():
-                break
-            time.sleep(0.01)
-        self.assertIsNone(first.poll(), "the first one ended before the second began")
+        self.start(command, self.folder / "set/manifest.yaml")
         self.expect_error(self.run_it(*command), "another process")
 
 

@@ -1,5 +1,3 @@
-// Files of a model's folder. The card contains content hashes, so a modified folder is rejected
-// immediately; here each reader gets its file without that check.
 #include <array>
 #include <cmath>
 
@@ -10,19 +8,21 @@
 #include "learned/vocabulary.h"
 #include "tests/fuzz/targets.h"
 
+// Files of a model's folder. The card contains content hashes, so a modified folder is rejected
+// immediately; here each reader gets its file without that check.
 void tilecast::fuzz::model_folder(Bytes bytes) {
   if (bytes.empty()) return;
   const std::string text(bytes.substr(1));
   answer_or_error([&] {
     switch (bytes.front()) {
       case 'v':
-        static_cast<void>(learned::Vocabulary::from_csv(text, "vocabulary.csv"));
+        (void)learned::Vocabulary::from_csv(text, "vocabulary.csv");
         break;
       case 'b':
-        static_cast<void>(hybrid::Bands::load(text, "bands.csv"));
+        (void)hybrid::Bands::load(text, "bands.csv");
         break;
       case 'k':
-        static_cast<void>(hybrid::Known::load(text, "known.csv"));
+        (void)hybrid::Known::load(text, "known.csv");
         break;
       case 't': {
         const auto trees = learned::GbtModel::load(text, 4);
@@ -32,7 +32,7 @@ void tilecast::fuzz::model_folder(Bytes bytes) {
         break;
       }
       default:
-        static_cast<void>(learned::read_model_yaml(text, "model.yaml"));
+        (void)learned::read_model_yaml(text, "model.yaml");
     }
   });
 }

@@ -11,6 +11,7 @@
 
 #include "tests/fuzz/targets.h"
 #include "tests/support/damage.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::fuzz {
 namespace {
@@ -56,20 +57,13 @@ std::vector<fs::path> folders() {
   return found;
 }
 
-std::string bytes_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 TEST(FuzzRegressions, WhatOnceBrokeAReaderIsAnsweredOrRefused) {
   std::size_t inputs = 0;
   for (const fs::path& folder : folders()) {
     const std::string target = folder.filename().string();
     for (const auto& file : fs::directory_iterator(folder)) {
       SCOPED_TRACE(file.path().string());
-      EXPECT_NO_THROW(targets().at(target)(bytes_of(file.path())));
+      EXPECT_NO_THROW(targets().at(target)(support::bytes_of(file.path())));
       ++inputs;
     }
   }
@@ -92,7 +86,7 @@ TEST(FuzzRegressions, DamagedRegressionInputsAreAnsweredOrRefused) {
   for (const fs::path& folder : folders()) {
     const auto feed = targets().at(folder.filename().string());
     for (const auto& file : fs::directory_iterator(folder)) {
-      const std::string bytes = bytes_of(file.path());
+      const std::string bytes = support::bytes_of(file.path());
       if (bytes.size() > 8192) continue;
       SCOPED_TRACE(file.path().string());
       for (int i = 0; i < 50; ++i) {

@@ -23,7 +23,7 @@ void hlo_print(Bytes bytes);  // printed text parses and prints to the same text
 void device_yaml(Bytes bytes);
 void manifest_yaml(Bytes bytes);
 void csv(Bytes bytes);
-void archive(Bytes bytes);  // a zip file: reads its entries
+void archive(Bytes bytes);  // a file that may be a zip archive
 void trace_json(Bytes bytes);
 void xplane(Bytes bytes);
 void schedule_text(Bytes bytes);
@@ -46,6 +46,18 @@ void answer_or_error(Read&& read) {
 
 // Reports a violated property: aborts with the text.
 [[noreturn]] void broken(const std::string& what);
+
+// Passes the text of `what` to `again`, which parses and prints it: it must stay the same.
+template <typename Again>
+void expect_stable(const char* what, const std::string& once, const Again& again) {
+  std::string twice;
+  try {
+    twice = again(once);
+  } catch (const Error& error) {
+    broken(std::string(what) + " as printed is refused: " + error.what() + "\n" + once);
+  }
+  if (twice != once) broken(std::string(what) + " printed twice differs:\n" + once);
+}
 
 // Writes the bytes to a file, for readers of paths. One per process, overwritten by the next call.
 [[nodiscard]] std::string file_of(Bytes bytes, const std::string& name);

@@ -2,7 +2,6 @@
 #include "host/additivity.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -108,16 +107,11 @@ std::vector<ProgramTimes> measured(FakeMachine& machine,
   return rows;
 }
 
-class Additivity : public testing::Test {
+class Additivity : public testing::Test, protected support::Folder {
  protected:
-  Additivity()
-      : folder_(fs::temp_directory_path() / ("tilecast_additivity_" + std::to_string(getpid()))) {
-    machine_.library = folder_ / "library" / "none.so";
-  }
-  ~Additivity() override { fs::remove_all(folder_); }
+  Additivity() { machine_.library = folder() / "library" / "none.so"; }
 
   FakeMachine machine_;
-  fs::path folder_;
 };
 
 TEST_F(Additivity, TheSumCountsEqualKernelsAsOftenAsTheyRun) {
@@ -190,20 +184,21 @@ TEST_F(Additivity, ProgramsBecomeAMeasurementSetThatReadsBackAsTheSameKernels) {
   manifest.device = "cpu_generic";
   manifest.source = "a test";
   manifest.licence = "none";
-  write_program_set(folder_.string(), {manifest, "", programs, rows});
+  write_program_set(at("set"), {manifest, "", programs, rows});
 
-  const measured::MeasurementSet set = measured::read_measurement_set(folder_.string());
+  const measured::MeasurementSet set = measured::read_measurement_set(at("set"));
   EXPECT_TRUE(set.faults.empty());
   ASSERT_EQ(set.rows.size(), programs.size());
   for (std::size_t i = 0; i < programs.size(); ++i) {
     EXPECT_TRUE(set.rows[i].is_program);
     EXPECT_EQ(set.rows[i].family, "mlp_train");
-    const auto loaded = ir::load_module((folder_ / set.rows[i].file).string(), ir::LoadOptions{});
+    const auto loaded =
+        ir::load_module((folder() / "set" / set.rows[i].file).string(), ir::LoadOptions{});
     const auto read = ir::program_for(loaded, analytical::layout_rules(device), {}).program;
     EXPECT_EQ(read.kernels().size(), programs[i].kernels);
   }
   const measured::CsvTable all =
-      measured::read_csv(base::SourceText::read_file((folder_ / "additivity.csv").string()));
+      measured::read_csv(base::SourceText::read_file(at("set/additivity.csv")));
   EXPECT_EQ(all.rows.size(), rows.size());
   EXPECT_EQ(all.cell(all.rows[1], "cold_sum_error"), "0.1000");
 }

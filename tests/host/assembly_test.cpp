@@ -2,7 +2,6 @@
 #include "host/assembly.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 namespace tilecast::host {
 namespace {

@@ -1,13 +1,12 @@
 #include "host/compiled_library.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/error.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::host {
 namespace {
@@ -57,12 +56,7 @@ class CompiledLibraryTest : public ::testing::Test {
 };
 
 std::string error_of_making_a_compiler() {
-  try {
-    const Compiler compiler;
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { const Compiler compiler; });
 }
 
 TEST_F(CompiledLibraryTest, MakesALibraryPerSourceInOrder) {

@@ -12,6 +12,7 @@
 #include "tests/host/array_bytes.h"
 #include "tests/schedule/random_schedules.h"
 #include "tests/support/folders.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::host {
 namespace {
@@ -42,20 +43,13 @@ CompiledLibrary library_of(TemporaryFolder& folder, const std::string& file,
   return CompiledLibrary(library);
 }
 
-std::string without(std::string text, std::string_view what) {
-  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos;) {
-    text.erase(at, what.size());
-  }
-  return text;
-}
-
 // All cases in one text, each in a namespace; without one, names could clash with the stand-in or
 // another case. `function_of` is the text that calls case i.
 template <class FunctionOf>
 std::string text_of(const std::vector<CudaCase>& cases, const FunctionOf& function_of) {
   std::string text;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    const std::string source = without(cases[i].source, "extern \"C\" ");
+    const std::string source = support::replaced_all(cases[i].source, "extern \"C\" ", "");
     text += fmt::format("namespace case_{} {{\n{}\n}}\n#undef TC\n{}", i, source, function_of(i));
   }
   return text;
@@ -129,7 +123,8 @@ CompiledLibrary compile_on_cpu(const std::vector<CudaCase>& cases) {
         i);
   });
   // The stand-in provides shared memory.
-  text = without(text, "extern __shared__ __align__(128) unsigned char shared_memory[];");
+  text = support::replaced_all(
+      text, "extern __shared__ __align__(128) unsigned char shared_memory[];", "");
   const char* compiler = std::getenv("CXX");
   return library_of(folder, "kernels.cpp", text,
                     {compiler != nullptr ? compiler : "c++", "-std=c++20", "-O1", "-w", "-fPIC",

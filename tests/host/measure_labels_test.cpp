@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -14,6 +13,8 @@
 #include "host/measure_plan.h"
 #include "hwdesc/device_yaml.h"
 #include "measured/samples.h"
+#include "tests/support/errors.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::host {
 namespace {
@@ -43,17 +44,15 @@ LabelBench fake_bench(const std::string& refused = "no such text") {
           }};
 }
 
-class MeasureLabels : public ::testing::Test {
+class MeasureLabels : public ::testing::Test, protected support::Folder {
  protected:
-  MeasureLabels() : folder_(fs::temp_directory_path() / fmt::format("labels_test_{}", getpid())) {
+  MeasureLabels() {
     source_ = tile_source(device_);
     plan_ = plan_work(std::span(&source_, 1), device_,
                       {.tiles_per_kernel = 3, .unroll = {1, 4}, .kernels_per_source = 12});
   }
-  ~MeasureLabels() override { fs::remove_all(folder_); }
-
   [[nodiscard]] std::string path(const std::string& set, const std::string& file = {}) const {
-    return (folder_ / set / file).string();
+    return (folder() / set / file).string();
   }
   [[nodiscard]] std::string text(const std::string& set, const std::string& file) const {
     return base::SourceText::read_bytes(path(set, file));
@@ -72,7 +71,6 @@ class MeasureLabels : public ::testing::Test {
     return make_labels(plan_, device_, set, bench, options, events);
   }
 
-  fs::path folder_;
   hwdesc::Device device_ = hwdesc::load_device("cpu_generic");
   WorkSource source_;
   std::vector<WorkItem> plan_;
@@ -138,12 +136,8 @@ TEST_F(MeasureLabels, OfAnotherCompilerAreRefused) {
   session("one", {});
   LabelBench other = fake_bench();
   other.tools = "another compiler";
-  try {
-    session("one", {}, other);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("holds rows of another compiler: got another compiler"));
-  }
+  EXPECT_THAT(support::error_of([&] { session("one", {}, other); }),
+              HasSubstr("holds rows of another compiler: got another compiler"));
 }
 
 TEST(Unrolled, AsksTheCompilerAtParallelLoops) {

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
 #include "analytical/analytical_model.h"
 #include "hwdesc/device_yaml.h"
+#include "ir/kernels/kernel_sketch.h"
 
 namespace tilecast::host {
 namespace {
@@ -16,20 +16,13 @@ namespace {
 using ::testing::ElementsAre;
 
 Workload matmul(const std::string& family, int number, std::int64_t size) {
-  ir::KernelBuilder builder(fmt::format("{}{}", family, number), ir::Opcode::kDot);
-  const ir::Shape shape = ir::Shape::array(ir::DType::kF32, {size, size});
-  const ir::OpId a = builder.parameter(shape), b = builder.parameter(shape);
-  ir::DotAttrs attrs;
-  attrs.dims.lhs_contracting = {1};
-  attrs.dims.rhs_contracting = {0};
-  ir::Op op;
-  op.opcode = ir::Opcode::kDot;
-  op.shape = shape;
-  op.operands = {a, b};
-  op.attrs = attrs;
-  const ir::OpId dot = builder.add(std::move(op));
   const std::string name = fmt::format("{}{}", family, number);
-  return {name, family, {}, builder.build({dot}), name};
+  ir::KernelSketch sketch(name, ir::Opcode::kDot, {.tiled = false});
+  const ir::OpId a = sketch.row_major_parameter(ir::DType::kF32, {size, size});
+  const ir::OpId b = sketch.row_major_parameter(ir::DType::kF32, {size, size});
+  const ir::OpId dot = sketch.dot(a, b, {.lhs_contracting = {1}, .rhs_contracting = {0}},
+                                  {size, size}, ir::DType::kF32);
+  return {name, family, {}, sketch.build({dot}), name};
 }
 
 class PlanTest : public ::testing::Test {

@@ -4,14 +4,12 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <set>
 
-#include "base/error.h"
 #include "base/source_text.h"
 #include "host/measure_summary.h"
 #include "hwdesc/device_yaml.h"
@@ -20,6 +18,8 @@
 #include "ir/text/hlo_parser.h"
 #include "measured/samples.h"
 #include "measured/tile_cells.h"
+#include "tests/support/errors.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::host {
 namespace {
@@ -103,19 +103,16 @@ struct FakeMachine {
   }
 };
 
-class MeasureTest : public ::testing::Test {
+class MeasureTest : public ::testing::Test, protected support::Folder {
  protected:
-  MeasureTest() : folder_(fs::temp_directory_path() / fmt::format("measure_test_{}", getpid())) {
-    fs::create_directories(folder_);
-    machine_.folder = folder_;
+  MeasureTest() {
+    machine_.folder = folder();
     source_.workloads.push_back(matmul("small", 64));
     source_.workloads.push_back(matmul("small", 96));
     source_.workloads.push_back(matmul("large", 256));
   }
-  ~MeasureTest() override { fs::remove_all(folder_); }
-
   [[nodiscard]] std::string path(const std::string& file = {}) const {
-    return (folder_ / "set" / file).string();
+    return (folder() / "set" / file).string();
   }
   [[nodiscard]] std::string text(const std::string& file) const {
     return base::SourceText::read_bytes(path(file));
@@ -139,15 +136,9 @@ class MeasureTest : public ::testing::Test {
     return report;
   }
   [[nodiscard]] std::string why_not(const SessionSettings& other) const {
-    try {
-      const GrowingSet set(path(), manifest(), other);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "opened";
+    return support::error_of([&] { const GrowingSet set(path(), manifest(), other); }, "opened");
   }
 
-  fs::path folder_;
   hwdesc::Device device_ = hwdesc::load_device("cpu_generic");
   WorkSource source_{.set = "tiles", .many_tiles = true};
   FakeMachine machine_;
@@ -412,7 +403,7 @@ TEST_F(MeasureTest, SummaryCountsByClassAndReason) {
 
 TEST_F(MeasureTest, RepeatabilityComparesTheSameTiles) {
   session(plan());
-  const std::string first = (folder_ / "first").string();
+  const std::string first = at("first");
   fs::copy(path(), first, fs::copy_options::recursive);
   const Repeatability same = repeatability(first, path());
   EXPECT_EQ(same.pairs, plan().size());

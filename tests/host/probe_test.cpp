@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>
@@ -23,6 +22,8 @@
 #include "host/probe_loops.h"
 #include "hwdesc/device_check.h"
 #include "hwdesc/device_yaml.h"
+#include "tests/support/errors.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::host {
 namespace {
@@ -35,13 +36,8 @@ constexpr double kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 constexpr double kWritten = 4 * 0.5e-3;
 
 hwdesc::Device read_back(const std::string& yaml) {
-  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-  const std::string path =
-      (std::filesystem::path(testing::TempDir()) / fmt::format("{}.yaml", test->name())).string();
-  std::ofstream(path) << yaml;
-  hwdesc::Device device = hwdesc::load_device(path);
-  std::filesystem::remove(path);
-  return device;
+  const support::Folder folder;
+  return hwdesc::load_device(folder.write("probed.yaml", yaml));
 }
 
 void expect_near(double got, double wanted, const std::string& what) {
@@ -455,13 +451,12 @@ void mem_write(char* memory, long bytes, long calls) { for (;;) __asm__ volatile
 )";
 
 std::string failure_of(const Library& library, const std::string& function, std::vector<int> pus) {
-  try {
-    (void)run_loop(library.path(),
-                   {.loop = find_loop(function), .pus = std::move(pus), .timeout_s = 1});
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing";
+  return support::error_of(
+      [&] {
+        return run_loop(library.path(),
+                        {.loop = find_loop(function), .pus = std::move(pus), .timeout_s = 1});
+      },
+      "nothing");
 }
 
 TEST(RunLoop, NamesTheLoopThatCrashesHangsOrIsMissing) {

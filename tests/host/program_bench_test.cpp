@@ -1,7 +1,6 @@
 #include "host/program_bench.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>

@@ -16,10 +16,6 @@ std::size_t at(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
-Range joined(const Range& a, const Range& b) {
-  return {std::min(a.low, b.low), std::max(a.high, b.high)};
-}
-
 }  // namespace
 
 NodeId RandomOps::broadcast(NodeId x) {
@@ -34,8 +30,7 @@ NodeId RandomOps::broadcast(NodeId x) {
   for (std::size_t d = 0; d < dims.size(); ++d) {
     if (d != place) dimensions.push_back(static_cast<std::int64_t>(d));
   }
-  return add("broadcast", node.dtype, dims, {x}, node.range,
-             fmt::format(", dimensions={{{}}}", join(dimensions)));
+  return add("broadcast", node.dtype, dims, {x}, node.range, dimensions_text(dimensions));
 }
 
 NodeId RandomOps::reshape(NodeId x) {
@@ -52,7 +47,7 @@ NodeId RandomOps::reshape(NodeId x) {
     for (std::int64_t k = 1; k <= dims[d]; ++k) {
       if (dims[d] % k == 0) divisors.push_back(k);
     }
-    const std::int64_t first = divisors[at(pick(0, static_cast<int>(divisors.size()) - 1))];
+    const std::int64_t first = any(divisors);
     dims[d] /= first;
     dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(d), first);
   }
@@ -64,8 +59,7 @@ NodeId RandomOps::transpose(NodeId x) {
   const Dims order = shuffled(node.dims.size());
   Dims dims;
   for (const std::int64_t d : order) dims.push_back(node.dims[at(d)]);
-  return add("transpose", node.dtype, dims, {x}, node.range,
-             fmt::format(", dimensions={{{}}}", join(order)));
+  return add("transpose", node.dtype, dims, {x}, node.range, dimensions_text(order));
 }
 
 NodeId RandomOps::slice(NodeId x) {
@@ -124,16 +118,14 @@ NodeId RandomOps::concatenate(NodeId x) {
     range = joined(range, graph_.at(other).range);
     parts.insert(chance(50) ? parts.begin() : parts.end(), other);
   }
-  return add("concatenate", node.dtype, dims, parts, range,
-             fmt::format(", dimensions={{{}}}", dim));
+  return add("concatenate", node.dtype, dims, parts, range, dimensions_text({dim}));
 }
 
 NodeId RandomOps::reverse(NodeId x) {
   const Node node = graph_.at(x);
   if (node.dims.empty()) return x;
-  return add(
-      "reverse", node.dtype, node.dims, {x}, node.range,
-      fmt::format(", dimensions={{{}}}", join(random_subset(static_cast<int>(node.dims.size())))));
+  return add("reverse", node.dtype, node.dims, {x}, node.range,
+             dimensions_text(random_subset(static_cast<int>(node.dims.size()))));
 }
 
 // A transpose without movement: the layout changes with the dimensions.

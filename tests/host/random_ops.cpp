@@ -23,6 +23,14 @@ Range type_range(DType dtype) {
   return {0, std::ldexp(1, bits) - 1};
 }
 
+Range joined(const Range& a, const Range& b) {
+  return {std::min(a.low, b.low), std::max(a.high, b.high)};
+}
+
+std::string dimensions_text(const Dims& dims) {
+  return fmt::format(", dimensions={{{}}}", join(dims));
+}
+
 int RandomOps::pick(int low, int high) {
   return std::uniform_int_distribution<int>(low, high)(random_);
 }
@@ -48,9 +56,7 @@ Dims RandomOps::random_dims(int lowest_rank, int highest_rank) {
   Dims dims;
   std::int64_t room = most_elements_;
   for (int rank = pick(lowest_rank, highest_rank); rank > 0; --rank) {
-    const std::int64_t size =
-        chance(50) ? kSizes[static_cast<std::size_t>(pick(0, static_cast<int>(kSizes.size()) - 1))]
-                   : pick(1, 40);
+    const std::int64_t size = chance(50) ? any(kSizes) : pick(1, 40);
     dims.push_back(std::clamp<std::int64_t>(size, 1, room));
     room /= dims.back();
   }
@@ -126,8 +132,7 @@ NodeId RandomOps::like(NodeId x) {
     if (graph_.at(id).dtype == dtype && graph_.at(id).dims == dims) others.push_back(id);
   }
   const int way = pick(1, 100);
-  if (way <= 35)
-    return others[static_cast<std::size_t>(pick(0, static_cast<int>(others.size()) - 1))];
+  if (way <= 35) return any(others);
   if (way <= 60 || dims.empty()) return parameter(dtype, dims);
   if (way <= 75) return spread(scalar(dtype, dtype == DType::kPred ? 1 : pick(1, 4)), dims);
   if (way <= 82 && dtype != DType::kPred) {
@@ -143,8 +148,7 @@ NodeId RandomOps::like(NodeId x) {
     sizes.push_back(dims[d]);
   }
   const NodeId small = parameter(dtype, sizes);
-  return add("broadcast", dtype, dims, {small}, graph_.at(small).range,
-             fmt::format(", dimensions={{{}}}", join(kept)));
+  return add("broadcast", dtype, dims, {small}, graph_.at(small).range, dimensions_text(kept));
 }
 
 namespace {
@@ -205,10 +209,6 @@ Range of_corners(const Range& a, const Range& b, const std::function<double(doub
   return {*std::min_element(all.begin(), all.end()), *std::max_element(all.begin(), all.end())};
 }
 
-Range joined(const Range& a, const Range& b) {
-  return {std::min(a.low, b.low), std::max(a.high, b.high)};
-}
-
 }  // namespace
 
 NodeId RandomOps::unary(NodeId x) {
@@ -220,13 +220,11 @@ NodeId RandomOps::unary(NodeId x) {
                                                      "not",    "popcnt", "count-leading-zeros"};
     static const std::vector<const char*> kUnsigned = {"not", "popcnt", "count-leading-zeros"};
     const auto& all = ir::is_signed_integer(dtype) ? kSigned : kUnsigned;
-    return same(all[static_cast<std::size_t>(pick(0, static_cast<int>(all.size()) - 1))], x, {},
-                type_range(dtype));
+    return same(any(all), x, {}, type_range(dtype));
   }
   if (chance(10)) return same("abs", x, {}, magnitude(range));
   const auto& all = float_functions();
-  const FloatFunction& chosen =
-      all[static_cast<std::size_t>(pick(0, static_cast<int>(all.size()) - 1))];
+  const FloatFunction& chosen = any(all);
   if (range.low < chosen.domain.low || range.high > chosen.domain.high) return x;
   Range image = chosen.image;
   if (chosen.function != nullptr) {
@@ -240,18 +238,16 @@ NodeId RandomOps::binary(NodeId x) {
   const NodeId y = like(x);
   const DType dtype = graph_.at(x).dtype;
   const Range a = graph_.at(x).range, b = graph_.at(y).range;
-  const auto one_of = [&](const std::vector<const char*>& all) {
-    return std::string(all[static_cast<std::size_t>(pick(0, static_cast<int>(all.size()) - 1))]);
-  };
-  if (dtype == DType::kPred) return same(one_of({"and", "or", "xor"}), x, {y}, {0, 1});
+  if (dtype == DType::kPred) return same(any<std::string>({"and", "or", "xor"}), x, {y}, {0, 1});
   if (!is_float(dtype)) {
-    return same(
-        one_of({"add", "subtract", "multiply", "maximum", "minimum", "divide", "remainder", "and",
-                "or", "xor", "shift-left", "shift-right-logical", "shift-right-arithmetic"}),
-        x, {y}, type_range(dtype));
+    return same(any<std::string>({"add", "subtract", "multiply", "maximum", "minimum", "divide",
+                                  "remainder", "and", "or", "xor", "shift-left",
+                                  "shift-right-logical", "shift-right-arithmetic"}),
+                x, {y}, type_range(dtype));
   }
-  const std::string opcode = one_of({"add", "add", "subtract", "multiply", "multiply", "maximum",
-                                     "minimum", "divide", "power", "remainder", "atan2"});
+  const std::string opcode =
+      any<std::string>({"add", "add", "subtract", "multiply", "multiply", "maximum", "minimum",
+                        "divide", "power", "remainder", "atan2"});
   if (opcode == "add") return tame(same(opcode, x, {y}, {a.low + b.low, a.high + b.high}));
   if (opcode == "subtract") return tame(same(opcode, x, {y}, {a.low - b.high, a.high - b.low}));
   if (opcode == "multiply")
@@ -276,7 +272,7 @@ NodeId RandomOps::choose(NodeId x) {
   static const std::vector<const char*> kDirections = {"EQ", "NE", "LT", "LE", "GT", "GE"};
   const NodeId y = like(x);
   const Dims dims = graph_.at(x).dims;
-  const std::string direction = kDirections[static_cast<std::size_t>(pick(0, 5))];
+  const std::string direction = any(kDirections);
   const NodeId test =
       add("compare", DType::kPred, dims, {x, y}, {0, 1}, ", direction=" + direction);
   if (chance(15)) return test;
@@ -300,7 +296,7 @@ NodeId RandomOps::convert(NodeId x) {
   const DType from = graph_.at(x).dtype;
   Range range = graph_.at(x).range;
   static const std::vector<DType> kOthers = {DType::kS16, DType::kU32, DType::kS64, DType::kU16};
-  const DType to = chance(90) ? random_type() : kOthers[static_cast<std::size_t>(pick(0, 3))];
+  const DType to = chance(90) ? random_type() : any(kOthers);
   if (to == from) return x;
   if (!is_float(to)) {
     const Range limits = type_range(to);

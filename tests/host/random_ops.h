@@ -18,6 +18,11 @@ class RandomOps {
   [[nodiscard]] RandomGraph& graph() { return graph_; }
   int pick(int low, int high);  // inclusive bounds
   bool chance(int percent);
+  // One of `all`.
+  template <class T>
+  const T& any(const std::vector<T>& all) {
+    return all[static_cast<std::size_t>(pick(0, static_cast<int>(all.size()) - 1))];
+  }
   ir::DType random_type();
   ir::Dims random_dims(int lowest_rank, int highest_rank);
 
@@ -74,6 +79,9 @@ class RandomOps {
 };
 
 [[nodiscard]] bool is_float(ir::DType dtype);
+// From the lower to the higher end of both.
+[[nodiscard]] Range joined(const Range& a, const Range& b);
+[[nodiscard]] std::string dimensions_text(const ir::Dims& dims);  // ", dimensions={0,2}"
 // The smallest and largest number of `dtype`.
 [[nodiscard]] Range type_range(ir::DType dtype);
 // Number of window positions over `size` elements.

@@ -188,7 +188,7 @@ NodeId RandomOps::back(NodeId reduced, NodeId x, const Dims& reduced_dims) {
     if (std::count(reduced_dims.begin(), reduced_dims.end(), d) == 0) kept.push_back(d);
   }
   return add("broadcast", graph_.at(x).dtype, dims, {reduced}, graph_.at(reduced).range,
-             fmt::format(", dimensions={{{}}}", join(kept)));
+             dimensions_text(kept));
 }
 
 NodeId RandomOps::softmax(NodeId x) {
@@ -244,7 +244,7 @@ NodeId RandomOps::normalize(NodeId x) {
     const Dims sizes = {node.dims.back()};
     const NodeId scale = parameter(node.dtype, sizes);
     const NodeId wide = add("broadcast", node.dtype, node.dims, {scale}, graph_.at(scale).range,
-                            fmt::format(", dimensions={{{}}}", rank - 1));
+                            dimensions_text({rank - 1}));
     result = same("multiply", result, {wide}, {-3 * most, 3 * most});
   }
   return tame(result);

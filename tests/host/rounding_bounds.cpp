@@ -38,14 +38,9 @@ double compute_roundoff(DType dtype) {
 }
 
 double smallest(DType dtype) {
-  switch (dtype) {
-    case DType::kF64:
-      return 0x1p-1074;
-    case DType::kF16:
-      return 0x1p-24;
-    default:
-      return ir::is_floating(dtype) ? 0x1p-149 : 0;
-  }
+  if (dtype == DType::kF64) return 0x1p-1074;
+  if (dtype == DType::kF16) return 0x1p-24;
+  return ir::is_floating(dtype) ? 0x1p-149 : 0;
 }
 
 // The maximum change from storing r in its type, on either side.
@@ -105,15 +100,10 @@ class OpBounds {
   }
 
   [[nodiscard]] bool is_index(std::size_t operand) const {
-    switch (op_.opcode) {
-      case Opcode::kGather:
-      case Opcode::kDynamicSlice:
-        return operand >= 1;
-      case Opcode::kDynamicUpdateSlice:
-        return operand >= 2;
-      default:
-        return false;
-    }
+    using enum Opcode;
+    const std::size_t first = op_.opcode == kDynamicUpdateSlice ? 2 : 1;
+    return operand >= first &&
+           ir::is_one_of(op_.opcode, {kGather, kDynamicSlice, kDynamicUpdateSlice});
   }
 
   [[nodiscard]] Elements movement(std::size_t count) const {
@@ -177,9 +167,8 @@ class OpBounds {
   }
 
   [[nodiscard]] Elements reduction(const Elements& values) const {
-    const bool floating = ir::is_floating(dtype());
-    if (!floating) return Elements(values.size(), all_exact() ? 0 : kInf);
-    if (op_.applied == Opcode::kMaximum || op_.applied == Opcode::kMinimum) {
+    if (ir::is_floating(dtype()) &&
+        (op_.applied == Opcode::kMaximum || op_.applied == Opcode::kMinimum)) {
       // The error is at most that of its worst term.
       Op worst = on_numbers(op_);
       worst.applied = Opcode::kMaximum;
@@ -187,10 +176,10 @@ class OpBounds {
                                          {&numbers_[1], &values_[1]->bound}};
       return interpreter::evaluate_op(worst, bounds);
     }
-    return combined(values, on({magnitudes(0, false), magnitudes(1, false)}),
-                    on({magnitudes(0, true), magnitudes(1, true)}));
+    return product(values);
   }
 
+  // Sums or products of several elements.
   [[nodiscard]] Elements product(const Elements& values) const {
     if (!ir::is_floating(dtype())) return Elements(values.size(), all_exact() ? 0 : kInf);
     return combined(values, on({magnitudes(0, false), magnitudes(1, false)}),
@@ -245,22 +234,11 @@ class OpBounds {
   // The maximum change from one computation and storing its result.
   [[nodiscard]] double computing(double r) const {
     if (!ir::is_floating(dtype()) || !std::isfinite(r)) return 0;
-    switch (op_.opcode) {
-      case Opcode::kAbs:
-      case Opcode::kNegate:
-      case Opcode::kSign:
-      case Opcode::kFloor:
-      case Opcode::kCeil:
-      case Opcode::kRoundNearestAfz:
-      case Opcode::kRoundNearestEven:
-      case Opcode::kMaximum:
-      case Opcode::kMinimum:
-      case Opcode::kClamp:
-      case Opcode::kSelect:
-      case Opcode::kBitcastConvert:
-        return 0;
-      default:
-        break;
+    using enum Opcode;
+    if (ir::is_one_of(op_.opcode,
+                      {kAbs, kNegate, kSign, kFloor, kCeil, kRoundNearestAfz, kRoundNearestEven,
+                       kMaximum, kMinimum, kClamp, kSelect, kBitcastConvert})) {
+      return 0;
     }
     const bool function = ir::op_class(op_.opcode) == ir::OpClass::kTranscendental;
     return storing(r, dtype()) + (function ? 8 : 2) * compute_roundoff(dtype()) * std::abs(r);
@@ -296,17 +274,8 @@ class OpBounds {
 
   // Integer ops for which neighbouring operands need not give neighbouring results.
   [[nodiscard]] bool wraps() const {
-    switch (op_.opcode) {
-      case Opcode::kMaximum:
-      case Opcode::kMinimum:
-      case Opcode::kClamp:
-      case Opcode::kSelect:
-      case Opcode::kSign:
-      case Opcode::kConvert:
-        return false;
-      default:
-        return true;
-    }
+    using enum Opcode;
+    return !ir::is_one_of(op_.opcode, {kMaximum, kMinimum, kClamp, kSelect, kSign, kConvert});
   }
 
   const Op& op_;

@@ -1,7 +1,6 @@
 #include "host/run_kernels.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "base/error.h"
 #include "host/compiled_library.h"
 #include "host/timing_arrays.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::host {
 namespace {
@@ -131,12 +131,7 @@ class RunKernels : public ::testing::Test {
     return floats_of(run_once(library_->path(), job(function), inputs).front());
   }
   static std::string error_of(const std::string& function) {
-    try {
-      once(function);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+    return support::error_of([&] { once(function); });
   }
   static bool was_timed(const RunOutcome& outcome) {
     return outcome.status == RunStatus::kTimed || outcome.status == RunStatus::kUnstable;
@@ -181,8 +176,7 @@ TEST_F(RunKernels, OneCallGetsNoFileNoThousandDescriptorsAndNoMoreMemoryThanTher
 
 TEST_F(RunKernels, OneCallThatDoesNotEndIsStopped) {
   const std::vector<std::vector<std::byte>> inputs{bytes_of(ramp())};
-  EXPECT_THROW(static_cast<void>(run_once(library_->path(), job("endless"), inputs, Seconds{0.2})),
-               Error);
+  EXPECT_THROW((void)run_once(library_->path(), job("endless"), inputs, Seconds{0.2}), Error);
 }
 
 TEST_F(RunKernels, TimesAreOrderedAndCounted) {
@@ -306,12 +300,7 @@ TEST_F(RunKernels, LeavesNoProcessAndNoOpenFile) {
 TEST_F(RunKernels, RefusesACoreItMayNotUse) {
   TimingOptions options = hasty(CacheState::kWarm);
   options.core = 100000;
-  try {
-    run({job("twice")}, options);
-    FAIL() << "expected an Error";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("got 100000"));
-  }
+  EXPECT_THAT(support::error_of([&] { run({job("twice")}, options); }), HasSubstr("got 100000"));
 }
 
 // The input and output addresses of the calls of a timed function, in order: the function records

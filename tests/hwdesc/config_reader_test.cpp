@@ -10,17 +10,13 @@
 #include "base/error.h"
 #include "hwdesc/units.h"
 #include "hwdesc/yaml_text.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::hwdesc {
 namespace {
 
 std::string message_of(const std::string& text) {
-  try {
-    (void)read_config(text, "chip.yaml");
-    return "read";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return support::error_of([&] { return read_config(text, "chip.yaml"); }, "read");
 }
 
 TEST(ReadConfig, KeepsOrderTextAndPositions) {
@@ -46,38 +42,27 @@ TEST(ReadConfig, DoesNotReadNumbersAsOctal) {
   EXPECT_EQ(read_config("a: 010", "chip.yaml").find("a")->scalar, "010");
 }
 
-struct Case {
-  std::string text;
-  std::string message;
-};
-
-class RefuseYaml : public testing::TestWithParam<Case> {};
-
-TEST_P(RefuseYaml, SaysWhereAndWhy) {
-  EXPECT_EQ(message_of(GetParam().text), GetParam().message);
+TEST(ReadConfig, RefusalsSayWhereAndWhy) {
+  const std::pair<std::string, std::string> rows[] = {
+      {"a: 1\nb: 2\na: 3\n",
+       "chip.yaml:3:1: duplicate key 'a'; it was first given at chip.yaml:1:1"},
+      {"top:\n  a: 1\n  a: 2\n",
+       "chip.yaml:3:3: duplicate key 'a'; it was first given at chip.yaml:2:3"},
+      {"a: &x 1\n",
+       "chip.yaml:1:4: got an anchor (&name), expected a value; use 'extends:' to share "
+       "values"},
+      {"a: !!float 1\n",
+       "chip.yaml:1:4: got the tag 'tag:yaml.org,2002:float', expected a plain value"},
+      {"{a: 1}: 2\n", "chip.yaml:1:1: got a mapping or list as a key, expected a word"},
+      {"~: 2\n", "chip.yaml:1:1: got an empty key, expected a word"},
+      {"a: 1\n---\nb: 1\n", "chip.yaml:2:1: got a second document, expected one"},
+      {std::string("a: \0b", 5), "chip.yaml: got the byte 0x00 at offset 3, expected UTF-8 text"},
+      {"a: \xff", "chip.yaml: got the byte 0xff at offset 3, expected UTF-8 text"},
+      {"a: \xed\xa0\x80", "chip.yaml: got the byte 0xed at offset 3, expected UTF-8 text"},
+      {"a: \"\\0\"", "chip.yaml:1:4: got the byte 0x00 at offset 0, expected UTF-8 text"},
+      {"a: [1, 2\n", "chip.yaml:2:1: not valid YAML: end of sequence flow not found"}};
+  for (const auto& [text, message] : rows) EXPECT_EQ(message_of(text), message);
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Texts, RefuseYaml,
-    testing::Values(
-        Case{"a: 1\nb: 2\na: 3\n",
-             "chip.yaml:3:1: duplicate key 'a'; it was first given at chip.yaml:1:1"},
-        Case{"top:\n  a: 1\n  a: 2\n",
-             "chip.yaml:3:3: duplicate key 'a'; it was first given at chip.yaml:2:3"},
-        Case{"a: &x 1\n",
-             "chip.yaml:1:4: got an anchor (&name), expected a value; use 'extends:' to share "
-             "values"},
-        Case{"a: !!float 1\n",
-             "chip.yaml:1:4: got the tag 'tag:yaml.org,2002:float', expected a plain value"},
-        Case{"{a: 1}: 2\n", "chip.yaml:1:1: got a mapping or list as a key, expected a word"},
-        Case{"~: 2\n", "chip.yaml:1:1: got an empty key, expected a word"},
-        Case{"a: 1\n---\nb: 1\n", "chip.yaml:2:1: got a second document, expected one"},
-        Case{std::string("a: \0b", 5),
-             "chip.yaml: got the byte 0x00 at offset 3, expected UTF-8 text"},
-        Case{"a: \xff", "chip.yaml: got the byte 0xff at offset 3, expected UTF-8 text"},
-        Case{"a: \xed\xa0\x80", "chip.yaml: got the byte 0xed at offset 3, expected UTF-8 text"},
-        Case{"a: \"\\0\"", "chip.yaml:1:4: got the byte 0x00 at offset 0, expected UTF-8 text"},
-        Case{"a: [1, 2\n", "chip.yaml:2:1: not valid YAML: end of sequence flow not found"}));
 
 TEST(ReadConfig, RefusesAliasesWhereverTheyPoint) {
   EXPECT_THAT(message_of("a: *x\n"), testing::HasSubstr("chip.yaml:1:4: "));
@@ -122,89 +107,75 @@ TEST(YamlText, RefusesWhatTheReaderWouldRefuse) {
 namespace {
 
 std::string message_of(std::string_view text, UnitKind kind) {
-  try {
-    const double value = parse_quantity(text, kind);
-    return "parsed as " + std::to_string(value);
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return support::error_of([&] { return parse_quantity(text, kind); }, "parsed");
 }
 
-struct Good {
-  std::string_view text;
-  UnitKind kind;
-  double value;
-};
-
-class ParseQuantity : public testing::TestWithParam<Good> {};
-
-TEST_P(ParseQuantity, GivesSiBaseUnits) {
-  EXPECT_EQ(parse_quantity(GetParam().text, GetParam().kind), GetParam().value) << GetParam().text;
+TEST(ParseQuantity, GivesSiBaseUnits) {
+  const struct {
+    std::string_view text;
+    UnitKind kind;
+    double value;
+  } rows[] = {{"900 GB/s", UnitKind::kBandwidth, 900e9},
+              {"1.2TB/s", UnitKind::kBandwidth, 1.2e12},
+              {"  7   MB/s ", UnitKind::kBandwidth, 7e6},
+              {"16 MiB", UnitKind::kCapacity, 16.0 * 1024 * 1024},
+              {"0 B", UnitKind::kCapacity, 0},
+              {"940 MHz", UnitKind::kFrequency, 940e6},
+              {"86 ns", UnitKind::kTime, 86e-9},
+              {"0.6 us", UnitKind::kTime, 0.6e-6},
+              {"5 µs", UnitKind::kTime, 5e-6},
+              {"61.6 TFLOP/s", UnitKind::kFlopRate, 61.6e12},
+              {"393 TOP/s", UnitKind::kFlopRate, 393e12},
+              {"85 %", UnitKind::kRatio, 0.85},
+              {"0.85", UnitKind::kRatio, 0.85},
+              {"128 cycles", UnitKind::kCycles, 128},
+              {"1e3", UnitKind::kCount, 1000},
+              {"-1", UnitKind::kCount, -1}};
+  for (const auto& [text, kind, value] : rows) EXPECT_EQ(parse_quantity(text, kind), value) << text;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Texts, ParseQuantity,
-    testing::Values(
-        Good{"900 GB/s", UnitKind::kBandwidth, 900e9},
-        Good{"1.2TB/s", UnitKind::kBandwidth, 1.2e12},
-        Good{"  7   MB/s ", UnitKind::kBandwidth, 7e6},
-        Good{"16 MiB", UnitKind::kCapacity, 16.0 * 1024 * 1024},
-        Good{"0 B", UnitKind::kCapacity, 0}, Good{"940 MHz", UnitKind::kFrequency, 940e6},
-        Good{"86 ns", UnitKind::kTime, 86e-9}, Good{"0.6 us", UnitKind::kTime, 0.6e-6},
-        Good{"5 µs", UnitKind::kTime, 5e-6}, Good{"61.6 TFLOP/s", UnitKind::kFlopRate, 61.6e12},
-        Good{"393 TOP/s", UnitKind::kFlopRate, 393e12}, Good{"85 %", UnitKind::kRatio, 0.85},
-        Good{"0.85", UnitKind::kRatio, 0.85}, Good{"128 cycles", UnitKind::kCycles, 128},
-        Good{"1e3", UnitKind::kCount, 1000}, Good{"-1", UnitKind::kCount, -1}));
-
-struct Bad {
-  std::string_view text;
-  UnitKind kind;
-  std::string_view message;
-};
-
-class RefuseQuantity : public testing::TestWithParam<Bad> {};
-
-TEST_P(RefuseQuantity, SaysGotExpectedAndHint) {
-  EXPECT_EQ(message_of(GetParam().text, GetParam().kind), GetParam().message);
+TEST(ParseQuantity, RefusalsSayGotExpectedAndHint) {
+  const struct {
+    std::string_view text;
+    UnitKind kind;
+    std::string_view message;
+  } rows[] = {
+      {"900", UnitKind::kBandwidth,
+       "got '900', expected a bandwidth such as 900 GB/s; the unit is missing"},
+      {"16 MB", UnitKind::kCapacity,
+       "got '16 MB', expected a capacity such as 16 MiB; is a MB 1000 or 1024 based? write "
+       "MiB"},
+      {"900 GiB/s", UnitKind::kBandwidth,
+       "got '900 GiB/s', expected a bandwidth such as 900 GB/s; rates are decimal here: 1 "
+       "GB/s is 1e9 bytes per second"},
+      {"656 Gb/s", UnitKind::kBandwidth,
+       "got '656 Gb/s', expected a bandwidth such as 900 GB/s; bits or bytes? divide bits by "
+       "8 and write GB/s"},
+      {"940 Mhz", UnitKind::kFrequency,
+       "got '940 Mhz', expected a frequency such as 940 MHz; did you mean 'MHz'?"},
+      {"4 units", UnitKind::kCount,
+       "got '4 units', expected a plain number such as 4; this key has no unit"},
+      {"", UnitKind::kTime,
+       "got '', expected a time such as 0.6 us; it does not start with a decimal number"},
+      {"fast", UnitKind::kTime,
+       "got 'fast', expected a time such as 0.6 us; it does not start with a decimal number"},
+      {"nan", UnitKind::kRatio,
+       "got 'nan', expected a ratio such as 0.85 or 85 %; it does not start with a decimal "
+       "number"},
+      {"inf s", UnitKind::kTime,
+       "got 'inf s', expected a time such as 0.6 us; it does not start with a decimal number"},
+      {"010", UnitKind::kCount,
+       "got '010', expected a plain number such as 4; it does not start with a decimal "
+       "number"},
+      {"1e400 s", UnitKind::kTime,
+       "got '1e400 s', expected a time such as 0.6 us; the number is out of range"},
+      {"1e308 TB/s", UnitKind::kBandwidth,
+       "got '1e308 TB/s', expected a bandwidth such as 900 GB/s; the number is out of range"},
+      {"0x10 B", UnitKind::kCapacity,
+       "got '0x10 B', expected a capacity such as 16 MiB; known units: B, KiB, MiB, GiB, "
+       "TiB"}};
+  for (const auto& [text, kind, message] : rows) EXPECT_EQ(message_of(text, kind), message);
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Texts, RefuseQuantity,
-    testing::Values(
-        Bad{"900", UnitKind::kBandwidth,
-            "got '900', expected a bandwidth such as 900 GB/s; the unit is missing"},
-        Bad{"16 MB", UnitKind::kCapacity,
-            "got '16 MB', expected a capacity such as 16 MiB; is a MB 1000 or 1024 based? write "
-            "MiB"},
-        Bad{"900 GiB/s", UnitKind::kBandwidth,
-            "got '900 GiB/s', expected a bandwidth such as 900 GB/s; rates are decimal here: 1 "
-            "GB/s is 1e9 bytes per second"},
-        Bad{"656 Gb/s", UnitKind::kBandwidth,
-            "got '656 Gb/s', expected a bandwidth such as 900 GB/s; bits or bytes? divide bits by "
-            "8 and write GB/s"},
-        Bad{"940 Mhz", UnitKind::kFrequency,
-            "got '940 Mhz', expected a frequency such as 940 MHz; did you mean 'MHz'?"},
-        Bad{"4 units", UnitKind::kCount,
-            "got '4 units', expected a plain number such as 4; this key has no unit"},
-        Bad{"", UnitKind::kTime,
-            "got '', expected a time such as 0.6 us; it does not start with a decimal number"},
-        Bad{"fast", UnitKind::kTime,
-            "got 'fast', expected a time such as 0.6 us; it does not start with a decimal number"},
-        Bad{"nan", UnitKind::kRatio,
-            "got 'nan', expected a ratio such as 0.85 or 85 %; it does not start with a decimal "
-            "number"},
-        Bad{"inf s", UnitKind::kTime,
-            "got 'inf s', expected a time such as 0.6 us; it does not start with a decimal number"},
-        Bad{"010", UnitKind::kCount,
-            "got '010', expected a plain number such as 4; it does not start with a decimal "
-            "number"},
-        Bad{"1e400 s", UnitKind::kTime,
-            "got '1e400 s', expected a time such as 0.6 us; the number is out of range"},
-        Bad{"1e308 TB/s", UnitKind::kBandwidth,
-            "got '1e308 TB/s', expected a bandwidth such as 900 GB/s; the number is out of range"},
-        Bad{"0x10 B", UnitKind::kCapacity,
-            "got '0x10 B', expected a capacity such as 16 MiB; known units: B, KiB, MiB, GiB, "
-            "TiB"}));
 
 TEST(FormatQuantity, PicksTheHumanPrefix) {
   EXPECT_EQ(format_quantity(900e9, UnitKind::kBandwidth), "900 GB/s");

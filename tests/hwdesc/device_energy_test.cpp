@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "hwdesc/device_check.h"
 #include "hwdesc/device_yaml.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::hwdesc {
 namespace {
@@ -15,12 +16,7 @@ using testing::HasSubstr;
 constexpr double kPico = 1e-12;
 
 std::string energy_refusal(const Overrides& overrides, const std::string& name = "tpu_v3") {
-  try {
-    (void)load_device(name, overrides);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "loaded";
+  return support::error_of([&] { return load_device(name, overrides); }, "loaded");
 }
 
 TEST(EnergyUnits, ReadAndPrintWhatDataSheetsAndPapersWrite) {

@@ -2,22 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <random>
-#include <sstream>
 
 #include "base/error.h"
 #include "hwdesc/device_check.h"
 #include "hwdesc/device_yaml.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::hwdesc {
 namespace {
-
-std::string read(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 // One random edit: a byte changed, a span removed, repeated or moved, or a YAML token inserted.
 void mutate(std::string& text, std::mt19937_64& random) {
@@ -59,7 +52,7 @@ TEST(LoaderProperty, LoadsOrExplainsAThousandMutatedDescriptions) {
   int loaded = 0;
   for (int i = 0; i < 1000; ++i) {
     const std::string path = preset_path(presets[static_cast<std::size_t>(i) % presets.size()]);
-    std::string text = read(path);
+    std::string text = support::bytes_of(path);
     for (std::size_t edits = 1 + random() % 3; edits > 0; --edits) mutate(text, random);
     try {
       const Device device = parse_device(text, path);

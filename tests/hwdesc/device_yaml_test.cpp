@@ -8,6 +8,9 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "tests/support/errors.h"
+#include "tests/support/folders.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::hwdesc {
 namespace {
@@ -31,19 +34,11 @@ dispatch: {kernel_launch: 1 us, source: test}
 
 // kSmall with `from` replaced by `to`.
 std::string edited(const std::string& from, const std::string& to) {
-  std::string text = kSmall;
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
+  return support::replaced(kSmall, from, to);
 }
 
 std::string message_of(const std::string& text, const Overrides& overrides = {}) {
-  try {
-    (void)parse_device(text, "chip.yaml", overrides);
-    return "loaded";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return support::error_of([&] { return parse_device(text, "chip.yaml", overrides); }, "loaded");
 }
 
 TEST(ParseDevice, FillsEveryPartInSiUnits) {
@@ -74,67 +69,60 @@ TEST(ParseDevice, KeepsTheOrderOfTheMemoryChain) {
   EXPECT_EQ(device.engines[1].setup.value, 2e-9);
 }
 
-struct Slip {
-  std::string from, to, message;
-};
-
-class RefuseDevice : public testing::TestWithParam<Slip> {};
-
-TEST_P(RefuseDevice, SaysWhereWhatGotExpectedAndHint) {
-  EXPECT_EQ(message_of(edited(GetParam().from, GetParam().to)), GetParam().message);
+TEST(ParseDevice, RefusalsSayWhereWhatGotExpectedAndHint) {
+  const struct {
+    std::string from, to, message;
+  } slips[] = {
+      {"clock: 1 GHz", "clok: 1 GHz",
+       "chip.yaml:1:1: device: the key 'clock' is missing; expected clock: of the core"},
+      {"dispatch:", "matrx: {}\ndispatch:",
+       "chip.yaml:13:1: unknown key 'matrx'; did you mean 'matrix'?"},
+      {"bandwidth: 100 GB/s", "bandwith: 100 GB/s, bandwidth: 1 GB/s",
+       "chip.yaml:5:26: unknown key 'bandwith' in memory.hbm; did you mean 'bandwidth'?"},
+      {"100 GB/s", "100 Gbps",
+       "chip.yaml:5:26: memory.hbm.bandwidth: got '100 Gbps', expected a bandwidth such as "
+       "900 GB/s; bits or bytes? divide bits by 8 and write GB/s"},
+      {"1 GiB", "1 GB",
+       "chip.yaml:5:9: memory.hbm.capacity: got '1 GB', expected a capacity such as 16 MiB; "
+       "is a GB 1000 or 1024 based? write GiB"},
+      {"latency: 1 us", "latency: -1 us",
+       "chip.yaml:5:47: memory.hbm.latency: got '-1 us', expected 0 s to 1 s"},
+      {"100 GB/s", "0 GB/s",
+       "chip.yaml:5:26: memory.hbm.bandwidth: got '0 GB/s', expected 1 KB/s to 1000 TB/s"},
+      {"100 GB/s", ".inf",
+       "chip.yaml:5:26: memory.hbm.bandwidth: got '.inf', expected a bandwidth such as 900 "
+       "GB/s; it does not start with a decimal number"},
+      {"clock: 1 GHz", "clock: [1 GHz]",
+       "chip.yaml:2:1: clock: got a list, expected a number with its unit"},
+      {"count: 1,", "count: 1.5,",
+       "chip.yaml:9:10: matrix.count: got '1.5', expected a whole number"},
+      {"{bf16: 1, f32: 2}", "{bf61: 1}",
+       "chip.yaml:9:50: matrix.passes: unknown name 'bf61'; did you mean 'bf16'?"},
+      {"execution: scratchpad", "execution: scratchpd",
+       "chip.yaml:1:1: execution: got 'scratchpd', expected one of scratchpad, simt, cache; "
+       "did you mean 'scratchpad'?"},
+      {"dispatch: {kernel_launch: 1 us, source: test}", "dispatch: {kernel_launch: 1 us}",
+       "chip.yaml:13:1: dispatch: the key 'source' is missing; expected source: where the "
+       "numbers come from"},
+      {"dispatch: {kernel_launch: 1 us, source: test}",
+       "dispatch: {kernel_launch: 1 us, source: ''}",
+       "chip.yaml:13:33: dispatch.source: got 0 bytes of text, expected 1 to 2000"},
+      {"vector: {lanes: 8, source: test}", "vector: 8",
+       "chip.yaml:10:1: vector: got a value, expected a block of keys"},
+      {"lanes: 8, source: test", "lanes: 8, source: test, estimated: yes",
+       "chip.yaml:10:34: vector.estimated: got 'yes', expected true or false"},
+      {"hbm_to_vmem", "vmem_to_hbm",
+       "chip.yaml:7:1: transfer: the key 'hbm_to_vmem' is missing; expected hbm_to_vmem: "
+       "one engine"},
+      {"dispatch:", "co_issue: [[matrix, vektor]]\ndispatch:",
+       "chip.yaml:13:21: co_issue: got 'vektor', expected one of matrix, vector, "
+       "transcendental, cross_lane, scalar, load, store; did you mean 'vector'?"},
+      {"dispatch:", "co_issue: [[matrix], [matrix]]\ndispatch:",
+       "chip.yaml:13:23: co_issue: got 'matrix' twice, expected each unit in one group"},
+      {"latency: 1 ns,", "latency: 1 ns, memory_space: 1.0e0, granule: 0.5 B,",
+       "chip.yaml:6:82: memory.vmem.granule: got '0.5 B', expected 1 B to 16 MiB"}};
+  for (const auto& [from, to, message] : slips) EXPECT_EQ(message_of(edited(from, to)), message);
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Slips, RefuseDevice,
-    testing::Values(
-        Slip{"clock: 1 GHz", "clok: 1 GHz",
-             "chip.yaml:1:1: device: the key 'clock' is missing; expected clock: of the core"},
-        Slip{"dispatch:", "matrx: {}\ndispatch:",
-             "chip.yaml:13:1: unknown key 'matrx'; did you mean 'matrix'?"},
-        Slip{"bandwidth: 100 GB/s", "bandwith: 100 GB/s, bandwidth: 1 GB/s",
-             "chip.yaml:5:26: unknown key 'bandwith' in memory.hbm; did you mean 'bandwidth'?"},
-        Slip{"100 GB/s", "100 Gbps",
-             "chip.yaml:5:26: memory.hbm.bandwidth: got '100 Gbps', expected a bandwidth such as "
-             "900 GB/s; bits or bytes? divide bits by 8 and write GB/s"},
-        Slip{"1 GiB", "1 GB",
-             "chip.yaml:5:9: memory.hbm.capacity: got '1 GB', expected a capacity such as 16 MiB; "
-             "is a GB 1000 or 1024 based? write GiB"},
-        Slip{"latency: 1 us", "latency: -1 us",
-             "chip.yaml:5:47: memory.hbm.latency: got '-1 us', expected 0 s to 1 s"},
-        Slip{"100 GB/s", "0 GB/s",
-             "chip.yaml:5:26: memory.hbm.bandwidth: got '0 GB/s', expected 1 KB/s to 1000 TB/s"},
-        Slip{"100 GB/s", ".inf",
-             "chip.yaml:5:26: memory.hbm.bandwidth: got '.inf', expected a bandwidth such as 900 "
-             "GB/s; it does not start with a decimal number"},
-        Slip{"clock: 1 GHz", "clock: [1 GHz]",
-             "chip.yaml:2:1: clock: got a list, expected a number with its unit"},
-        Slip{"count: 1,", "count: 1.5,",
-             "chip.yaml:9:10: matrix.count: got '1.5', expected a whole number"},
-        Slip{"{bf16: 1, f32: 2}", "{bf61: 1}",
-             "chip.yaml:9:50: matrix.passes: unknown name 'bf61'; did you mean 'bf16'?"},
-        Slip{"execution: scratchpad", "execution: scratchpd",
-             "chip.yaml:1:1: execution: got 'scratchpd', expected one of scratchpad, simt, cache; "
-             "did you mean 'scratchpad'?"},
-        Slip{"dispatch: {kernel_launch: 1 us, source: test}", "dispatch: {kernel_launch: 1 us}",
-             "chip.yaml:13:1: dispatch: the key 'source' is missing; expected source: where the "
-             "numbers come from"},
-        Slip{"dispatch: {kernel_launch: 1 us, source: test}",
-             "dispatch: {kernel_launch: 1 us, source: ''}",
-             "chip.yaml:13:33: dispatch.source: got 0 bytes of text, expected 1 to 2000"},
-        Slip{"vector: {lanes: 8, source: test}", "vector: 8",
-             "chip.yaml:10:1: vector: got a value, expected a block of keys"},
-        Slip{"lanes: 8, source: test", "lanes: 8, source: test, estimated: yes",
-             "chip.yaml:10:34: vector.estimated: got 'yes', expected true or false"},
-        Slip{"hbm_to_vmem", "vmem_to_hbm",
-             "chip.yaml:7:1: transfer: the key 'hbm_to_vmem' is missing; expected hbm_to_vmem: "
-             "one engine"},
-        Slip{"dispatch:", "co_issue: [[matrix, vektor]]\ndispatch:",
-             "chip.yaml:13:21: co_issue: got 'vektor', expected one of matrix, vector, "
-             "transcendental, cross_lane, scalar, load, store; did you mean 'vector'?"},
-        Slip{"dispatch:", "co_issue: [[matrix], [matrix]]\ndispatch:",
-             "chip.yaml:13:23: co_issue: got 'matrix' twice, expected each unit in one group"},
-        Slip{"latency: 1 ns,", "latency: 1 ns, memory_space: 1.0e0, granule: 0.5 B,",
-             "chip.yaml:6:82: memory.vmem.granule: got '0.5 B', expected 1 B to 16 MiB"}));
 
 TEST(ParseDevice, RefusesOneMemoryLevelAndSharedMemorySpaces) {
   EXPECT_EQ(
@@ -200,36 +188,18 @@ TEST(Overrides, SayWhichOneIsWrong) {
             "hbm.bandwidth");
 }
 
-// Files in a private folder, removed at the end.
-class Extends : public testing::Test {
+class Extends : public testing::Test, protected support::Folder {
  protected:
-  void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path(testing::TempDir()) / (std::string("tilecast_") + test->name());
-    std::filesystem::create_directories(folder_);
-    write("base.yaml", kSmall);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  Extends() { write("base.yaml", kSmall); }
 
-  std::string write(const std::string& name, const std::string& text) {
-    const std::string path = (folder_ / name).string();
-    std::ofstream(path) << text;
-    return path;
-  }
+  // Without the folder.
   std::string load_message(const std::string& path) {
-    try {
-      (void)load_device(path);
-      return "loaded";
-    } catch (const Error& error) {
-      std::string message = error.what();
-      for (std::size_t at; (at = message.find(folder_.string() + "/")) != std::string::npos;) {
-        message.erase(at, folder_.string().size() + 1);
-      }
-      return message;
+    std::string message = support::error_of([&] { return load_device(path); }, "loaded");
+    for (std::size_t found; (found = message.find(at(""))) != std::string::npos;) {
+      message.erase(found, at("").size());
     }
+    return message;
   }
-
-  std::filesystem::path folder_;
 };
 
 TEST_F(Extends, KnowsWhichDescriptionsAreTheSameMachine) {
@@ -319,8 +289,7 @@ TEST_F(Extends, RefusesCyclesAndLongChains) {
     last = name;
   }
   EXPECT_EQ(load_message(write("link7.yaml", "extends: link6.yaml\n")), "loaded");
-  EXPECT_THAT(load_message((folder_ / "link8.yaml").string()),
-              HasSubstr("got a chain of more than 8 files"));
+  EXPECT_THAT(load_message(at("link8.yaml")), HasSubstr("got a chain of more than 8 files"));
 }
 
 TEST_F(Extends, NamesTheChildWhenTheParentIsWrong) {
@@ -335,7 +304,7 @@ TEST_F(Extends, NamesTheChildWhenTheParentIsWrong) {
 }
 
 TEST_F(Extends, LoadsPresetsFromTheFolderTheUserNames) {
-  ASSERT_EQ(setenv("TILECAST_DEVICES", folder_.c_str(), 1), 0);
+  ASSERT_EQ(setenv("TILECAST_DEVICES", folder().c_str(), 1), 0);
   const std::vector<std::string> names = preset_names();
   const double clock = load_device("base").clock.value;
   unsetenv("TILECAST_DEVICES");
@@ -344,13 +313,9 @@ TEST_F(Extends, LoadsPresetsFromTheFolderTheUserNames) {
 }
 
 TEST(LoadDevice, NamesTheNearestPreset) {
-  try {
-    (void)load_device("tpu-v3");
-    FAIL() << "loaded";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("device 'tpu-v3': no such preset; did you mean 'tpu_v"));
-    EXPECT_THAT(error.what(), HasSubstr("presets: a100_pcie_40gb, a100_sxm_40gb, "));
-  }
+  const std::string error = support::error_of([&] { return load_device("tpu-v3"); });
+  EXPECT_THAT(error, HasSubstr("device 'tpu-v3': no such preset; did you mean 'tpu_v"));
+  EXPECT_THAT(error, HasSubstr("presets: a100_pcie_40gb, a100_sxm_40gb, "));
 }
 
 TEST(LoadDevice, RefusesAFolder) {

@@ -2,12 +2,11 @@
 #include "hybrid/bands.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -87,12 +86,7 @@ TEST(Bands, AreReadAsTheyWere) {
 TEST(Bands, AFileThatIsNoneIsRefusedWithItsPlace) {
   const std::string header = "regime,place,bound,size,trials,low,high\n";
   const auto refusal = [&](const std::string& text) -> std::string {
-    try {
-      static_cast<void>(Bands::load(text, "bands.csv"));
-      return "read";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    return support::error_of([&] { return Bands::load(text, "bands.csv"); }, "read");
   };
   EXPECT_EQ(refusal(header + "near,1,memory,any,20,-0.1,0.2\n"), "read");
   EXPECT_THAT(refusal("regime,place\n"), HasSubstr("bands.csv:1: the columns"));

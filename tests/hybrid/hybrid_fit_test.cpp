@@ -2,11 +2,11 @@
 #include "hybrid/hybrid_fit.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "hwdesc/config_reader.h"
 #include "tests/hybrid/corrected_set.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -86,13 +86,9 @@ TEST(FitHybrid, FewRowsNeverHurt) {
 TEST(FitHybrid, NeedsRowsOfSingleKernels) {
   SampleSet set = synthetic_set(tpu_v3(), 10, 1);
   for (std::size_t i = 0; i < 3; ++i) set.works[i].parts.push_back(set.works[i].parts.front());
-  try {
-    static_cast<void>(fit_to(set, tpu_v3()));
-    FAIL() << "seven rows are too few";
-  } catch (const learned::TooFewRows& error) {
-    EXPECT_THAT(error.what(), HasSubstr("got 7 rows of single kernels that physics answers, "
-                                        "expected at least 8; left out: 3 of programs"));
-  }
+  EXPECT_THAT(support::error_of<learned::TooFewRows>([&] { return fit_to(set, tpu_v3()); }),
+              HasSubstr("got 7 rows of single kernels that physics answers, "
+                        "expected at least 8; left out: 3 of programs"));
 }
 
 // Every device, writer and set is a place, with a rule from its own trials.
@@ -136,12 +132,7 @@ HybridSpec read(const std::string& text) {
 }
 
 std::string message_of(const std::string& text) {
-  try {
-    static_cast<void>(read(text));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { return read(text); });
 }
 
 TEST(HybridSpec, ReadsEveryKey) {

@@ -2,7 +2,6 @@
 #include "hybrid/hybrid_model.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "analytical/layout_rules.h"
 #include "ir/kernels/kernel_sketch.h"

@@ -2,7 +2,6 @@
 #include "hybrid/known_kernels.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <cmath>
@@ -10,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -144,12 +144,7 @@ TEST(KnownKernels, AreReadAsTheyWere) {
 TEST(KnownKernels, AFileThatIsNoneIsRefusedWithItsPlace) {
   const std::string text = Known::of({{.device = "a"}}, on_a_line({0.5})).save();
   const auto refusal = [](const std::string& changed) -> std::string {
-    try {
-      static_cast<void>(Known::load(changed, "known.csv"));
-      return "read";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    return support::error_of([&] { return Known::load(changed, "known.csv"); }, "read");
   };
   EXPECT_EQ(refusal(text), "read");
   EXPECT_THAT(refusal("device,name\n"), HasSubstr("known.csv:1: the columns"));
@@ -193,7 +188,7 @@ TEST(KnownDevices, ReadADescriptionOnceAndWhenItIsAskedFor) {
 TEST(KnownDevices, ADescriptionThatCannotBeReadIsRefusedEachTime) {
   KnownDevices devices;
   devices.add("bad", []() -> hwdesc::Device { throw Error("device_0.yaml:3:1: got nothing"); });
-  for (int i = 0; i < 2; ++i) EXPECT_THROW(static_cast<void>(devices[0]), Error);
+  for (int i = 0; i < 2; ++i) EXPECT_THROW((void)devices[0], Error);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Third-party measurements, unchanged and with injected faults. The tests are skipped without the
 // files.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 
@@ -9,6 +8,7 @@
 #include "tests/hybrid/poisoned_sets.h"
 #include "tests/measured/set_on_disk.h"
 #include "tests/support/folders.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -32,8 +32,8 @@ class PoisonedPublicData : public testing::Test {
     }
     measured::ImportOptions options;
     options.output = folder_.path() + "/set";
-    static_cast<void>(measured::import_operators(
-        inputs, support::source_dir().string() + "/configs/imports/" + mapping + ".yaml", options));
+    (void)measured::import_operators(
+        inputs, support::source_dir().string() + "/configs/imports/" + mapping + ".yaml", options);
     const measured::MeasurementSet all = measured::read_measurement_set(options.output);
     for (const std::string& name : devices) {
       devices_.push_back(hwdesc::load_device(name));
@@ -122,10 +122,9 @@ TEST_F(PoisonedPublicData, ProductsThatSayBf16AndRanInF32) {
   EXPECT_LE(lines_apart(screen(kPhysics, sets_, devices_, 2).apart).size(), rows() / 50);
   Lines poisoned;
   for (measured::Sample& sample : sets_[0].samples) {
-    std::string name = sets_[0].works[sample.work].name;
+    const std::string& name = sets_[0].works[sample.work].name;
     if (name.find(" f32") != std::string::npos) continue;
-    for (std::size_t at; (at = name.find("bf16")) != std::string::npos;) name.replace(at, 4, "f32");
-    const auto partner = f32.find(name);
+    const auto partner = f32.find(support::replaced_all(name, "bf16", "f32"));
     if (partner == f32.end()) continue;
     sample.measured = partner->second;
     poisoned.emplace(sets_[0].name, sample.line);

@@ -1,7 +1,6 @@
 // Sets with wrong rows: these rows are reported and left out, and a hybrid of the others is nowhere
 // worse than the analytical model. Rows that are merely predicted badly are kept.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/hybrid/poisoned_sets.h"
 

@@ -13,16 +13,8 @@ namespace tilecast::interpreter {
 namespace {
 
 bool is_supported_type(DType dtype) {
-  switch (dtype) {
-    case DType::kPred:
-    case DType::kBF16:
-    case DType::kF16:
-    case DType::kF32:
-    case DType::kF64:
-      return true;
-    default:
-      return is_integer(dtype);
-  }
+  return is_integer(dtype) || dtype == DType::kPred || dtype == DType::kBF16 ||
+         dtype == DType::kF16 || dtype == DType::kF32 || dtype == DType::kF64;
 }
 
 // The numbers in a literal's text; braces, commas and `/*i0=2*/` only order them.
@@ -67,44 +59,19 @@ std::optional<Elements> constant_elements(const Op& op) {
 enum class Family { kNone, kConstant, kElementwise, kMovement, kReduction, kDot, kConvolution };
 
 Family family(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kConstant:
-      return Family::kConstant;
-    case Opcode::kReduce:
-    case Opcode::kReduceWindow:
-      return Family::kReduction;
-    case Opcode::kDot:
-      return Family::kDot;
-    case Opcode::kConvolution:
-      return Family::kConvolution;
-    case Opcode::kBroadcast:
-    case Opcode::kIota:
-    case Opcode::kReshape:
-    case Opcode::kBitcast:
-    case Opcode::kCopy:
-    case Opcode::kCopyStart:
-    case Opcode::kOptBarrier:
-    case Opcode::kAddDependency:
-    case Opcode::kTranspose:
-    case Opcode::kSlice:
-    case Opcode::kPad:
-    case Opcode::kConcatenate:
-    case Opcode::kReverse:
-    case Opcode::kGather:
-    case Opcode::kDynamicSlice:
-    case Opcode::kDynamicUpdateSlice:
-      return Family::kMovement;
-    case Opcode::kComplex:
-    case Opcode::kReal:
-    case Opcode::kImag:
-    case Opcode::kMap:
-    case Opcode::kMulhi:
-    case Opcode::kReducePrecision:
-    case Opcode::kStochasticConvert:
-      return Family::kNone;
-    default:
-      return is_elementwise(opcode) ? Family::kElementwise : Family::kNone;
+  using enum Opcode;
+  if (opcode == kConstant) return Family::kConstant;
+  if (opcode == kDot) return Family::kDot;
+  if (opcode == kConvolution) return Family::kConvolution;
+  if (is_one_of(opcode, {kReduce, kReduceWindow})) return Family::kReduction;
+  if (is_one_of(opcode, {kBroadcast, kIota, kReshape, kBitcast, kCopy, kCopyStart, kOptBarrier,
+                         kAddDependency, kTranspose, kSlice, kPad, kConcatenate, kReverse, kGather,
+                         kDynamicSlice, kDynamicUpdateSlice})) {
+    return Family::kMovement;
   }
+  const bool none = is_one_of(
+      opcode, {kComplex, kReal, kImag, kMap, kMulhi, kReducePrecision, kStochasticConvert});
+  return is_elementwise(opcode) && !none ? Family::kElementwise : Family::kNone;
 }
 
 bool lacks_labels(const ConvDims& dims) {
@@ -137,18 +104,8 @@ bool lacks_attributes(const Op& op) {
 
 // The order of application is unspecified, so only these have a unique result.
 bool is_combiner(std::optional<Opcode> opcode) {
-  switch (opcode.value_or(Opcode::kParameter)) {
-    case Opcode::kAdd:
-    case Opcode::kMultiply:
-    case Opcode::kMaximum:
-    case Opcode::kMinimum:
-    case Opcode::kAnd:
-    case Opcode::kOr:
-    case Opcode::kXor:
-      return true;
-    default:
-      return false;
-  }
+  using enum Opcode;
+  return opcode && is_one_of(*opcode, {kAdd, kMultiply, kMaximum, kMinimum, kAnd, kOr, kXor});
 }
 
 }  // namespace

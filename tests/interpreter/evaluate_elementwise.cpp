@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "base/error.h"
 #include "ir/literal.h"
@@ -140,80 +141,46 @@ double integer_unary(Opcode opcode, DType dtype, double x) {
     case Opcode::kClz:
       return std::countl_zero(low_bits(x, dtype)) - (64 - bits(dtype));
     default:
-      throw Error("no evaluation of " + std::string(name(opcode)) + " on integers");
-  }
-}
-
-double transcendental(Opcode opcode, double x) {
-  switch (opcode) {
-    case Opcode::kExp:
-      return std::exp(x);
-    case Opcode::kExpm1:
-      return std::expm1(x);
-    case Opcode::kLog:
-      return std::log(x);
-    case Opcode::kLog1p:
-      return std::log1p(x);
-    case Opcode::kLogistic:
-      return 1 / (1 + std::exp(-x));
-    case Opcode::kSqrt:
-      return std::sqrt(x);
-    case Opcode::kRsqrt:
-      return 1 / std::sqrt(x);
-    case Opcode::kCbrt:
-      return std::cbrt(x);
-    case Opcode::kErf:
-      return std::erf(x);
-    case Opcode::kTanh:
-      return std::tanh(x);
-    case Opcode::kSin:
-      return std::sin(x);
-    case Opcode::kCos:
-      return std::cos(x);
-    case Opcode::kTan:
-      return std::tan(x);
-    case Opcode::kAsin:
-      return std::asin(x);
-    case Opcode::kAcos:
-      return std::acos(x);
-    case Opcode::kAtan:
-      return std::atan(x);
-    case Opcode::kSinh:
-      return std::sinh(x);
-    case Opcode::kCosh:
-      return std::cosh(x);
-    case Opcode::kAsinh:
-      return std::asinh(x);
-    case Opcode::kAcosh:
-      return std::acosh(x);
-    case Opcode::kAtanh:
-      return std::atanh(x);
-    default:
       throw Error("no evaluation of " + std::string(name(opcode)));
   }
 }
 
-double float_unary(Opcode opcode, double x) {
-  switch (opcode) {
-    case Opcode::kAbs:
-      return std::abs(x);
-    case Opcode::kNegate:
-      return -x;
-    case Opcode::kSign:
-      return x == 0 || std::isnan(x) ? x : std::copysign(1.0, x);
-    case Opcode::kCeil:
-      return std::ceil(x);
-    case Opcode::kFloor:
-      return std::floor(x);
-    case Opcode::kRoundNearestAfz:
-      return std::round(x);
-    case Opcode::kRoundNearestEven:
-      return std::nearbyint(x);
-    case Opcode::kIsFinite:
-      return std::isfinite(x) ? 1 : 0;
-    default:
-      return transcendental(opcode, x);
-  }
+// A function of one floating-point number; nullptr for other opcodes.
+using Unary = double (*)(double);
+
+Unary float_unary(Opcode opcode) {
+  static const std::map<Opcode, Unary> kFunctions = {
+      {Opcode::kAbs, std::abs},
+      {Opcode::kNegate, [](double x) { return -x; }},
+      {Opcode::kSign, [](double x) { return x == 0 || std::isnan(x) ? x : std::copysign(1.0, x); }},
+      {Opcode::kCeil, std::ceil},
+      {Opcode::kFloor, std::floor},
+      {Opcode::kRoundNearestAfz, std::round},
+      {Opcode::kRoundNearestEven, std::nearbyint},
+      {Opcode::kIsFinite, [](double x) { return std::isfinite(x) ? 1.0 : 0.0; }},
+      {Opcode::kExp, std::exp},
+      {Opcode::kExpm1, std::expm1},
+      {Opcode::kLog, std::log},
+      {Opcode::kLog1p, std::log1p},
+      {Opcode::kLogistic, [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {Opcode::kSqrt, std::sqrt},
+      {Opcode::kRsqrt, [](double x) { return 1 / std::sqrt(x); }},
+      {Opcode::kCbrt, std::cbrt},
+      {Opcode::kErf, std::erf},
+      {Opcode::kTanh, std::tanh},
+      {Opcode::kSin, std::sin},
+      {Opcode::kCos, std::cos},
+      {Opcode::kTan, std::tan},
+      {Opcode::kAsin, std::asin},
+      {Opcode::kAcos, std::acos},
+      {Opcode::kAtan, std::atan},
+      {Opcode::kSinh, std::sinh},
+      {Opcode::kCosh, std::cosh},
+      {Opcode::kAsinh, std::asinh},
+      {Opcode::kAcosh, std::acosh},
+      {Opcode::kAtanh, std::atanh}};
+  const auto found = kFunctions.find(opcode);
+  return found == kFunctions.end() ? nullptr : found->second;
 }
 
 // A total order of all numbers, with NaNs at the ends: -nan, -inf ... -0, 0 ... inf, nan.
@@ -258,6 +225,7 @@ double from_bits(DType dtype, std::uint32_t all) {
   return std::bit_cast<float>(dtype == DType::kBF16 ? all << 16U : all);
 }
 
+// Any op but a function of one floating-point number.
 double apply(const Op& op, DType from, double a, double b, double c) {
   const DType to = op.shape.dtype;
   switch (op.opcode) {
@@ -277,7 +245,7 @@ double apply(const Op& op, DType from, double a, double b, double c) {
       break;
   }
   if (op.operands.size() == 2) return combine(op.opcode, from, a, b);
-  return is_floating(from) ? float_unary(op.opcode, a) : integer_unary(op.opcode, from, a);
+  return integer_unary(op.opcode, from, a);
 }
 
 }  // namespace
@@ -325,9 +293,13 @@ Elements elementwise(const Op& op, Values operands) {
     return values[operands[operand].shape->is_scalar() ? 0 : i];
   };
   const DType from = operands[0].shape->dtype;
+  const Unary function =
+      operands.size() == 1 && is_floating(from) ? float_unary(op.opcode) : nullptr;
   const bool rounds = is_floating(op.shape.dtype);
   for (std::size_t i = 0; i < result.size(); ++i) {
-    const double value = apply(op, from, element(0, i), element(1, i), element(2, i));
+    const double value = function != nullptr
+                             ? function(element(0, i))
+                             : apply(op, from, element(0, i), element(1, i), element(2, i));
     result[i] = rounds ? as_type(value, op.shape.dtype) : value;
   }
   return result;

@@ -1,12 +1,12 @@
 #include "tests/interpreter/evaluate.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <numeric>
+#include <span>
+#include <sstream>
 
 #include "base/error.h"
 #include "ir/text/hlo_parser.h"
@@ -78,326 +78,153 @@ Elements counting(std::size_t count, double first = 0) {
   return values;
 }
 
-// One op with operands of `type`, and its expected result, element by element.
+// "1 -0x1p31 nan" as numbers.
+Elements numbers(const std::string& text) {
+  Elements values;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) values.push_back(std::strtod(word.c_str(), nullptr));
+  return values;
+}
+
+// One op, the type of its operands (and of its result, if it is another), its operands' elements
+// and those of its result.
 struct ScalarCase {
-  const char* name;
-  const char* type;    // of all operands
-  const char* result;  // type
-  const char* call;
-  std::vector<Elements> inputs;
-  Elements expected;
+  std::string op, type, operands, expected;  // op: opcode and attributes
 };
 
-class ScalarOp : public ::testing::TestWithParam<ScalarCase> {};
+const ScalarCase kIntegerOps[] = {
+    {"add", "s8", "127 -128 5 | 1 -1 6", "-128 127 11"},
+    {"add", "u64", "0x1p63 1 | 0x1p63 2", "0 3"},
+    {"subtract", "u8", "3 0 | 5 1", "254 255"},
+    {"multiply", "s32", "65536 46341 | 65536 46341", "0 -2147479015"},
+    {"divide", "s32", "7 -7 7 | 2 2 -2", "3 -3 -3"},
+    {"divide", "s32", "7 0 | 0 0", "-1 -1"},
+    {"divide", "u16", "7 | 0", "65535"},
+    {"divide", "s32", "-0x1p31 | -1", "-0x1p31"},
+    {"remainder", "s32", "7 -7 7 | 3 3 -3", "1 -1 1"},  // the sign of the dividend
+    {"remainder", "s32", "7 -7 | 0 0", "7 -7"},
+    {"remainder", "s32", "-0x1p31 | -1", "0"},
+    {"shift-left", "s8", "1 64 -1 1 1 | 3 1 7 8 -1", "8 -128 -128 0 0"},
+    {"shift-right-logical", "s8", "-1 -1 -1 | 1 7 8", "127 1 0"},
+    {"shift-right-arithmetic", "s8", "-128 -128 64 -1 | 1 100 100 -1", "-64 -1 0 -1"},
+    {"and", "u8", "12 | 10", "8"},
+    {"or", "u8", "12 | 10", "14"},
+    {"xor", "s8", "12 -1 | 10 1", "6 -2"},
+    {"not", "s8", "0 5", "-1 -6"},
+    {"not", "pred", "0 1", "1 0"},
+    {"popcnt", "s8", "-1 5 0", "8 2 0"},
+    {"count-leading-zeros", "s16", "0 1 -1", "16 15 0"},
+    {"abs", "s8", "-128 -3", "-128 3"},
+    {"negate", "s8", "-128 3", "-128 -3"},
+    {"sign", "s32", "-9 0 4", "-1 0 1"},
+    {"power", "s32", "3 2 -1 2 5 | 4 31 -3 -1 0", "81 -0x1p31 -1 0 1"},
+};
 
-TEST_P(ScalarOp, FollowsXlasSemantics) {
-  const ScalarCase& test = GetParam();
-  const std::string size = "[" + std::to_string(test.expected.size()) + "]";
-  const std::vector<std::string> parameters(test.inputs.size(), test.type + size);
-  const Elements got =
-      run(parameters, std::string("ROOT r = ") + test.result + size + " " + test.call, test.inputs);
-  EXPECT_THAT(got, Pointwise(NanSensitiveDoubleEq(), test.expected));
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    EXPECT_EQ(std::signbit(got[i]), std::signbit(test.expected[i])) << "element " << i;
+const ScalarCase kFloatOps[] = {
+    {"add", "f32", "1 1 | 0x1p-24 0x1p-23", "1 0x1.000002p0"},  // rounds to even
+    {"add", "bf16", "1 1 | 0x1p-8 0x1p-7", "1 0x1.02p0"},
+    {"multiply", "f16", "256 255 | 256 256", "inf 65280"},
+    {"maximum", "f32", "nan 1 1 inf | 1 nan 2 3", "nan nan 2 inf"},
+    {"minimum", "f32", "nan 1 1 | 1 nan 2", "nan nan 1"},
+    {"remainder", "f32", "5.5 -5.5 | 2 2", "1.5 -1.5"},
+    {"sign", "f32", "-2.5 -0.0 0 7 nan", "-1 -0.0 0 1 nan"},
+    {"floor", "f32", "-1.5 1.5", "-2 1"},
+    {"ceil", "f32", "-1.5 1.5", "-1 2"},
+    {"round-nearest-even", "f32", "0.5 1.5 2.5 -2.5", "0 2 2 -2"},
+    {"round-nearest-afz", "f32", "0.5 1.5 2.5 -2.5", "1 2 3 -3"},
+    {"is-finite", "f32 -> pred", "1 inf nan", "1 0 0"},
+    {"atan2", "f64", "1 -2 | 3 -4", "0.3217505543966422 -2.677945044588987"},
+    {"power", "f64", "2 9 | 0.5 -0.5", "1.4142135623730951 0.3333333333333333"},
+    {"clamp", "f32", "0 0 0 0 | -1 0.5 3 nan | 1 1 1 1", "0 0.5 1 nan"},
+};
+
+const ScalarCase kConversions[] = {
+    {"convert", "f32 -> s32", "1.9 -1.9", "1 -1"},
+    {"convert", "f32 -> s32", "1e20 -inf nan", "0x7fffffff -0x1p31 0"},
+    {"convert", "f32 -> u8", "-3 300 7.5", "0 255 7"},
+    {"convert", "f32 -> pred", "0 -0.0 0.25 nan", "0 0 1 1"},
+    {"convert", "f32 -> bf16", "0x1.008p0 0x1.03p0", "1 0x1.04p0"},
+    {"convert", "s32 -> u8", "-1 256 511", "255 0 255"},
+    {"bitcast-convert", "f32 -> s32", "1 -0.0", "0x3f800000 -0x1p31"},
+    {"bitcast-convert", "s32 -> f32", "0x3f800000 -0x1p31", "1 -0.0"},
+    {"bitcast-convert", "bf16 -> u16", "1", "0x3f80"},
+};
+
+const ScalarCase kComparisons[] = {
+    {"compare, direction=EQ", "f32 -> pred", "1 1 nan | 1 2 nan", "1 0 0"},
+    {"compare, direction=NE", "f32 -> pred", "1 1 nan | 1 2 nan", "0 1 1"},
+    {"compare, direction=LT", "s32 -> pred", "-1 2 3 | 1 2 1", "1 0 0"},
+    {"compare, direction=LE", "s32 -> pred", "-1 2 3 | 1 2 1", "1 1 0"},
+    {"compare, direction=GT", "u32 -> pred", "4294967295 2 | 1 2", "1 0"},
+    {"compare, direction=GE", "u32 -> pred", "0 2 | 1 2", "0 1"},
+    {"compare, direction=LT, type=TOTALORDER", "f32 -> pred", "-0.0 inf nan 0 | 0 nan inf -0.0",
+     "1 1 0 0"},
+};
+
+void expect_results(std::span<const ScalarCase> cases) {
+  for (const ScalarCase& test : cases) {
+    SCOPED_TRACE(test.op + " of " + test.type + ": " + test.operands);
+    const Elements expected = numbers(test.expected);
+    const std::string size = "[" + std::to_string(expected.size()) + "]";
+    std::vector<Elements> inputs;
+    std::string names;
+    std::istringstream operands(test.operands);
+    for (std::string operand; std::getline(operands, operand, '|');) {
+      names += (inputs.empty() ? "p" : ", p") + std::to_string(inputs.size());
+      inputs.push_back(numbers(operand));
+    }
+    const std::string type = test.type.substr(0, test.type.find(' '));
+    const std::string result = test.type.substr(test.type.rfind(' ') + 1);
+    const std::size_t name_end = std::min(test.op.find(','), test.op.size());
+    const std::string call =
+        test.op.substr(0, name_end) + "(" + names + ")" + test.op.substr(name_end);
+    const Elements got = run(std::vector<std::string>(inputs.size(), type + size),
+                             "ROOT r = " + result + size + " " + call, inputs);
+    EXPECT_THAT(got, Pointwise(NanSensitiveDoubleEq(), expected));
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_EQ(std::signbit(got[i]), std::signbit(expected[i])) << "element " << i;
+    }
   }
 }
 
-std::string case_name(const ::testing::TestParamInfo<ScalarCase>& test) {
-  return test.param.name;
+TEST(ScalarOps, FollowXlasSemantics) {
+  expect_results(kIntegerOps);
+  expect_results(kFloatOps);
+  expect_results(kConversions);
+  expect_results(kComparisons);
 }
 
-constexpr double kLowestS32 = -0x1p31, kHighestS32 = 0x1p31 - 1;
-
-INSTANTIATE_TEST_SUITE_P(
-    Integers, ScalarOp,
-    ::testing::Values(
-        ScalarCase{
-            "add_wraps", "s8", "s8", "add(p0, p1)", {{127, -128, 5}, {1, -1, 6}}, {-128, 127, 11}},
-        ScalarCase{"unsigned_subtract_wraps",
-                   "u8",
-                   "u8",
-                   "subtract(p0, p1)",
-                   {{3, 0}, {5, 1}},
-                   {254, 255}},
-        ScalarCase{"multiply_wraps",
-                   "s32",
-                   "s32",
-                   "multiply(p0, p1)",
-                   {{65536, 46341}, {65536, 46341}},
-                   {0, 46341.0 * 46341.0 - 0x1p32}},
-        ScalarCase{"divide_truncates",
-                   "s32",
-                   "s32",
-                   "divide(p0, p1)",
-                   {{7, -7, 7}, {2, 2, -2}},
-                   {3, -3, -3}},
-        ScalarCase{"divide_by_zero_is_minus_one",
-                   "s32",
-                   "s32",
-                   "divide(p0, p1)",
-                   {{7, 0}, {0, 0}},
-                   {-1, -1}},
-        ScalarCase{"unsigned_divide_by_zero_is_all_ones",
-                   "u16",
-                   "u16",
-                   "divide(p0, p1)",
-                   {{7}, {0}},
-                   {65535}},
-        ScalarCase{"divide_overflow_wraps",
-                   "s32",
-                   "s32",
-                   "divide(p0, p1)",
-                   {{kLowestS32}, {-1}},
-                   {kLowestS32}},
-        ScalarCase{"remainder_has_the_sign_of_the_dividend",
-                   "s32",
-                   "s32",
-                   "remainder(p0, p1)",
-                   {{7, -7, 7}, {3, 3, -3}},
-                   {1, -1, 1}},
-        ScalarCase{"remainder_by_zero_is_the_dividend",
-                   "s32",
-                   "s32",
-                   "remainder(p0, p1)",
-                   {{7, -7}, {0, 0}},
-                   {7, -7}},
-        ScalarCase{"remainder_overflow_is_zero",
-                   "s32",
-                   "s32",
-                   "remainder(p0, p1)",
-                   {{kLowestS32}, {-1}},
-                   {0}},
-        ScalarCase{"shift_left",
-                   "s8",
-                   "s8",
-                   "shift-left(p0, p1)",
-                   {{1, 64, -1, 1, 1}, {3, 1, 7, 8, -1}},
-                   {8, -128, -128, 0, 0}},
-        ScalarCase{"shift_right_logical",
-                   "s8",
-                   "s8",
-                   "shift-right-logical(p0, p1)",
-                   {{-1, -1, -1}, {1, 7, 8}},
-                   {127, 1, 0}},
-        ScalarCase{"shift_right_arithmetic",
-                   "s8",
-                   "s8",
-                   "shift-right-arithmetic(p0, p1)",
-                   {{-128, -128, 64, -1}, {1, 100, 100, -1}},
-                   {-64, -1, 0, -1}},
-        ScalarCase{"and", "u8", "u8", "and(p0, p1)", {{12}, {10}}, {8}},
-        ScalarCase{"or", "u8", "u8", "or(p0, p1)", {{12}, {10}}, {14}},
-        ScalarCase{"xor", "s8", "s8", "xor(p0, p1)", {{12, -1}, {10, 1}}, {6, -2}},
-        ScalarCase{"not", "s8", "s8", "not(p0)", {{0, 5}}, {-1, -6}},
-        ScalarCase{"not_of_pred", "pred", "pred", "not(p0)", {{0, 1}}, {1, 0}},
-        ScalarCase{"population_count", "s8", "s8", "popcnt(p0)", {{-1, 5, 0}}, {8, 2, 0}},
-        ScalarCase{
-            "leading_zeros", "s16", "s16", "count-leading-zeros(p0)", {{0, 1, -1}}, {16, 15, 0}},
-        ScalarCase{"abs_of_the_lowest_wraps", "s8", "s8", "abs(p0)", {{-128, -3}}, {-128, 3}},
-        ScalarCase{"negate_wraps", "s8", "s8", "negate(p0)", {{-128, 3}}, {-128, -3}},
-        ScalarCase{"sign", "s32", "s32", "sign(p0)", {{-9, 0, 4}}, {-1, 0, 1}},
-        ScalarCase{"power",
-                   "s32",
-                   "s32",
-                   "power(p0, p1)",
-                   {{3, 2, -1, 2, 5}, {4, 31, -3, -1, 0}},
-                   {81, kLowestS32, -1, 0, 1}},
-        ScalarCase{"unsigned_64_bits_wrap",
-                   "u64",
-                   "u64",
-                   "add(p0, p1)",
-                   {{0x1p63, 1}, {0x1p63, 2}},
-                   {0, 3}}),
-    case_name);
-
-INSTANTIATE_TEST_SUITE_P(
-    Floats, ScalarOp,
-    ::testing::Values(
-        ScalarCase{"add_rounds_to_f32",
-                   "f32",
-                   "f32",
-                   "add(p0, p1)",
-                   {{1, 1}, {0x1p-24, 0x1p-23}},
-                   {1, 1 + 0x1p-23}},
-        ScalarCase{"add_rounds_to_bf16",
-                   "bf16",
-                   "bf16",
-                   "add(p0, p1)",
-                   {{1, 1}, {0x1p-8, 0x1p-7}},
-                   {1, 1 + 0x1p-7}},
-        ScalarCase{"multiply_overflows_f16",
-                   "f16",
-                   "f16",
-                   "multiply(p0, p1)",
-                   {{256, 255}, {256, 256}},
-                   {kInf, 65280}},
-        ScalarCase{"maximum_keeps_nan",
-                   "f32",
-                   "f32",
-                   "maximum(p0, p1)",
-                   {{kNan, 1, 1, kInf}, {1, kNan, 2, 3}},
-                   {kNan, kNan, 2, kInf}},
-        ScalarCase{"minimum_keeps_nan",
-                   "f32",
-                   "f32",
-                   "minimum(p0, p1)",
-                   {{kNan, 1, 1}, {1, kNan, 2}},
-                   {kNan, kNan, 1}},
-        ScalarCase{
-            "remainder", "f32", "f32", "remainder(p0, p1)", {{5.5, -5.5}, {2, 2}}, {1.5, -1.5}},
-        ScalarCase{
-            "sign", "f32", "f32", "sign(p0)", {{-2.5, -0.0, 0, 7, kNan}}, {-1, -0.0, 0, 1, kNan}},
-        ScalarCase{"floor", "f32", "f32", "floor(p0)", {{-1.5, 1.5}}, {-2, 1}},
-        ScalarCase{"ceil", "f32", "f32", "ceil(p0)", {{-1.5, 1.5}}, {-1, 2}},
-        ScalarCase{"round_to_even",
-                   "f32",
-                   "f32",
-                   "round-nearest-even(p0)",
-                   {{0.5, 1.5, 2.5, -2.5}},
-                   {0, 2, 2, -2}},
-        ScalarCase{"round_away_from_zero",
-                   "f32",
-                   "f32",
-                   "round-nearest-afz(p0)",
-                   {{0.5, 1.5, 2.5, -2.5}},
-                   {1, 2, 3, -3}},
-        ScalarCase{"is_finite", "f32", "pred", "is-finite(p0)", {{1, kInf, kNan}}, {1, 0, 0}},
-        ScalarCase{"atan2",
-                   "f64",
-                   "f64",
-                   "atan2(p0, p1)",
-                   {{1, -2}, {3, -4}},
-                   {std::atan2(1, 3), std::atan2(-2, -4)}},
-        ScalarCase{"power",
-                   "f64",
-                   "f64",
-                   "power(p0, p1)",
-                   {{2, 9}, {0.5, -0.5}},
-                   {std::sqrt(2.0), 1.0 / 3}},
-        ScalarCase{"clamp",
-                   "f32",
-                   "f32",
-                   "clamp(p0, p1, p2)",
-                   {{0, 0, 0, 0}, {-1, 0.5, 3, kNan}, {1, 1, 1, 1}},
-                   {0, 0.5, 1, kNan}},
-        ScalarCase{"convert_truncates", "f32", "s32", "convert(p0)", {{1.9, -1.9}}, {1, -1}},
-        ScalarCase{"convert_saturates",
-                   "f32",
-                   "s32",
-                   "convert(p0)",
-                   {{1e20, -kInf, kNan}},
-                   {kHighestS32, kLowestS32, 0}},
-        ScalarCase{"convert_saturates_unsigned",
-                   "f32",
-                   "u8",
-                   "convert(p0)",
-                   {{-3, 300, 7.5}},
-                   {0, 255, 7}},
-        ScalarCase{
-            "convert_to_pred", "f32", "pred", "convert(p0)", {{0, -0.0, 0.25, kNan}}, {0, 0, 1, 1}},
-        ScalarCase{"convert_rounds",
-                   "f32",
-                   "bf16",
-                   "convert(p0)",
-                   {{1 + 0x1p-9, 1 + 3 * 0x1p-8}},
-                   {1, 1 + 0x1p-6}},
-        ScalarCase{
-            "narrowing_integers_wrap", "s32", "u8", "convert(p0)", {{-1, 256, 511}}, {255, 0, 255}},
-        ScalarCase{"bits_of_f32",
-                   "f32",
-                   "s32",
-                   "bitcast-convert(p0)",
-                   {{1, -0.0}},
-                   {0x3f800000, kLowestS32}},
-        ScalarCase{"f32_of_bits",
-                   "s32",
-                   "f32",
-                   "bitcast-convert(p0)",
-                   {{0x3f800000, kLowestS32}},
-                   {1, -0.0}},
-        ScalarCase{"bits_of_bf16", "bf16", "u16", "bitcast-convert(p0)", {{1}}, {0x3f80}}),
-    case_name);
-
-INSTANTIATE_TEST_SUITE_P(Compares, ScalarOp,
-                         ::testing::Values(ScalarCase{"equal",
-                                                      "f32",
-                                                      "pred",
-                                                      "compare(p0, p1), direction=EQ",
-                                                      {{1, 1, kNan}, {1, 2, kNan}},
-                                                      {1, 0, 0}},
-                                           ScalarCase{"not_equal",
-                                                      "f32",
-                                                      "pred",
-                                                      "compare(p0, p1), direction=NE",
-                                                      {{1, 1, kNan}, {1, 2, kNan}},
-                                                      {0, 1, 1}},
-                                           ScalarCase{"less",
-                                                      "s32",
-                                                      "pred",
-                                                      "compare(p0, p1), direction=LT",
-                                                      {{-1, 2, 3}, {1, 2, 1}},
-                                                      {1, 0, 0}},
-                                           ScalarCase{"less_or_equal",
-                                                      "s32",
-                                                      "pred",
-                                                      "compare(p0, p1), direction=LE",
-                                                      {{-1, 2, 3}, {1, 2, 1}},
-                                                      {1, 1, 0}},
-                                           ScalarCase{"greater",
-                                                      "u32",
-                                                      "pred",
-                                                      "compare(p0, p1), direction=GT",
-                                                      {{4294967295, 2}, {1, 2}},
-                                                      {1, 0}},
-                                           ScalarCase{"greater_or_equal",
-                                                      "u32",
-                                                      "pred",
-                                                      "compare(p0, p1), direction=GE",
-                                                      {{0, 2}, {1, 2}},
-                                                      {0, 1}},
-                                           ScalarCase{
-                                               "total_order",
-                                               "f32",
-                                               "pred",
-                                               "compare(p0, p1), direction=LT, type=TOTALORDER",
-                                               {{-0.0, kInf, kNan, 0}, {0, kNan, kInf, -0.0}},
-                                               {1, 1, 0, 0}}),
-                         case_name);
-
-struct FunctionCase {
-  const char* opcode;
-  double (*function)(double);
-};
-
-class Transcendental : public ::testing::TestWithParam<FunctionCase> {};
-
-TEST_P(Transcendental, IsTheFunctionOfItsName) {
+TEST(Transcendental, IsTheFunctionOfItsName) {
+  const std::pair<std::string, double (*)(double)> functions[] = {
+      {"exponential", std::exp},
+      {"log", std::log},
+      {"exponential-minus-one", std::expm1},
+      {"log-plus-one", std::log1p},
+      {"sqrt", std::sqrt},
+      {"cbrt", std::cbrt},
+      {"tanh", std::tanh},
+      {"sine", std::sin},
+      {"cosine", std::cos},
+      {"tan", std::tan},
+      {"erf", std::erf},
+      {"asin", std::asin},
+      {"acos", std::acos},
+      {"atan", std::atan},
+      {"sinh", std::sinh},
+      {"cosh", std::cosh},
+      {"asinh", std::asinh},
+      {"atanh", std::atanh},
+      {"rsqrt", [](double x) { return 1 / std::sqrt(x); }},
+      {"logistic", [](double x) { return 1 / (1 + std::exp(-x)); }}};
   const Elements x = {0.25, 0.5, 0.75};
-  Elements expected;
-  for (const double value : x) expected.push_back(GetParam().function(value));
-  const std::string call = std::string("ROOT r = f64[3] ") + GetParam().opcode + "(p0)";
-  EXPECT_THAT(run({"f64[3]"}, call, {x}), Pointwise(DoubleEq(), expected));
+  for (const auto& [opcode, function] : functions) {
+    Elements expected;
+    for (const double value : x) expected.push_back(function(value));
+    EXPECT_THAT(run({"f64[3]"}, "ROOT r = f64[3] " + opcode + "(p0)", {x}),
+                Pointwise(DoubleEq(), expected))
+        << opcode;
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Evaluate, Transcendental,
-    ::testing::Values(FunctionCase{"exponential", std::exp}, FunctionCase{"log", std::log},
-                      FunctionCase{"exponential-minus-one", std::expm1},
-                      FunctionCase{"log-plus-one", std::log1p}, FunctionCase{"sqrt", std::sqrt},
-                      FunctionCase{"cbrt", std::cbrt}, FunctionCase{"tanh", std::tanh},
-                      FunctionCase{"sine", std::sin}, FunctionCase{"cosine", std::cos},
-                      FunctionCase{"tan", std::tan}, FunctionCase{"erf", std::erf},
-                      FunctionCase{"asin", std::asin}, FunctionCase{"acos", std::acos},
-                      FunctionCase{"atan", std::atan}, FunctionCase{"sinh", std::sinh},
-                      FunctionCase{"cosh", std::cosh}, FunctionCase{"asinh", std::asinh},
-                      FunctionCase{"atanh", std::atanh},
-                      FunctionCase{"rsqrt", [](double x) { return 1 / std::sqrt(x); }},
-                      FunctionCase{"logistic", [](double x) { return 1 / (1 + std::exp(-x)); }}),
-    [](const auto& test) {
-      std::string name = test.param.opcode;
-      std::replace(name.begin(), name.end(), '-', '_');
-      return name;
-    });
 
 TEST(Evaluate, SelectPicksByElementOrByAScalar) {
   const std::vector<Elements> values = {{1, 0, 1}, {1, 2, 3}, {10, 20, 30}};
@@ -421,14 +248,12 @@ TEST(Evaluate, ClampTakesScalarBounds) {
 
 TEST(Evaluate, EveryResultIsRoundedToItsType) {
   // 1 + 2^-9 is rounded to 1 in bf16, so the difference is 0; in f32 it is not.
-  const std::string body = "s = TYPE[1] add(p0, p1)\n ROOT r = TYPE[1] subtract(s, p0)";
   for (const auto& [type, expected] : {std::pair{"bf16", 0.0}, std::pair{"f32", 0x1p-9}}) {
-    std::string typed = body;
-    for (auto at = typed.find("TYPE"); at != std::string::npos; at = typed.find("TYPE")) {
-      typed.replace(at, 4, type);
-    }
     const std::string array = std::string(type) + "[1]";
-    EXPECT_THAT(run({array, array}, typed, {{1}, {0x1p-9}}), ElementsAre(expected));
+    EXPECT_THAT(run({array, array},
+                    "s = " + array + " add(p0, p1)\n ROOT r = " + array + " subtract(s, p0)",
+                    {{1}, {0x1p-9}}),
+                ElementsAre(expected));
   }
 }
 
@@ -813,33 +638,20 @@ ENTRY main { x = f32[2] parameter(0)
               ElementsAre(Elements{2, 4}, Elements{1, 2}, Elements{-1, -2}));
 }
 
-struct RefusedCase {
-  const char* name;
-  std::vector<std::string> parameters;
-  const char* body;
-  const char* reason;
-};
-
-class CannotEvaluate : public ::testing::TestWithParam<RefusedCase> {};
-
-TEST_P(CannotEvaluate, NamesWhatIsMissing) {
-  const Kernel kernel = kernel_of(GetParam().parameters, GetParam().body);
-  EXPECT_THAT(cannot_evaluate(kernel), HasSubstr(GetParam().reason));
-  EXPECT_THROW((void)evaluate(kernel, std::vector<Elements>(kernel.parameters().size())), Error);
+TEST(CannotEvaluate, NamesWhatIsMissing) {
+  const auto expect_refused = [](const std::vector<std::string>& parameters,
+                                 const std::string& body, const std::string& reason) {
+    const Kernel kernel = kernel_of(parameters, body);
+    EXPECT_THAT(cannot_evaluate(kernel), HasSubstr(reason)) << body;
+    EXPECT_THROW((void)evaluate(kernel, std::vector<Elements>(kernel.parameters().size())), Error);
+  };
+  expect_refused({"f32[2,2]"}, "ROOT r = f32[2,2] cholesky(p0)", "cholesky");
+  expect_refused({"c64[2]"}, "ROOT r = c64[2] negate(p0)", "c64");
+  expect_refused({}, "ROOT r = f32[2000] constant({...})", "constant");
+  expect_refused({"f32[4]", "f32[]"},
+                 "ROOT r = f32[] reduce(p0, p1), dimensions={0}, to_apply=difference", "reduce");
+  expect_refused({"f64[2]"}, "ROOT r = s64[2] bitcast-convert(p0)", "f64 to s64");
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Evaluate, CannotEvaluate,
-    ::testing::Values(
-        RefusedCase{"cholesky", {"f32[2,2]"}, "ROOT r = f32[2,2] cholesky(p0)", "cholesky"},
-        RefusedCase{"complex", {"c64[2]"}, "ROOT r = c64[2] negate(p0)", "c64"},
-        RefusedCase{"constant", {}, "ROOT r = f32[2000] constant({...})", "constant"},
-        RefusedCase{"reducer",
-                    {"f32[4]", "f32[]"},
-                    "ROOT r = f32[] reduce(p0, p1), dimensions={0}, to_apply=difference",
-                    "reduce"},
-        RefusedCase{"wide_bits", {"f64[2]"}, "ROOT r = s64[2] bitcast-convert(p0)", "f64 to s64"}),
-    [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Evaluate, RefusesInputsOfTheWrongSize) {
   const Kernel kernel = kernel_of({"f32[3]"}, "ROOT r = f32[3] negate(p0)");

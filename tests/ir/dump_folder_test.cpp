@@ -2,12 +2,12 @@
 #include "ir/dump_folder.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 
-#include "base/error.h"
+#include "tests/support/errors.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::ir {
 namespace {
@@ -15,26 +15,20 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 
-class DumpFolderTest : public testing::Test {
+class DumpFolderTest : public testing::Test, protected support::Folder {
  protected:
-  DumpFolderTest() { fs::create_directories(folder_); }
-  ~DumpFolderTest() override { fs::remove_all(folder_); }
-
   void dump(std::initializer_list<const char*> names) {
-    for (const char* name : names) std::ofstream(folder_ / name) << "x";
+    for (const char* name : names) write(name, "x");
   }
   // `id name stage file` of the chosen modules.
   std::vector<std::string> chosen() {
     std::vector<std::string> lines;
-    for (const DumpedModule& module : read_dump_folder(folder_.string()).modules) {
+    for (const DumpedModule& module : read_dump_folder(folder().string()).modules) {
       lines.push_back(std::to_string(module.id) + " " + module.name + " " + module.stage + " " +
                       fs::path(module.path).filename().string());
     }
     return lines;
   }
-
-  fs::path folder_ =
-      fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
 TEST_F(DumpFolderTest, PicksTheModulesAfterOptimisationAndListsTheRest) {
@@ -47,7 +41,7 @@ TEST_F(DumpFolderTest, PicksTheModulesAfterOptimisationAndListsTheRest) {
         "module_0002.jit_g.before_optimizations.txt", "module_0001.jit_f.debug_options"});
   EXPECT_THAT(chosen(), ElementsAre("1 jit_f after_optimizations "
                                     "module_0001.jit_f.cl_123.after_optimizations.txt"));
-  EXPECT_EQ(read_dump_folder(folder_.string()).others.size(), 7U);
+  EXPECT_EQ(read_dump_folder(folder().string()).others.size(), 7U);
 }
 
 TEST_F(DumpFolderTest, KnowsTheNamesOfEveryBackend) {
@@ -85,12 +79,8 @@ TEST_F(DumpFolderTest, TakesModulesBeforeOptimisationWhereThereIsNoOther) {
 
 TEST_F(DumpFolderTest, SaysHowToDumpWhereThereIsNoModule) {
   dump({"notes.txt"});
-  try {
-    static_cast<void>(read_dump_folder(folder_.string()));
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("--xla_dump_to"));
-  }
+  EXPECT_THAT(support::error_of([&] { return read_dump_folder(folder().string()); }),
+              testing::HasSubstr("--xla_dump_to"));
 }
 
 }  // namespace

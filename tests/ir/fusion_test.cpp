@@ -1,7 +1,6 @@
 #include "ir/fusion/fusion.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 

@@ -1,7 +1,6 @@
 #include "ir/graph_order.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 namespace tilecast::ir {
 namespace {

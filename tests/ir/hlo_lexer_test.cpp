@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "base/error.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::ir {
 namespace {
@@ -27,12 +27,7 @@ std::vector<Tok> kinds(const std::string& text) {
 }
 
 std::string error_of(const std::string& text) {
-  try {
-    static_cast<void>(kinds(text));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { return kinds(text); });
 }
 
 TEST(HloLexer, WordBeforeColonOrEqualIsANameOrAnAttributeName) {

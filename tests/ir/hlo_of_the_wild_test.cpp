@@ -1,7 +1,6 @@
 // HLO text that XLA prints or accepts beyond its documentation: it is parsed, and printed such that
 // it parses to the same module.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ir/text/hlo_printer.h"
+#include "tests/support/errors.h"
 #include "tests/support/hlo_parts.h"
 
 namespace tilecast::ir {
@@ -20,12 +21,7 @@ Module parse(const std::string& text, ParseOptions options = {}) {
 }
 
 std::string error_of(const std::string& text, ParseOptions options = {}) {
-  try {
-    static_cast<void>(parse(text, options));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { return parse(text, options); });
 }
 
 // The body of an entry computation with two f32[4] parameters, x and y.
@@ -167,7 +163,7 @@ TEST(HloParser, IotaReplicaGroupsAreReshapedTransposedNumbers) {
       EXPECT_EQ(groups.groups[static_cast<std::size_t>(g)][static_cast<std::size_t>(i)], i * 2 + g);
     }
   }
-  EXPECT_THROW(static_cast<void>(support::parse_replica_groups("[4096,8192]<=[33554432]")), Error);
+  EXPECT_THROW((void)support::parse_replica_groups("[4096,8192]<=[33554432]"), Error);
 }
 
 // Device d of a mesh of 2 x 3 x 4 is at (d / 12, d / 4 % 3, d % 4).
@@ -197,7 +193,7 @@ TEST(HloParser, AxesOfAMeshAreReplicaGroups) {
   for (const char* wrong : {"mesh['a'=2] {'b'}", "mesh['a'=6] {'a':(2)2}", "mesh['a'=0] {'a'}",
                             "mesh[] {}", "mesh['a'=2,'b'=2], device_ids=(0,1) {'a'}",
                             "mesh['a'=4194304,'b'=4194304] {'a'}", "mesh['a'=2] {'a','a'}"}) {
-    EXPECT_THROW(static_cast<void>(support::parse_replica_groups(wrong)), Error) << wrong;
+    EXPECT_THROW((void)support::parse_replica_groups(wrong), Error) << wrong;
   }
 }
 

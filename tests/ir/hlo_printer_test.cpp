@@ -1,7 +1,6 @@
 #include "ir/text/hlo_printer.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 

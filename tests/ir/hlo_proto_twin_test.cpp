@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "base/source_text.h"
 #include "ir/proto/hlo_proto.h"
@@ -207,50 +209,19 @@ struct Expect {
 };
 
 // Fields of instructions that are compared, or that have no equivalent in a module's text.
-const std::set<std::string> kComparedFields = {"name",
-                                               "opcode",
-                                               "shape",
-                                               "metadata",
-                                               "literal",
-                                               "parameter_number",
-                                               "fusion_kind",
-                                               "tuple_index",
-                                               "dimensions",
-                                               "window",
-                                               "convolution_dimension_numbers",
-                                               "slice_dimensions",
-                                               "dynamic_slice_sizes",
-                                               "padding_config",
-                                               "custom_call_target",
-                                               "dot_dimension_numbers",
-                                               "gather_dimension_numbers",
-                                               "gather_slice_sizes",
-                                               "id",
-                                               "operand_ids",
-                                               "called_computation_ids",
-                                               "control_predecessor_ids",
-                                               "sharding",
-                                               "backend_config",
-                                               "replica_groups",
-                                               "feature_group_count",
-                                               "batch_group_count",
-                                               "precision_config",
-                                               "constrain_layout",
-                                               "operand_shapes_with_layout",
-                                               "parameter_replication",
-                                               "comparison_direction",
-                                               "comparison_type",
-                                               "frontend_attributes",
-                                               "use_global_device_ids",
-                                               "channel_id",
-                                               "collective_device_list",
-                                               "custom_call_api_version",
-                                               "statistics_viz",
-                                               "scatter_dimension_numbers",
-                                               "unique_indices",
-                                               "is_stable",
-                                               "indices_are_sorted",
-                                               "custom_call_has_side_effect"};
+const std::set<std::string> kComparedFields = [] {
+  std::istringstream names(
+      "name opcode shape metadata literal parameter_number fusion_kind tuple_index dimensions "
+      "window convolution_dimension_numbers slice_dimensions dynamic_slice_sizes padding_config "
+      "custom_call_target dot_dimension_numbers gather_dimension_numbers gather_slice_sizes id "
+      "operand_ids called_computation_ids control_predecessor_ids sharding backend_config "
+      "replica_groups feature_group_count batch_group_count precision_config constrain_layout "
+      "operand_shapes_with_layout parameter_replication comparison_direction comparison_type "
+      "frontend_attributes use_global_device_ids channel_id collective_device_list "
+      "custom_call_api_version statistics_viz scatter_dimension_numbers unique_indices is_stable "
+      "indices_are_sorted custom_call_has_side_effect");
+  return std::set<std::string>(std::istream_iterator<std::string>(names), {});
+}();
 
 void expect_raw(const Instruction& instruction, const TextProto& twin) {
   const auto contains = [](const std::string& text, const std::string& part) {
@@ -384,10 +355,10 @@ class TwinComparison {
 TEST(HloProtoTwins, AreEqualFieldByField) {
   const fs::path folder = support::shared_dir() / "inputs" / "protos";
   if (!fs::exists(folder)) GTEST_SKIP() << "no data at " << folder;
-  std::size_t files = 0, instructions = 0;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string path = entry.path().string();
-    if (entry.path().extension() != ".pb") continue;
+  std::size_t instructions = 0;
+  const std::vector<fs::path> protos = support::files_below(folder, ".pb");
+  for (const fs::path& proto : protos) {
+    const std::string path = proto.string();
     SCOPED_TRACE(path);
     const bool packed = fs::exists(path + ".textproto.gz");
     const TextProto twin =
@@ -400,10 +371,9 @@ TEST(HloProtoTwins, AreEqualFieldByField) {
     instructions += TwinComparison(module, wrapped.fields.empty() ? twin : wrapped).run();
     const std::string text = print_hlo(module);
     EXPECT_EQ(print_hlo(parse_hlo(base::SourceText("text", text))), text);
-    ++files;
   }
-  std::cout << files << " protos with " << instructions << " instructions\n";
-  EXPECT_GT(files, 0U);
+  std::cout << protos.size() << " protos with " << instructions << " instructions\n";
+  EXPECT_FALSE(protos.empty());
 }
 
 }  // namespace

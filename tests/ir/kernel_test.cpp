@@ -1,7 +1,6 @@
 #include "ir/kernel.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "base/source_text.h"
@@ -233,40 +232,26 @@ ENTRY main { x = f32[8] parameter(0)
   EXPECT_EQ(kernel.op(kernel.outputs()[1]).opcode, Opcode::kCopy);
 }
 
-struct AppliedCase {
-  const char* name;
-  const char* root;
-  std::optional<Opcode> expected;
-};
-
-class Applied : public ::testing::TestWithParam<AppliedCase> {};
-
-TEST_P(Applied, IsTheOneOpOfTheCalledComputation) {
-  const std::string text = std::string(R"(
+TEST(Kernel, AppliesTheOneOpOfTheCalledComputation) {
+  const std::pair<std::string, std::optional<Opcode>> cases[] = {
+      {"add(a, b)", Opcode::kAdd},         {"add(b, a)", Opcode::kAdd},
+      {"maximum(b, a)", Opcode::kMaximum}, {"subtract(a, b)", Opcode::kSubtract},
+      {"subtract(b, a)", std::nullopt},    {"add(a, a)", std::nullopt},
+      {"add(a, n)", std::nullopt},         {"negate(b)", std::nullopt}};
+  for (const auto& [root, expected] : cases) {
+    const Kernel kernel = kernel_of(R"(
 HloModule m
 reducer { a = f32[] parameter(0)
   b = f32[] parameter(1)
   n = f32[] negate(b)
-  ROOT r = f32[] )") + GetParam().root +
-                           R"( }
+  ROOT r = f32[] )" + root + R"( }
 ENTRY main { x = f32[8,4] parameter(0)
   zero = f32[] constant(0)
-  ROOT c = f32[8] reduce(x, zero), dimensions={1}, to_apply=reducer })";
-  const Kernel kernel = kernel_of(text, "c");
-  EXPECT_EQ(kernel.op(kernel.outputs()[0]).applied, GetParam().expected);
+  ROOT c = f32[8] reduce(x, zero), dimensions={1}, to_apply=reducer })",
+                                    "c");
+    EXPECT_EQ(kernel.op(kernel.outputs()[0]).applied, expected) << root;
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Kernel, Applied,
-    ::testing::Values(AppliedCase{"sum", "add(a, b)", Opcode::kAdd},
-                      AppliedCase{"sum_swapped", "add(b, a)", Opcode::kAdd},
-                      AppliedCase{"maximum_swapped", "maximum(b, a)", Opcode::kMaximum},
-                      AppliedCase{"difference", "subtract(a, b)", Opcode::kSubtract},
-                      AppliedCase{"difference_swapped", "subtract(b, a)", std::nullopt},
-                      AppliedCase{"one_parameter_twice", "add(a, a)", std::nullopt},
-                      AppliedCase{"two_ops", "add(a, n)", std::nullopt},
-                      AppliedCase{"one_operand", "negate(b)", std::nullopt}),
-    [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Kernel, AVariadicReducerAppliesNoSingleOp) {
   const Kernel kernel = kernel_of(R"(
@@ -284,13 +269,6 @@ ENTRY main { x = f32[8,4] parameter(0)
                                   "c");
   for (const Op& op : kernel.ops()) EXPECT_EQ(op.applied, std::nullopt);
 }
-
-struct GroupCase {
-  const char* name;
-  const char* header;
-  const char* attributes;
-  std::int64_t expected;
-};
 
 // Equal ids denote different devices in XLA's modes: device = replica x partitions + partition.
 TEST(Kernel, KnowsTheDevicesOfItsGroupsInEveryMode) {
@@ -323,30 +301,27 @@ TEST(Kernel, KnowsWhoSendsToWhomInAPermute) {
   EXPECT_TRUE(kernel.device_groups().groups.empty());
 }
 
-class GroupSize : public ::testing::TestWithParam<GroupCase> {};
-
-TEST_P(GroupSize, FollowsXlasReadingOfTheIds) {
-  const std::string text = std::string("HloModule m, ") + GetParam().header + R"(
+TEST(Kernel, GroupSizesFollowXlasReadingOfTheIds) {
+  const struct {
+    std::string header, attributes;
+    std::int64_t expected;
+  } cases[] = {
+      {"replica_count=4, num_partitions=2", "replica_groups={{0,1},{2,3}}", 2},
+      {"replica_count=4, num_partitions=2", "replica_groups={}", 4},
+      {"replica_count=4, num_partitions=2", "replica_groups={{0,1},{2,3}}, channel_id=1", 2 * 2},
+      {"replica_count=1, num_partitions=8",
+       "replica_groups=[2,4]<=[8], channel_id=1, use_global_device_ids=true", 4}};
+  for (const auto& [header, attributes, expected] : cases) {
+    const std::string text = "HloModule m, " + header + R"(
 sum { a = f32[] parameter(0)
   b = f32[] parameter(1)
   ROOT s = f32[] add(a, b) }
 ENTRY main { x = f32[8] parameter(0)
   ROOT c = f32[8] all-reduce(x), to_apply=sum, )" +
-                           GetParam().attributes + " }";
-  EXPECT_EQ(kernel_of(text, "c").group_size(), GetParam().expected);
+                             attributes + " }";
+    EXPECT_EQ(kernel_of(text, "c").group_size(), expected) << attributes;
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Kernel, GroupSize,
-    ::testing::Values(
-        GroupCase{"replicas", "replica_count=4, num_partitions=2", "replica_groups={{0,1},{2,3}}",
-                  2},
-        GroupCase{"all_replicas", "replica_count=4, num_partitions=2", "replica_groups={}", 4},
-        GroupCase{"both", "replica_count=4, num_partitions=2",
-                  "replica_groups={{0,1},{2,3}}, channel_id=1", 2 * 2},
-        GroupCase{"global", "replica_count=1, num_partitions=8",
-                  "replica_groups=[2,4]<=[8], channel_id=1, use_global_device_ids=true", 4}),
-    [](const auto& test) { return std::string(test.param.name); });
 
 TEST(MakeWiredKernel, SaysWhichArrayEachParameterIs) {
   const Module module = parse_hlo(base::SourceText("test.hlo", R"(HloModule m
@@ -533,7 +508,7 @@ TEST(SplitKernel, RefusesProducts) {
   const OpId b = sketch.parameter(DType::kF32, {8, 8});
   const Kernel product = sketch.build({sketch.dot(
       a, b, DotDims{.lhs_contracting = {1}, .rhs_contracting = {0}}, {8, 8}, DType::kF32)});
-  EXPECT_THROW(static_cast<void>(split_kernel(product, Launches::kPerOp)), Error);
+  EXPECT_THROW((void)split_kernel(product, Launches::kPerOp), Error);
 }
 
 }  // namespace

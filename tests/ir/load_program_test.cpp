@@ -2,7 +2,6 @@
 #include "ir/load_program.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 namespace tilecast::ir {
 namespace {

@@ -17,7 +17,7 @@ constexpr std::int64_t kKilobyte = 1024, kArray = 4 * kKilobyte;  // f32[8,128]
 // The module with TPU layouts, and on-chip space for `capacity` bytes of results.
 Module assigned(std::string_view text, std::int64_t capacity) {
   Module module = assign_layouts(parse_hlo(base::SourceText("m.hlo", std::string(text))), {});
-  static_cast<void>(keep_on_chip(module, {kSpace, capacity}));
+  (void)keep_on_chip(module, {kSpace, capacity});
   return module;
 }
 

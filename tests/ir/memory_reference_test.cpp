@@ -7,8 +7,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 
@@ -80,18 +78,11 @@ std::optional<double> assigned_by_xla(std::string_view proto) {
   return sum;
 }
 
-std::string bytes_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 std::vector<fs::path> protos() {
   std::vector<fs::path> found;
   for (const char* folder : {"profiles", "inputs/protos"}) {
-    const fs::path path = support::shared_dir() / folder;
-    if (!fs::is_directory(path)) continue;
-    for (const auto& entry : fs::directory_iterator(path)) {
-      if (entry.path().string().ends_with("hlo_proto.pb")) found.push_back(entry.path());
+    for (const fs::path& path : support::shared_files(folder, ".pb")) {
+      if (path.string().ends_with("hlo_proto.pb")) found.push_back(path);
     }
   }
   std::ranges::sort(found);
@@ -105,7 +96,7 @@ constexpr double kWithin = 0.10;
 TEST(MemoryReference, PeaksLieWithinATenthOfXlasBufferAssignment) {
   std::size_t compared = 0;
   for (const fs::path& path : protos()) {
-    const auto xla = assigned_by_xla(bytes_of(path));
+    const auto xla = assigned_by_xla(support::bytes_of(path));
     if (!xla) continue;
     const double ours = memory_use(read_module(path.string())).peak.total();
     fmt::print("{:<64} XLA {:>12} ours {:>12} {:+.2f} %\n", path.filename().string(), *xla, ours,

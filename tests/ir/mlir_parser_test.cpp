@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <deque>
 
 #include "base/error.h"
 #include "tests/ir/mlir_tree_text.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::ir::mlir {
 namespace {
@@ -28,274 +28,198 @@ const Operation& last_op(const Tree& tree) {
 }
 
 std::string error_of(const std::string& text) {
-  try {
-    parse(text);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { parse(text); });
 }
 
-// `values` lists the types of %0, %1 ...; both forms follow ops that define them.
+// The types of the values %0, %1 ... that both texts of a twin may use.
+constexpr const char* kTypes[] = {
+    "tensor<4xf32>",       "tensor<4xf32>",       "tensor<f32>",     "tensor<2x3xf32>",
+    "tensor<i1>",          "tensor<i32>",         "tensor<4x?xf32>", "tensor<3x5xf32>",
+    "tensor<1x8x8x3xf32>", "tensor<3x3x3x4xf32>", "tensor<4xi32>",   "tensor<2xui64>",
+    "!shape.witness",      "tensor<?xf32>",       "index",           "i64"};
+
 struct Twin {
-  std::vector<std::string> values;
-  std::string pretty;
-  std::string generic;
+  std::string pretty, generic;
 };
 
-class Twins : public ::testing::TestWithParam<Twin> {};
-
-TEST_P(Twins, GiveOneTree) {
-  std::string before;
-  for (std::size_t i = 0; i < GetParam().values.size(); ++i) {
-    before += "%" + std::to_string(i) + " = \"test.make\"() : () -> " + GetParam().values[i] + "\n";
+// Both texts give one tree.
+void expect_equal(const std::vector<Twin>& twins) {
+  std::string values;
+  for (std::size_t i = 0; i < std::size(kTypes); ++i) {
+    values += fmt::format("%{} = \"test.make\"() : () -> {}\n", i, kTypes[i]);
   }
-  EXPECT_EQ(tree_text(parse(before + GetParam().pretty)),
-            tree_text(parse(before + GetParam().generic)));
+  for (const auto& [pretty, generic] : twins) {
+    const std::string before = pretty.find('%') == std::string::npos ? "" : values;
+    EXPECT_EQ(tree_text(parse(before + pretty)), tree_text(parse(before + generic))) << pretty;
+  }
 }
 
-const std::string kF = "tensor<f32>";
-const std::string kV = "tensor<4xf32>";
-const std::string kM = "tensor<2x3xf32>";
+TEST(Twins, Elementwise) {
+  expect_equal({
+      {"%r = stablehlo.add %0, %1 : tensor<4xf32>",
+       R"(%r = "stablehlo.add"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>)"},
+      {"%r = mhlo.add %0, %1 {a = 1 : i32} : tensor<4xf32> loc(\"x\")",
+       R"(%r = "mhlo.add"(%0, %1) {a = 1 : i32} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>)"},
+      {"%r = stablehlo.convert %0 : (tensor<4xf32>) -> tensor<4xbf16>",
+       R"(%r = "stablehlo.convert"(%0) : (tensor<4xf32>) -> tensor<4xbf16>)"},
+      {"%r = chlo.erf %0 : tensor<4xf32> -> tensor<4xf32>",
+       R"(%r = "chlo.erf"(%0) : (tensor<4xf32>) -> tensor<4xf32>)"},
+      {"%r = stablehlo.compare LT, %0, %1, FLOAT : (tensor<4xf32>, tensor<4xf32>) -> "
+       "tensor<4xi1>",
+       R"(%r = "stablehlo.compare"(%0, %1) <{compare_type = #stablehlo<comparison_type FLOAT>, comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>)"},
+      {"%r = stablehlo.select %4, %0, %1 : tensor<i1>, tensor<4xf32>",
+       R"(%r = "stablehlo.select"(%4, %0, %1) : (tensor<i1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>)"},
+      {"%r = stablehlo.complex %0, %1 : tensor<4xcomplex<f32>>",
+       R"(%r = "stablehlo.complex"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xcomplex<f32>>)"},
+      {"%r = stablehlo.reduce_precision %0, format = e5m10 : tensor<4xf32>",
+       R"(%r = "stablehlo.reduce_precision"(%0) {exponent_bits = 5 : i32, mantissa_bits = 10 : i32} : (tensor<4xf32>) -> tensor<4xf32>)"},
+      {"%r:2 = stablehlo.optimization_barrier %0, %3 : tensor<4xf32>, tensor<2x3xf32>",
+       R"(%r:2 = "stablehlo.optimization_barrier"(%0, %3) : (tensor<4xf32>, tensor<2x3xf32>) -> (tensor<4xf32>, tensor<2x3xf32>))"},
+  });
+}
 
-INSTANTIATE_TEST_SUITE_P(
-    Elementwise, Twins,
-    ::testing::Values(
-        Twin{{kV, kV},
-             "%r = stablehlo.add %0, %1 : tensor<4xf32>",
-             R"(%r = "stablehlo.add"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>)"},
-        Twin{
-            {kV, kV},
-            "%r = mhlo.add %0, %1 {a = 1 : i32} : tensor<4xf32> loc(\"x\")",
-            R"(%r = "mhlo.add"(%0, %1) {a = 1 : i32} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>)"},
-        Twin{{kV},
-             "%r = stablehlo.convert %0 : (tensor<4xf32>) -> tensor<4xbf16>",
-             R"(%r = "stablehlo.convert"(%0) : (tensor<4xf32>) -> tensor<4xbf16>)"},
-        Twin{{kV},
-             "%r = chlo.erf %0 : tensor<4xf32> -> tensor<4xf32>",
-             R"(%r = "chlo.erf"(%0) : (tensor<4xf32>) -> tensor<4xf32>)"},
-        Twin{
-            {kV, kV},
-            "%r = stablehlo.compare LT, %0, %1, FLOAT : (tensor<4xf32>, tensor<4xf32>) -> "
-            "tensor<4xi1>",
-            R"(%r = "stablehlo.compare"(%0, %1) <{compare_type = #stablehlo<comparison_type FLOAT>, comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>)"},
-        Twin{
-            {"tensor<i1>", kV, kV},
-            "%r = stablehlo.select %0, %1, %2 : tensor<i1>, tensor<4xf32>",
-            R"(%r = "stablehlo.select"(%0, %1, %2) : (tensor<i1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>)"},
-        Twin{
-            {kV, kV},
-            "%r = stablehlo.complex %0, %1 : tensor<4xcomplex<f32>>",
-            R"(%r = "stablehlo.complex"(%0, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xcomplex<f32>>)"},
-        Twin{
-            {kV},
-            "%r = stablehlo.reduce_precision %0, format = e5m10 : tensor<4xf32>",
-            R"(%r = "stablehlo.reduce_precision"(%0) {exponent_bits = 5 : i32, mantissa_bits = 10 : i32} : (tensor<4xf32>) -> tensor<4xf32>)"},
-        Twin{
-            {kV, kM},
-            "%r:2 = stablehlo.optimization_barrier %0, %1 : tensor<4xf32>, tensor<2x3xf32>",
-            R"(%r:2 = "stablehlo.optimization_barrier"(%0, %1) : (tensor<4xf32>, tensor<2x3xf32>) -> (tensor<4xf32>, tensor<2x3xf32>))"}));
-
-INSTANTIATE_TEST_SUITE_P(
-    Shapes, Twins,
-    ::testing::Values(
-        Twin{
-            {},
-            "%r = stablehlo.constant dense<[1, 2]> : tensor<2xi32>",
-            R"(%r = "stablehlo.constant"() <{value = dense<[1, 2]> : tensor<2xi32>}> : () -> tensor<2xi32>)"},
-        Twin{{},
-             "%r = stablehlo.constant() {value = dense<1> : tensor<i8>} : () -> tensor<i8>",
-             R"(%r = "stablehlo.constant"() {value = dense<1> : tensor<i8>} : () -> tensor<i8>)"},
-        Twin{{},
-             "%r = stablehlo.iota dim = 1 : tensor<2x3xf32>",
-             R"(%r = "stablehlo.iota"() {iota_dimension = 1 : i64} : () -> tensor<2x3xf32>)"},
-        Twin{
-            {kM},
-            "%r = stablehlo.slice %0 [0:1, 0:3:2] : (tensor<2x3xf32>) -> tensor<1x2xf32>",
-            R"(%r = "stablehlo.slice"(%0) {start_indices = array<i64: 0, 0>, limit_indices = array<i64: 1, 3>, strides = array<i64: 1, 2>} : (tensor<2x3xf32>) -> tensor<1x2xf32>)"},
-        Twin{
-            {kM},
-            "%r = stablehlo.transpose %0, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>",
-            R"(%r = "stablehlo.transpose"(%0) {permutation = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>)"},
-        Twin{
-            {kF},
-            "%r = stablehlo.broadcast_in_dim %0, dims = [] : (tensor<f32>) -> tensor<4xf32>",
-            R"(%r = "stablehlo.broadcast_in_dim"(%0) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<4xf32>)"},
-        Twin{
-            {kM},
-            "%r = stablehlo.reverse %0, dims = [1] : tensor<2x3xf32>",
-            R"(%r = "stablehlo.reverse"(%0) {dimensions = array<i64: 1>} : (tensor<2x3xf32>) -> tensor<2x3xf32>)"},
-        Twin{
-            {kV, kV},
-            "%r = stablehlo.concatenate %0, %1, dim = 0 : (tensor<4xf32>, tensor<4xf32>) -> "
-            "tensor<8xf32>",
-            R"(%r = "stablehlo.concatenate"(%0, %1) {dimension = 0 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>)"},
-        Twin{
-            {kV, kF},
-            "%r = stablehlo.pad %0, %1, low = [1], high = [-1], interior = [2] : (tensor<4xf32>, "
-            "tensor<f32>) -> tensor<10xf32>",
-            R"(%r = "stablehlo.pad"(%0, %1) {edge_padding_low = array<i64: 1>, edge_padding_high = array<i64: -1>, interior_padding = array<i64: 2>} : (tensor<4xf32>, tensor<f32>) -> tensor<10xf32>)"},
-        Twin{
-            {kV, "tensor<i32>"},
-            "%r = stablehlo.dynamic_slice %0, %1, sizes = [2] : (tensor<4xf32>, tensor<i32>) -> "
-            "tensor<2xf32>",
-            R"(%r = "stablehlo.dynamic_slice"(%0, %1) {slice_sizes = array<i64: 2>} : (tensor<4xf32>, tensor<i32>) -> tensor<2xf32>)"},
-        Twin{
-            {kV, kM},
-            "%r = stablehlo.tuple %0, %1 : tuple<tensor<4xf32>, tensor<2x3xf32>>\n"
-            "%s = stablehlo.get_tuple_element %r[1] : (tuple<tensor<4xf32>, tensor<2x3xf32>>) -> "
-            "tensor<2x3xf32>",
-            R"(%r = "stablehlo.tuple"(%0, %1) : (tensor<4xf32>, tensor<2x3xf32>) -> tuple<tensor<4xf32>, tensor<2x3xf32>>
+TEST(Twins, Shapes) {
+  expect_equal({
+      {"%r = stablehlo.constant dense<[1, 2]> : tensor<2xi32>",
+       R"(%r = "stablehlo.constant"() <{value = dense<[1, 2]> : tensor<2xi32>}> : () -> tensor<2xi32>)"},
+      {"%r = stablehlo.constant() {value = dense<1> : tensor<i8>} : () -> tensor<i8>",
+       R"(%r = "stablehlo.constant"() {value = dense<1> : tensor<i8>} : () -> tensor<i8>)"},
+      {"%r = stablehlo.iota dim = 1 : tensor<2x3xf32>",
+       R"(%r = "stablehlo.iota"() {iota_dimension = 1 : i64} : () -> tensor<2x3xf32>)"},
+      {"%r = stablehlo.slice %3 [0:1, 0:3:2] : (tensor<2x3xf32>) -> tensor<1x2xf32>",
+       R"(%r = "stablehlo.slice"(%3) {start_indices = array<i64: 0, 0>, limit_indices = array<i64: 1, 3>, strides = array<i64: 1, 2>} : (tensor<2x3xf32>) -> tensor<1x2xf32>)"},
+      {"%r = stablehlo.transpose %3, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>",
+       R"(%r = "stablehlo.transpose"(%3) {permutation = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>)"},
+      {"%r = stablehlo.broadcast_in_dim %2, dims = [] : (tensor<f32>) -> tensor<4xf32>",
+       R"(%r = "stablehlo.broadcast_in_dim"(%2) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<4xf32>)"},
+      {"%r = stablehlo.reverse %3, dims = [1] : tensor<2x3xf32>",
+       R"(%r = "stablehlo.reverse"(%3) {dimensions = array<i64: 1>} : (tensor<2x3xf32>) -> tensor<2x3xf32>)"},
+      {"%r = stablehlo.concatenate %0, %1, dim = 0 : (tensor<4xf32>, tensor<4xf32>) -> "
+       "tensor<8xf32>",
+       R"(%r = "stablehlo.concatenate"(%0, %1) {dimension = 0 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>)"},
+      {"%r = stablehlo.pad %0, %2, low = [1], high = [-1], interior = [2] : (tensor<4xf32>, "
+       "tensor<f32>) -> tensor<10xf32>",
+       R"(%r = "stablehlo.pad"(%0, %2) {edge_padding_low = array<i64: 1>, edge_padding_high = array<i64: -1>, interior_padding = array<i64: 2>} : (tensor<4xf32>, tensor<f32>) -> tensor<10xf32>)"},
+      {"%r = stablehlo.dynamic_slice %0, %5, sizes = [2] : (tensor<4xf32>, tensor<i32>) -> "
+       "tensor<2xf32>",
+       R"(%r = "stablehlo.dynamic_slice"(%0, %5) {slice_sizes = array<i64: 2>} : (tensor<4xf32>, tensor<i32>) -> tensor<2xf32>)"},
+      {"%r = stablehlo.tuple %0, %3 : tuple<tensor<4xf32>, tensor<2x3xf32>>\n"
+       "%s = stablehlo.get_tuple_element %r[1] : (tuple<tensor<4xf32>, tensor<2x3xf32>>) -> "
+       "tensor<2x3xf32>",
+       R"(%r = "stablehlo.tuple"(%0, %3) : (tensor<4xf32>, tensor<2x3xf32>) -> tuple<tensor<4xf32>, tensor<2x3xf32>>
                 %s = "stablehlo.get_tuple_element"(%r) {index = 1 : i32} : (tuple<tensor<4xf32>, tensor<2x3xf32>>) -> tensor<2x3xf32>)"},
-        Twin{
-            {"tensor<4x?xf32>"},
-            "%r = stablehlo.get_dimension_size %0, dim = 1 : (tensor<4x?xf32>) -> tensor<i32>",
-            R"(%r = "stablehlo.get_dimension_size"(%0) {dimension = 1 : i64} : (tensor<4x?xf32>) -> tensor<i32>)"}));
+      {"%r = stablehlo.get_dimension_size %6, dim = 1 : (tensor<4x?xf32>) -> tensor<i32>",
+       R"(%r = "stablehlo.get_dimension_size"(%6) {dimension = 1 : i64} : (tensor<4x?xf32>) -> tensor<i32>)"},
+  });
+}
 
-INSTANTIATE_TEST_SUITE_P(
-    LargeOps, Twins,
-    ::testing::Values(
-        Twin{
-            {kM, "tensor<3x5xf32>"},
-            "%r = stablehlo.dot_general %0, %1, batching_dims = [] x [], contracting_dims = [1] x "
-            "[0], precision = [HIGH, DEFAULT], algorithm = <lhs_precision_type = tf32, "
-            "num_primitive_operations = 3, allow_imprecise_accumulation = false> : "
-            "(tensor<2x3xf32>, tensor<3x5xf32>) -> tensor<2x5xf32>",
-            R"(%r = "stablehlo.dot_general"(%0, %1) {dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>, precision_config = [#stablehlo<precision HIGH>, #stablehlo<precision DEFAULT>], algorithm = #stablehlo.dot_algorithm<lhs_precision_type = tf32, num_primitive_operations = 3, allow_imprecise_accumulation = false>} : (tensor<2x3xf32>, tensor<3x5xf32>) -> tensor<2x5xf32>)"},
-        Twin{
-            {"tensor<1x8x8x3xf32>", "tensor<3x3x3x4xf32>"},
-            "%r = stablehlo.convolution(%0, %1)\n dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, "
-            "1, f],\n window = {stride = [2, 2], pad = [[0, 1], [0, 1]], rhs_dilate = [1, 1], "
-            "reverse = [false, true]}\n {feature_group_count = 1 : i64, batch_group_count = 1 : "
-            "i64} : (tensor<1x8x8x3xf32>, tensor<3x3x3x4xf32>) -> tensor<1x4x4x4xf32>",
-            R"(%r = "stablehlo.convolution"(%0, %1) {dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, window_strides = array<i64: 2, 2>, padding = dense<[[0, 1], [0, 1]]> : tensor<2x2xi64>, rhs_dilation = array<i64: 1, 1>, window_reversal = array<i1: false, true>, feature_group_count = 1 : i64, batch_group_count = 1 : i64} : (tensor<1x8x8x3xf32>, tensor<3x3x3x4xf32>) -> tensor<1x4x4x4xf32>)"},
-        Twin{{kM, kF},
-             "%r = stablehlo.reduce(%0 init: %1) applies stablehlo.maximum across dimensions = [0, "
-             "1] {x} : (tensor<2x3xf32>, tensor<f32>) -> tensor<f32>",
-             R"(%r = "stablehlo.reduce"(%0, %1) <{dimensions = array<i64: 0, 1>}> ({
+TEST(Twins, LargeOps) {
+  expect_equal({
+      {"%r = stablehlo.dot_general %3, %7, batching_dims = [] x [], contracting_dims = [1] x "
+       "[0], precision = [HIGH, DEFAULT], algorithm = <lhs_precision_type = tf32, "
+       "num_primitive_operations = 3, allow_imprecise_accumulation = false> : "
+       "(tensor<2x3xf32>, tensor<3x5xf32>) -> tensor<2x5xf32>",
+       R"(%r = "stablehlo.dot_general"(%3, %7) {dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>, precision_config = [#stablehlo<precision HIGH>, #stablehlo<precision DEFAULT>], algorithm = #stablehlo.dot_algorithm<lhs_precision_type = tf32, num_primitive_operations = 3, allow_imprecise_accumulation = false>} : (tensor<2x3xf32>, tensor<3x5xf32>) -> tensor<2x5xf32>)"},
+      {"%r = stablehlo.convolution(%8, %9)\n dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, "
+       "1, f],\n window = {stride = [2, 2], pad = [[0, 1], [0, 1]], rhs_dilate = [1, 1], "
+       "reverse = [false, true]}\n {feature_group_count = 1 : i64, batch_group_count = 1 : "
+       "i64} : (tensor<1x8x8x3xf32>, tensor<3x3x3x4xf32>) -> tensor<1x4x4x4xf32>",
+       R"(%r = "stablehlo.convolution"(%8, %9) {dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, window_strides = array<i64: 2, 2>, padding = dense<[[0, 1], [0, 1]]> : tensor<2x2xi64>, rhs_dilation = array<i64: 1, 1>, window_reversal = array<i1: false, true>, feature_group_count = 1 : i64, batch_group_count = 1 : i64} : (tensor<1x8x8x3xf32>, tensor<3x3x3x4xf32>) -> tensor<1x4x4x4xf32>)"},
+      {"%r = stablehlo.reduce(%3 init: %2) applies stablehlo.maximum across dimensions = [0, "
+       "1] {x} : (tensor<2x3xf32>, tensor<f32>) -> tensor<f32>",
+       R"(%r = "stablehlo.reduce"(%3, %2) <{dimensions = array<i64: 0, 1>}> ({
                 ^bb0(%a: tensor<f32>, %b: tensor<f32>):
                   %m = "stablehlo.maximum"(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
                   "stablehlo.return"(%m) : (tensor<f32>) -> ()
                 }) {x} : (tensor<2x3xf32>, tensor<f32>) -> tensor<f32>)"},
-        Twin{
-            {kV, "tensor<4xi32>", kF, "tensor<i32>"},
-            R"(%r:2 = stablehlo.reduce(%0 init: %2), (%1 init: %3) across dimensions = [0] : (tensor<4xf32>, tensor<4xi32>, tensor<f32>, tensor<i32>) -> (tensor<f32>, tensor<i32>)
+      {R"(%r:2 = stablehlo.reduce(%0 init: %2), (%10 init: %5) across dimensions = [0] : (tensor<4xf32>, tensor<4xi32>, tensor<f32>, tensor<i32>) -> (tensor<f32>, tensor<i32>)
                  reducer(%a: tensor<f32> loc("r"), %b: tensor<f32> loc("r")) (%c: tensor<i32>, %d: tensor<i32>)  {
                    stablehlo.return %b, %c : tensor<f32>, tensor<i32>
                  })",
-            R"(%r:2 = "stablehlo.reduce"(%0, %1, %2, %3) <{dimensions = array<i64: 0>}> ({
+       R"(%r:2 = "stablehlo.reduce"(%0, %10, %2, %5) <{dimensions = array<i64: 0>}> ({
                 ^bb0(%a: tensor<f32>, %c: tensor<i32>, %b: tensor<f32>, %d: tensor<i32>):
                   "stablehlo.return"(%b, %c) : (tensor<f32>, tensor<i32>) -> ()
                 }) : (tensor<4xf32>, tensor<4xi32>, tensor<f32>, tensor<i32>) -> (tensor<f32>, tensor<i32>))"},
-        Twin{
-            {"tensor<i1>", kV},
-            R"(%r:2 = stablehlo.while(%i = %0, %j = %1) : tensor<i1>, tensor<4xf32> attributes {k = 1 : i64}
+      {R"(%r:2 = stablehlo.while(%i = %4, %j = %0) : tensor<i1>, tensor<4xf32> attributes {k = 1 : i64}
                 cond { stablehlo.return %i : tensor<i1> }
                 do { stablehlo.return %i, %j : tensor<i1>, tensor<4xf32> })",
-            R"(%r:2 = "stablehlo.while"(%0, %1) ({
+       R"(%r:2 = "stablehlo.while"(%4, %0) ({
                 ^bb0(%i: tensor<i1>, %j: tensor<4xf32>): "stablehlo.return"(%i) : (tensor<i1>) -> ()
                 }, {
                 ^bb0(%i: tensor<i1>, %j: tensor<4xf32>): "stablehlo.return"(%i, %j) : (tensor<i1>, tensor<4xf32>) -> ()
                 }) {k = 1 : i64} : (tensor<i1>, tensor<4xf32>) -> (tensor<i1>, tensor<4xf32>))"},
-        Twin{
-            {kV},
-            "%r:2 = stablehlo.custom_call @\"a b\"(%0) {has_side_effect = true} : (tensor<4xf32>) "
-            "-> (tensor<4xf32>, !stablehlo.token)",
-            R"(%r:2 = "stablehlo.custom_call"(%0) {call_target_name = "a b", has_side_effect = true} : (tensor<4xf32>) -> (tensor<4xf32>, !stablehlo.token))"},
-        Twin{
-            {kV},
-            "%v, %i = chlo.top_k(%0, k = 2) : tensor<4xf32> -> (tensor<2xf32>, tensor<2xi32>)",
-            R"(%v, %i = "chlo.top_k"(%0) {k = 2 : i64} : (tensor<4xf32>) -> (tensor<2xf32>, tensor<2xi32>))"},
-        Twin{{kV, kF},
-             R"(%r:2 = chlo.scan(%0) inits(%1) dimension=0 attributes {is_reverse = true} {
+      {"%r:2 = stablehlo.custom_call @\"a b\"(%0) {has_side_effect = true} : (tensor<4xf32>) "
+       "-> (tensor<4xf32>, !stablehlo.token)",
+       R"(%r:2 = "stablehlo.custom_call"(%0) {call_target_name = "a b", has_side_effect = true} : (tensor<4xf32>) -> (tensor<4xf32>, !stablehlo.token))"},
+      {"%v, %i = chlo.top_k(%0, k = 2) : tensor<4xf32> -> (tensor<2xf32>, tensor<2xi32>)",
+       R"(%v, %i = "chlo.top_k"(%0) {k = 2 : i64} : (tensor<4xf32>) -> (tensor<2xf32>, tensor<2xi32>))"},
+      {R"(%r:2 = chlo.scan(%0) inits(%2) dimension=0 attributes {is_reverse = true} {
                 ^bb0(%a: tensor<f32>, %b: tensor<f32>): stablehlo.return %a, %b : tensor<f32>, tensor<f32>
                 } : (tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<f32>))",
-             R"(%r:2 = "chlo.scan"(%0, %1) <{dimension = 0 : i64, is_reverse = true}> ({
+       R"(%r:2 = "chlo.scan"(%0, %2) <{dimension = 0 : i64, is_reverse = true}> ({
                 ^bb0(%a: tensor<f32>, %b: tensor<f32>): "stablehlo.return"(%a, %b) : (tensor<f32>, tensor<f32>) -> ()
                 }) : (tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<f32>))"},
-        Twin{{kV},
-             "stablehlo.trace %0, \"a tag\" : tensor<4xf32>\nstablehlo.optimization_barrier()",
-             R"("stablehlo.trace"(%0) {tag = "a tag"} : (tensor<4xf32>) -> ()
+      {"stablehlo.trace %0, \"a tag\" : tensor<4xf32>\nstablehlo.optimization_barrier()",
+       R"("stablehlo.trace"(%0) {tag = "a tag"} : (tensor<4xf32>) -> ()
                 "stablehlo.optimization_barrier"() : () -> ())"},
-        Twin{{},
-             "%r = stablehlo.after_all : !stablehlo.token",
-             R"(%r = "stablehlo.after_all"() : () -> !stablehlo.token)"},
-        Twin{
-            {kV},
-            "%r = stablehlo.fft %0, type =  RFFT, length = [4] : (tensor<4xf32>) -> "
-            "tensor<3xcomplex<f32>>",
-            R"(%r = "stablehlo.fft"(%0) {fft_type = #stablehlo<fft_type RFFT>, fft_length = array<i64: 4>} : (tensor<4xf32>) -> tensor<3xcomplex<f32>>)"},
-        Twin{
-            {kV},
-            "%r = stablehlo.composite \"a.b\" %0 {decomposition = @f} : (tensor<4xf32>) -> "
-            "tensor<4xf32>",
-            R"(%r = "stablehlo.composite"(%0) {name = "a.b", decomposition = @f} : (tensor<4xf32>) -> tensor<4xf32>)"},
-        Twin{
-            {"tensor<2xui64>"},
-            "%s, %o = stablehlo.rng_bit_generator %0, algorithm =  DEFAULT : (tensor<2xui64>) -> "
-            "(tensor<2xui64>, tensor<ui64>)",
-            R"(%s, %o = "stablehlo.rng_bit_generator"(%0) {rng_algorithm = #stablehlo<rng_algorithm DEFAULT>} : (tensor<2xui64>) -> (tensor<2xui64>, tensor<ui64>))"}));
+      {"%r = stablehlo.after_all : !stablehlo.token",
+       R"(%r = "stablehlo.after_all"() : () -> !stablehlo.token)"},
+      {"%r = stablehlo.fft %0, type =  RFFT, length = [4] : (tensor<4xf32>) -> "
+       "tensor<3xcomplex<f32>>",
+       R"(%r = "stablehlo.fft"(%0) {fft_type = #stablehlo<fft_type RFFT>, fft_length = array<i64: 4>} : (tensor<4xf32>) -> tensor<3xcomplex<f32>>)"},
+      {"%r = stablehlo.composite \"a.b\" %0 {decomposition = @f} : (tensor<4xf32>) -> "
+       "tensor<4xf32>",
+       R"(%r = "stablehlo.composite"(%0) {name = "a.b", decomposition = @f} : (tensor<4xf32>) -> tensor<4xf32>)"},
+      {"%s, %o = stablehlo.rng_bit_generator %11, algorithm =  DEFAULT : (tensor<2xui64>) -> "
+       "(tensor<2xui64>, tensor<ui64>)",
+       R"(%s, %o = "stablehlo.rng_bit_generator"(%11) {rng_algorithm = #stablehlo<rng_algorithm DEFAULT>} : (tensor<2xui64>) -> (tensor<2xui64>, tensor<ui64>))"},
+  });
+}
 
-INSTANTIATE_TEST_SUITE_P(
-    OtherDialects, Twins,
-    ::testing::Values(
-        Twin{{kV},
-             "%r = call @f(%0) : (tensor<4xf32>) -> tensor<4xf32>",
-             R"(%r = "func.call"(%0) {callee = @f} : (tensor<4xf32>) -> tensor<4xf32>)"},
-        Twin{
-            {},
-            "func.func private @f(%x: tensor<4xf32> {a = 1 : i8}) -> (tensor<4xf32> {b}) "
-            "attributes {c} { return %x : tensor<4xf32> }",
-            R"("func.func"() <{sym_name = "f", sym_visibility = "private", function_type = (tensor<4xf32>) -> tensor<4xf32>, arg_attrs = [{a = 1 : i8}], res_attrs = [{b}]}> ({
+TEST(Twins, OtherDialects) {
+  expect_equal({
+      {"%r = call @f(%0) : (tensor<4xf32>) -> tensor<4xf32>",
+       R"(%r = "func.call"(%0) {callee = @f} : (tensor<4xf32>) -> tensor<4xf32>)"},
+      {"func.func private @f(%x: tensor<4xf32> {a = 1 : i8}) -> (tensor<4xf32> {b}) "
+       "attributes {c} { return %x : tensor<4xf32> }",
+       R"("func.func"() <{sym_name = "f", sym_visibility = "private", function_type = (tensor<4xf32>) -> tensor<4xf32>, arg_attrs = [{a = 1 : i8}], res_attrs = [{b}]}> ({
                 ^bb0(%x: tensor<4xf32>): "func.return"(%x) : (tensor<4xf32>) -> ()
                 }) {c} : () -> ())"},
-        Twin{{},
-             "module @m attributes {a = 1 : i64} {}",
-             R"("builtin.module"() <{sym_name = "m"}> ({}) {a = 1 : i64} : () -> ())"},
-        Twin{{kF},
-             "check.expect_eq_const %0, dense<1.0> : tensor<f32>\n"
-             "check.expect_eq(%0, %0) : tensor<f32>",
-             R"("check.expect_eq_const"(%0) {value = dense<1.0> : tensor<f32>} : (tensor<f32>) -> ()
-                "check.expect_eq"(%0, %0) : (tensor<f32>, tensor<f32>) -> ())"},
-        Twin{
-            {"!shape.witness", kF},
-            "%r = shape.assuming %0 -> (tensor<f32>) { shape.assuming_yield %1 : tensor<f32> }",
-            R"(%r = "shape.assuming"(%0) ({ "shape.assuming_yield"(%1) : (tensor<f32>) -> () }) : (!shape.witness) -> tensor<f32>)"},
-        Twin{
-            {},
-            "util.global private @\"a b\" {noinline} = dense<1.0> : tensor<4xf32>\n"
-            "%r = util.global.address @\"a b\" : !util.ptr<tensor<4xf32>>\n"
-            "%s = util.global.load.indirect %r : !util.ptr<tensor<4xf32>> -> tensor<4xf32>",
-            R"("util.global"() {sym_name = "a b", private, noinline, initial_value = dense<1.0> : tensor<4xf32>} : () -> ()
+      {"module @m attributes {a = 1 : i64} {}",
+       R"("builtin.module"() <{sym_name = "m"}> ({}) {a = 1 : i64} : () -> ())"},
+      {"check.expect_eq_const %2, dense<1.0> : tensor<f32>\n"
+       "check.expect_eq(%2, %2) : tensor<f32>",
+       R"("check.expect_eq_const"(%2) {value = dense<1.0> : tensor<f32>} : (tensor<f32>) -> ()
+                "check.expect_eq"(%2, %2) : (tensor<f32>, tensor<f32>) -> ())"},
+      {"%r = shape.assuming %12 -> (tensor<f32>) { shape.assuming_yield %2 : tensor<f32> }",
+       R"(%r = "shape.assuming"(%12) ({ "shape.assuming_yield"(%2) : (tensor<f32>) -> () }) : (!shape.witness) -> tensor<f32>)"},
+      {"util.global private @\"a b\" {noinline} = dense<1.0> : tensor<4xf32>\n"
+       "%r = util.global.address @\"a b\" : !util.ptr<tensor<4xf32>>\n"
+       "%s = util.global.load.indirect %r : !util.ptr<tensor<4xf32>> -> tensor<4xf32>",
+       R"("util.global"() {sym_name = "a b", private, noinline, initial_value = dense<1.0> : tensor<4xf32>} : () -> ()
                 %r = "util.global.address"() {global = @"a b"} : () -> !util.ptr<tensor<4xf32>>
                 %s = "util.global.load.indirect"(%r) : (!util.ptr<tensor<4xf32>>) -> tensor<4xf32>)"},
-        Twin{{"tensor<?xf32>", "index"},
-             "%r = tensor.dim %0, %1 : tensor<?xf32>",
-             R"(%r = "tensor.dim"(%0, %1) : (tensor<?xf32>, index) -> index)"},
-        Twin{{"i64"},
-             "%r = tensor.from_elements %0, %0 : tensor<2xi64>",
-             R"(%r = "tensor.from_elements"(%0, %0) : (i64, i64) -> tensor<2xi64>)"},
-        Twin{{"tensor<i1>"},
-             "%r = tensor.extract %0[] : tensor<i1>",
-             R"(%r = "tensor.extract"(%0) : (tensor<i1>) -> i1)"},
-        Twin{{"index"},
-             "%r = arith.index_cast %0 : index to i64",
-             R"(%r = "arith.index_cast"(%0) : (index) -> i64)"},
-        Twin{{},
-             "%r = arith.constant 7 : i32\n%s = arith.constant true",
-             R"(%r = "arith.constant"() {value = 7 : i32} : () -> i32
+      {"%r = tensor.dim %13, %14 : tensor<?xf32>",
+       R"(%r = "tensor.dim"(%13, %14) : (tensor<?xf32>, index) -> index)"},
+      {"%r = tensor.from_elements %15, %15 : tensor<2xi64>",
+       R"(%r = "tensor.from_elements"(%15, %15) : (i64, i64) -> tensor<2xi64>)"},
+      {"%r = tensor.extract %4[] : tensor<i1>",
+       R"(%r = "tensor.extract"(%4) : (tensor<i1>) -> i1)"},
+      {"%r = arith.index_cast %14 : index to i64",
+       R"(%r = "arith.index_cast"(%14) : (index) -> i64)"},
+      {"%r = arith.constant 7 : i32\n%s = arith.constant true",
+       R"(%r = "arith.constant"() {value = 7 : i32} : () -> i32
                 %s = "arith.constant"() {value = true} : () -> i1)"},
-        Twin{{},
-             "sdy.mesh @mesh = <[\"a\"=2]>",
-             R"("sdy.mesh"() {sym_name = "mesh", mesh = #sdy.mesh<["a"=2]>} : () -> ())"},
-        Twin{
-            {kV},
-            "%r = sdy.manual_computation(%0) in_shardings=[<@m, [{\"a\"}]>] out_shardings=[<@m, "
-            "[{\"a\"}]>] manual_axes={\"a\"} (%x: tensor<4xf32>) { sdy.return %x : tensor<4xf32> } "
-            ": (tensor<4xf32>) -> tensor<4xf32>",
-            R"(%r = "sdy.manual_computation"(%0) <{in_shardings = #sdy.sharding_per_value<[<@m, [{"a"}]>]>, out_shardings = #sdy.sharding_per_value<[<@m, [{"a"}]>]>, manual_axes = #sdy<manual_axes{"a"}>}> ({
+      {"sdy.mesh @mesh = <[\"a\"=2]>",
+       R"("sdy.mesh"() {sym_name = "mesh", mesh = #sdy.mesh<["a"=2]>} : () -> ())"},
+      {"%r = sdy.manual_computation(%0) in_shardings=[<@m, [{\"a\"}]>] out_shardings=[<@m, "
+       "[{\"a\"}]>] manual_axes={\"a\"} (%x: tensor<4xf32>) { sdy.return %x : tensor<4xf32> } "
+       ": (tensor<4xf32>) -> tensor<4xf32>",
+       R"(%r = "sdy.manual_computation"(%0) <{in_shardings = #sdy.sharding_per_value<[<@m, [{"a"}]>]>, out_shardings = #sdy.sharding_per_value<[<@m, [{"a"}]>]>, manual_axes = #sdy<manual_axes{"a"}>}> ({
                 ^bb0(%x: tensor<4xf32>): "sdy.return"(%x) : (tensor<4xf32>) -> ()
-                }) : (tensor<4xf32>) -> tensor<4xf32>)"}));
+                }) : (tensor<4xf32>) -> tensor<4xf32>)"},
+  });
+}
 
 TEST(MlirParser, TypesAreShapes) {
   const Tree tree = parse(

@@ -1,8 +1,5 @@
 #include "program_kernels.h"
 
-#include <algorithm>
-#include <cstdlib>
-
 #include "ir/fusion/fusion.h"
 #include "ir/program.h"
 #include "ir/text/hlo_parser.h"
@@ -35,20 +32,10 @@ std::vector<KernelPlace> kernel_places(const Module& module) {
   return places;
 }
 
-std::vector<std::filesystem::path> modules_in(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> files;
-  if (!std::filesystem::is_directory(folder)) return files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() == ".hlo") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 std::vector<Module> shipped_programs() {
   std::vector<Module> programs;
   const auto folder = support::source_dir() / "configs/programs";
-  for (const std::filesystem::path& file : modules_in(folder)) {
+  for (const std::filesystem::path& file : support::files_below(folder, ".hlo")) {
     programs.push_back(fuse(read_hlo_file(file.string())));
     verify(programs.back());
   }

@@ -1,8 +1,6 @@
 // The kernels that a module launches, with their places, for tests over all kernels.
 #pragma once
 
-#include <filesystem>
-#include <string>
 #include <vector>
 
 #include "ir/kernel.h"
@@ -19,7 +17,5 @@ struct KernelPlace {
 
 // configs/programs/*.hlo, fused by Tilecast's rules, sorted by name.
 [[nodiscard]] std::vector<Module> shipped_programs();
-
-[[nodiscard]] std::vector<std::filesystem::path> modules_in(const std::filesystem::path& folder);
 
 }  // namespace tilecast::ir

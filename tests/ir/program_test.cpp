@@ -1,7 +1,6 @@
 #include "ir/program.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "ir/text/hlo_parser.h"

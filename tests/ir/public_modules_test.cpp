@@ -1,7 +1,6 @@
 // Third-party modules, read in place; skipped without them.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/error.h"
@@ -11,17 +10,8 @@
 namespace tilecast::ir {
 namespace {
 
-std::vector<std::filesystem::path> modules_in(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> files;
-  if (!std::filesystem::is_directory(folder)) return files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() == ".hlo") files.push_back(entry.path());
-  }
-  return files;
-}
-
 void expect_all_load(const std::filesystem::path& folder) {
-  const std::vector<std::filesystem::path> files = modules_in(folder);
+  const std::vector<std::filesystem::path> files = support::files_below(folder, ".hlo");
   if (files.empty()) GTEST_SKIP() << "no modules in " << folder;
   for (const std::filesystem::path& file : files) {
     try {

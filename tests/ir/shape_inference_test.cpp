@@ -2,7 +2,6 @@
 #include "ir/infer/shape_inference.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 

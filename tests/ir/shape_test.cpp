@@ -1,7 +1,6 @@
 #include "ir/shape.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "base/error.h"
 

@@ -73,8 +73,8 @@ TEST(OpAttrs, AreOfOneKindOrNone) {
   EXPECT_EQ(attrs.as<IndexAttrs>().index, 3);
   EXPECT_EQ(attrs.get<DotAttrs>(), nullptr);
   EXPECT_EQ(attrs.edit_if<DotAttrs>(), nullptr);
-  EXPECT_THROW(static_cast<void>(attrs.as<DotAttrs>()), std::bad_variant_access);
-  EXPECT_THROW(static_cast<void>(attrs.edit<DotAttrs>()), std::bad_variant_access);
+  EXPECT_THROW((void)attrs.as<DotAttrs>(), std::bad_variant_access);
+  EXPECT_THROW((void)attrs.edit<DotAttrs>(), std::bad_variant_access);
 }
 
 TEST(OpAttrs, OfACopyAreEditedApart) {

@@ -2,7 +2,6 @@
 #include "ir/stablehlo/stablehlo.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "ir/text/hlo_parser.h"

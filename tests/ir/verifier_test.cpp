@@ -2,12 +2,12 @@
 #include "ir/verify/verifier.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 
 #include "base/error.h"
 #include "ir/text/module_parser.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::ir {
 namespace {
@@ -18,12 +18,7 @@ using testing::HasSubstr;
 std::string verdict(const std::string& hlo) {
   const base::SourceText text("t.hlo", hlo);
   const Module module = parse_unverified(text);
-  try {
-    verify(module, &text);
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return support::error_of([&] { verify(module, &text); }, "");
 }
 
 std::string entry(const std::string& body) {
@@ -71,12 +66,7 @@ TEST(Verifier, PointsAtTheInstruction) {
 TEST(Verifier, NamesModuleComputationAndInstructionWithoutText) {
   Module module = chain_of_calls(2);
   module.computations[1].instructions[1].shape = Shape::array(DType::kF32, {2});
-  try {
-    verify(module);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), testing::StartsWith("m.c1.call: "));
-  }
+  EXPECT_THAT(support::error_of([&] { verify(module); }), testing::StartsWith("m.c1.call: "));
 }
 
 TEST(Verifier, AcceptsCallsUpToTheLimitOfDepth) {

@@ -1,7 +1,6 @@
 #include "ir/counts/work_counts.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>

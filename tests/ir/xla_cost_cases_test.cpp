@@ -3,57 +3,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "ir/counts/op_counts.h"
 #include "ir/schedule_order.h"
 #include "ir/text/hlo_parser.h"
+#include "tests/support/csv_rows.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::ir {
 namespace {
-
-using Row = std::map<std::string, std::string>;
-
-std::vector<std::string> split_csv(const std::string& line) {
-  std::vector<std::string> fields(1);
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '"') {
-      if (quoted && i + 1 < line.size() && line[i + 1] == '"') {
-        fields.back() += line[i++];
-      } else {
-        quoted = !quoted;
-      }
-    } else if (line[i] == ',' && !quoted) {
-      fields.emplace_back();
-    } else if (line[i] != '\r') {
-      fields.back() += line[i];
-    }
-  }
-  return fields;
-}
-
-std::vector<Row> read_index(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  const std::vector<std::string> keys = split_csv(line);
-  std::vector<Row> rows;
-  while (std::getline(in, line)) {
-    const std::vector<std::string> fields = split_csv(line);
-    Row row;
-    for (std::size_t i = 0; i < keys.size() && i < fields.size(); ++i) row[keys[i]] = fields[i];
-    rows.push_back(row);
-  }
-  return rows;
-}
 
 // Sum over everything reachable from the root, as in XLA's tests.
 WorkCounts total_from_root(const Module& module, WorkCounter& counter) {
@@ -87,13 +49,13 @@ WorkCountOptions options_of(const std::string& text) {
   return o;
 }
 
-void expect_value(const Row& row, const std::string& key, float got) {
+void expect_value(const support::CsvRow& row, const std::string& key, float got) {
   const auto it = row.find(key);
   if (it == row.end() || it->second.empty()) return;
   EXPECT_FLOAT_EQ(got, std::stof(it->second)) << row.at("test") << ": " << key;
 }
 
-void expect_operands(const Row& row, std::span<const float> got) {
+void expect_operands(const support::CsvRow& row, std::span<const float> got) {
   std::string list = row.at("root_operand_bytes");
   if (list.empty()) return;
   std::vector<float> expected;
@@ -107,17 +69,12 @@ void expect_operands(const Row& row, std::span<const float> got) {
   }
 }
 
-std::filesystem::path shared_folder(const char* name) {
-  const std::filesystem::path root = support::shared_dir();
-  return root / "hlo" / name;
-}
-
 TEST(XlaCostCases, AllComeOutAsXlaCountsThem) {
-  const auto folder = shared_folder("xla_cases") / "cost_analysis";
+  const std::filesystem::path folder = support::shared_dir() / "hlo/xla_cases/cost_analysis";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
-  const std::vector<Row> rows = read_index(folder / "index.csv");
+  const std::vector<support::CsvRow> rows = support::csv_rows(std::ifstream(folder / "index.csv"));
   EXPECT_FALSE(rows.empty());
-  for (const Row& row : rows) {
+  for (const support::CsvRow& row : rows) {
     const Module module = read_hlo_file((folder / row.at("file")).string());
     WorkCounter counter(module, options_of(row.at("options")));
     const WorkCounts total = total_from_root(module, counter);
@@ -135,7 +92,7 @@ TEST(XlaCostCases, AllComeOutAsXlaCountsThem) {
 }
 
 TEST(PublishedDumps, HaveFiniteCountsThatHoldTheirOperands) {
-  const auto folder = shared_folder("public");
+  const std::filesystem::path folder = support::shared_dir() / "hlo" / "public";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     const Module module = read_hlo_file(file.path().string());

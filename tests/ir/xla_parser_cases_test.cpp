@@ -2,10 +2,8 @@
 // the repository; without them the test is skipped.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -13,6 +11,7 @@
 #include "ir/text/hlo_lexer.h"
 #include "ir/text/hlo_printer.h"
 #include "ir/text/module_parser.h"
+#include "tests/support/csv_rows.h"
 #include "tests/support/folders.h"
 #include "tests/support/hlo_parts.h"
 
@@ -25,47 +24,11 @@ struct Case {
   std::string name, suite, api, file, expect, message, note;
 };
 
-fs::path cases_folder() {
-  const fs::path root = support::shared_dir();
-  return root / "hlo" / "xla_cases" / "parser";
-}
-
-std::string read(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-// One CSV record: quotes may contain commas and doubled quotes.
-std::vector<std::string> fields(const std::string& line) {
-  std::vector<std::string> result(1);
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '"') {
-      if (quoted && i + 1 < line.size() && line[i + 1] == '"') {
-        result.back() += line[++i];
-      } else {
-        quoted = !quoted;
-      }
-    } else if (line[i] == ',' && !quoted) {
-      result.emplace_back();
-    } else if (line[i] != '\r') {
-      result.back() += line[i];
-    }
-  }
-  return result;
-}
-
 std::vector<Case> read_cases(const fs::path& folder) {
-  std::ifstream in(folder / "index.csv");
-  std::string line;
-  std::getline(in, line);
   std::vector<Case> cases;
-  while (std::getline(in, line)) {
-    const std::vector<std::string> row = fields(line);
-    if (row.size() < 9) continue;
-    cases.push_back({row[0], row[1], row[2], row[3], row[4], row[5], row[7]});
+  for (const support::CsvRow& row : support::csv_rows(std::ifstream(folder / "index.csv"))) {
+    cases.push_back({row.at("test"), row.at("suite"), row.at("api"), row.at("file"),
+                     row.at("expect"), row.at("message_contains"), row.at("note")});
   }
   return cases;
 }
@@ -123,7 +86,7 @@ std::string reprint(const Case& test, const std::string& text) {
 
 // Empty if the result equals XLA's, else the difference.
 std::string failure(const Case& test, const fs::path& folder) {
-  const std::string text = read(folder / test.file);
+  const std::string text = support::bytes_of(folder / test.file);
   std::string printed;
   try {
     printed = reprint(test, text);
@@ -136,12 +99,12 @@ std::string failure(const Case& test, const fs::path& folder) {
   if (test.expect == "parse_ok") return "";
   fs::path expected = folder / test.file;
   if (test.expect == "parses_to_other_text") expected.replace_extension(".expected.hlo");
-  const std::string wanted = trimmed(read(expected));
+  const std::string wanted = trimmed(support::bytes_of(expected));
   return trimmed(printed) == wanted ? "" : "printed\n" + printed + "\nwanted\n" + wanted;
 }
 
 TEST(XlaParserCases, AtLeast98PercentComeOutAsInXla) {
-  const fs::path folder = cases_folder();
+  const fs::path folder = support::shared_dir() / "hlo/xla_cases/parser";
   if (!fs::exists(folder / "index.csv")) GTEST_SKIP() << "no data at " << folder;
   const std::vector<Case> cases = read_cases(folder);
   ASSERT_GT(cases.size(), 100U);

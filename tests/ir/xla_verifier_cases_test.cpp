@@ -1,70 +1,30 @@
 // XLA's own expectations of its verifier and its shape inference, read from ../shared/hlo.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <sstream>
 #include <string>
-#include <vector>
 
-#include "base/error.h"
 #include "ir/text/module_parser.h"
 #include "ir/verify/verifier.h"
+#include "tests/support/csv_rows.h"
+#include "tests/support/errors.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::ir {
 namespace {
 
-using Row = std::map<std::string, std::string>;
-
-std::filesystem::path cases_dir() {
-  const std::filesystem::path root = support::shared_dir();
-  return root / "hlo" / "xla_cases";
-}
-
-std::vector<std::string> csv_cells(const std::string& line) {
-  std::vector<std::string> cells(1);
-  bool quoted = false;
-  for (const char c : line) {
-    if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      cells.emplace_back();
-    } else if (c != '\r') {
-      cells.back() += c;
-    }
-  }
-  return cells;
-}
-
-std::vector<Row> read_index(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  const std::vector<std::string> header = csv_cells(line);
-  std::vector<Row> rows;
-  while (std::getline(in, line)) {
-    const std::vector<std::string> cells = csv_cells(line);
-    Row row;
-    for (std::size_t i = 0; i < header.size() && i < cells.size(); ++i) row[header[i]] = cells[i];
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
 // "" if the module is accepted, else the message.
 std::string verdict(const std::filesystem::path& file, Module* module = nullptr) {
-  try {
-    const base::SourceText text = base::SourceText::read_file(file.string());
-    const Module parsed = parse_unverified(text);
-    verify(parsed, &text);
-    if (module != nullptr) *module = parsed;
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return support::error_of(
+      [&] {
+        const base::SourceText text = base::SourceText::read_file(file.string());
+        const Module parsed = parse_unverified(text);
+        verify(parsed, &text);
+        if (module != nullptr) *module = parsed;
+      },
+      "");
 }
 
 bool holds_any(const std::string& message, const std::string& alternatives) {
@@ -81,10 +41,10 @@ bool holds_any(const std::string& message, const std::string& alternatives) {
 // or accepted: if no time depends on the fault (layouts, threads, shardings, buffers, deadlocks
 // ...), or if XLA's test introduces it after parsing, so that the text does not contain it.
 TEST(XlaVerifierCases, AcceptsWhatXlaAcceptsAndRefusesForItsReasons) {
-  const auto dir = cases_dir() / "verifier";
+  const std::filesystem::path dir = support::shared_dir() / "hlo/xla_cases/verifier";
   if (!std::filesystem::exists(dir)) GTEST_SKIP() << dir << " is absent";
   int refused = 0;
-  for (const Row& row : read_index(dir / "index.csv")) {
+  for (const support::CsvRow& row : support::csv_rows(std::ifstream(dir / "index.csv"))) {
     const std::string& test = row.at("test");
     if (row.at("expect") == "UNKNOWN" || test == "HloVerifierTest.EnableUnboundedDynamism")
       continue;
@@ -103,11 +63,11 @@ TEST(XlaVerifierCases, AcceptsWhatXlaAcceptsAndRefusesForItsReasons) {
 }
 
 TEST(XlaShapeInferenceCases, AgreesWithXlaOnNinetyEightPercent) {
-  const auto dir = cases_dir() / "shape_inference";
+  const std::filesystem::path dir = support::shared_dir() / "hlo/xla_cases/shape_inference";
   if (!std::filesystem::exists(dir)) GTEST_SKIP() << dir << " is absent";
   int total = 0;
   int passed = 0;
-  for (const Row& row : read_index(dir / "index.csv")) {
+  for (const support::CsvRow& row : support::csv_rows(std::ifstream(dir / "index.csv"))) {
     Module module;
     const std::string message = verdict(dir / row.at("file"), &module);
     const std::string shape =

@@ -2,16 +2,15 @@
 #include "learned/training/examples.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <set>
 
 #include "analytical/analytical_model.h"
-#include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "learned/training/quantity_report.h"
 #include "tests/learned/synthetic_set.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -107,9 +106,9 @@ TEST_F(ExamplesOfRows, WeighTheSquareOfTheShareThatPhysicsGivesTheKernel) {
 }
 
 TEST_F(ExamplesOfRows, WithoutPriorsTheShareIsTheRowsOwn) {
-  static_cast<void>(made(kDispatch,
-                         "op,dtype,elements,runtime_ns\nadd,f32,1000000,70000\n"
-                         "add,f32,2000000,20000\n"));
+  (void)made(kDispatch,
+             "op,dtype,elements,runtime_ns\nadd,f32,1000000,70000\n"
+             "add,f32,2000000,20000\n");
   const Examples examples = make_examples(sets_, devices_, kPhysics, /*with_priors=*/false, 1);
   ASSERT_THAT(examples.rows, SizeIs(2));
   EXPECT_NEAR(examples.rows[0].weight, std::pow(40.0 / 70, 2), 1e-12);
@@ -213,12 +212,7 @@ TEST(SplitValidation, OfNoShareTrainsOnAll) {
 }
 
 std::string refusal(const SyntheticSet& set, const Target& target) {
-  try {
-    static_cast<void>(set.examples(false, 1, target));
-    return "made";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return support::error_of([&] { return set.examples(false, 1, target); }, "made");
 }
 
 TEST(ExamplesOfQuantities, TeachTheQuantityAsItIsScaled) {

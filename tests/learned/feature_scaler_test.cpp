@@ -2,13 +2,12 @@
 #include "learned/feature_scaler.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <random>
 
-#include "base/error.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -102,12 +101,8 @@ TEST(FeatureScaler, ItsFileHoldsEveryNumberExactly) {
 
 // The message of from_csv for a text and a schema of two columns.
 std::string message(const std::string& text) {
-  try {
-    static_cast<void>(FeatureScaler::from_csv(text, "scaler.csv", schema_of(2)));
-    return "read";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return support::error_of(
+      [&] { return FeatureScaler::from_csv(text, "scaler.csv", schema_of(2)); }, "read");
 }
 
 TEST(FeatureScaler, AFileThatDoesNotFitIsRefusedWithFileLineAndReason) {

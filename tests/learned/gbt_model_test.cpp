@@ -2,7 +2,6 @@
 #include "learned/gbt_model.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <xgboost/c_api.h>
 
 #include <algorithm>
@@ -11,6 +10,8 @@
 
 #include "base/error.h"
 #include "tests/learned/gbt_tables.h"
+#include "tests/support/errors.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::learned {
 namespace {
@@ -61,12 +62,7 @@ GbtModel small_model() {
 }
 
 std::string refusal(std::string_view bytes, std::size_t columns = kFormulaColumns) {
-  try {
-    (void)GbtModel::load(bytes, columns);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
+  return support::error_of([&] { return GbtModel::load(bytes, columns); }, "accepted");
 }
 
 std::string big_endian(std::uint64_t value, int width) {
@@ -77,12 +73,6 @@ std::string big_endian(std::uint64_t value, int width) {
 
 std::string text(const std::string& value) {
   return "L" + big_endian(value.size(), 8) + value;
-}
-
-std::string replaced(std::string bytes, const std::string& from, const std::string& to) {
-  const std::size_t at = bytes.find(from);
-  EXPECT_NE(at, std::string::npos);
-  return bytes.replace(at, from.size(), to);
 }
 
 // Sets element `index` of the first array of 4-byte numbers called `key` to `bits`.
@@ -164,17 +154,18 @@ TEST(GbtModel, RefusesTruncatedBytesOfEveryLength) {
 TEST(GbtModel, RefusesModelsOfAnotherKindOrWidth) {
   const std::string bytes = small_model().save();
   EXPECT_THAT(refusal(bytes, 5), HasSubstr("got columns '4', expected 5"));
-  EXPECT_THAT(refusal(replaced(bytes, text("gbtree"), text("gblinear"))),
+  EXPECT_THAT(refusal(support::replaced(bytes, text("gbtree"), text("gblinear"))),
               HasSubstr("got booster 'gblinear', expected 'gbtree'"));
-  EXPECT_THAT(refusal(replaced(bytes, text("gbtree"), text("dart"))), HasSubstr("booster 'dart'"));
-  EXPECT_THAT(refusal(replaced(bytes, text("reg:squarederror"), text("binary:logistic"))),
+  EXPECT_THAT(refusal(support::replaced(bytes, text("gbtree"), text("dart"))),
+              HasSubstr("booster 'dart'"));
+  EXPECT_THAT(refusal(support::replaced(bytes, text("reg:squarederror"), text("binary:logistic"))),
               HasSubstr("objective 'binary:logistic', expected 'reg:squarederror'"));
-  EXPECT_THAT(refusal(replaced(bytes, text("0E0"), text("5E-1"))),
+  EXPECT_THAT(refusal(support::replaced(bytes, text("0E0"), text("5E-1"))),
               HasSubstr("base score '5E-1', expected 0"));
-  EXPECT_THAT(refusal(replaced(bytes, text("num_class") + "S" + text("0"),
-                               text("num_class") + "S" + text("3"))),
+  EXPECT_THAT(refusal(support::replaced(bytes, text("num_class") + "S" + text("0"),
+                                        text("num_class") + "S" + text("3"))),
               HasSubstr("classes '3', expected 0"));
-  EXPECT_THAT(refusal(replaced(bytes, text("learner"), text("teacher"))),
+  EXPECT_THAT(refusal(support::replaced(bytes, text("learner"), text("teacher"))),
               HasSubstr("key 'learner' not found"));
 }
 

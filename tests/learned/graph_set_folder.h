@@ -11,18 +11,17 @@
 #include <random>
 #include <string>
 
+#include "tests/support/folders.h"
+
 namespace tilecast::learned {
 
 // Chains of six nodes with three features each. A configuration is two numbers, for the graph or
 // for each of its nodes 1 and 4. A run takes exp(x) microseconds, where x is the first number of
 // the graph or of node 4.
-class GraphSetFolder {
+class GraphSetFolder : public support::Folder {
  public:
   explicit GraphSetFolder(const std::string& name, bool configures_nodes, int graphs = 2,
-                          int runs = 120)
-      : path_(std::filesystem::path(::testing::TempDir()) / name) {
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_ / "graphs");
+                          int runs = 120) {
     write(
         "manifest.yaml",
         "format: tilecast.measurements/1\nname: " + name +
@@ -42,14 +41,7 @@ class GraphSetFolder {
     }
     write("measurements.csv", csv);
   }
-  ~GraphSetFolder() { std::filesystem::remove_all(path_); }
-  GraphSetFolder(const GraphSetFolder&) = delete;
-  GraphSetFolder& operator=(const GraphSetFolder&) = delete;
-
-  void write(const std::string& file, const std::string& text) const {
-    std::ofstream(path_ / file) << text;
-  }
-  [[nodiscard]] std::string path() const { return path_.string(); }
+  [[nodiscard]] std::string path() const { return folder().string(); }
 
  private:
   template <class Draw>
@@ -62,8 +54,6 @@ class GraphSetFolder {
     write("graphs/" + name + ".nodes.csv", nodes);
     write("graphs/" + name + ".edges.csv", "edge_index_0,edge_index_1\n5,4\n4,3\n3,1\n3,1\n2,0\n");
   }
-
-  std::filesystem::path path_;
 };
 
 }  // namespace tilecast::learned

@@ -1,10 +1,10 @@
 // Sets of graphs are read as written, and anything else is rejected.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "learned/training/graph_model.h"
 #include "tests/learned/graph_set_folder.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -13,12 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string refusal_of_set(const std::string& path) {
-  try {
-    static_cast<void>(read_graph_set(path));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "read";
+  return support::error_of([&] { return read_graph_set(path); }, "read");
 }
 
 TEST(GraphSets, HoldConfigurationsOfNodesAndTimesInSeconds) {

@@ -2,10 +2,9 @@
 #include "learned/training/graph_training.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "tests/learned/graph_set_folder.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -30,12 +29,7 @@ double tau(const TrainedGraphs& trained) {
 }
 
 std::string refusal(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
+  return support::error_of([&] { act(); }, "accepted");
 }
 
 TEST(GraphTraining, OrdersHeldOutRunsByTheirConfigurationUnderEveryLoss) {
@@ -83,23 +77,23 @@ TEST(GraphTraining, ASavedModelAnswersTheSameAndRefusesOtherCollections) {
   const GraphSet set = read_graph_set(layouts.path());
   EXPECT_EQ(loaded.predict(set.graphs[0]), trained.model.predict(set.graphs[0]));
   const GraphSet other = read_graph_set(tiles.path());
-  EXPECT_THAT(refusal([&] { static_cast<void>(loaded.predict(other.graphs[0])); }),
+  EXPECT_THAT(refusal([&] { (void)loaded.predict(other.graphs[0]); }),
               HasSubstr("graph net_0 is of another collection"));
   layouts.write("model/weights.bin", "no weights");
-  EXPECT_THAT(refusal([&] { static_cast<void>(load_graph_model(folder)); }), HasSubstr("weights"));
+  EXPECT_THAT(refusal([&] { (void)load_graph_model(folder); }), HasSubstr("weights"));
 }
 
 TEST(GraphTraining, RefusesWhatGraphsWithoutKernelsCannotHave) {
   const GraphSetFolder folder("refused", false);
-  EXPECT_THAT(refusal([&] { static_cast<void>(training(folder, {}, ", target: residual")); }),
+  EXPECT_THAT(refusal([&] { (void)training(folder, {}, ", target: residual"); }),
               HasSubstr("target: is of kernels"));
-  EXPECT_THAT(refusal([&] { static_cast<void>(training(folder, "split: {by: moon}\n")); }),
+  EXPECT_THAT(refusal([&] { (void)training(folder, "split: {by: moon}\n"); }),
               HasSubstr("by: got 'moon', expected"));
-  EXPECT_THAT(refusal([&] {
-                static_cast<void>(train_graphs(
-                    training(folder, "split: {by: graph, validation: 50 %, test: 50 %}\n")));
-              }),
-              HasSubstr("no run is left to train on"));
+  EXPECT_THAT(
+      refusal([&] {
+        (void)train_graphs(training(folder, "split: {by: graph, validation: 50 %, test: 50 %}\n"));
+      }),
+      HasSubstr("no run is left to train on"));
 }
 
 }  // namespace

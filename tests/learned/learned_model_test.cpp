@@ -2,7 +2,6 @@
 #include "learned/learned_model.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 
@@ -10,6 +9,7 @@
 #include "analytical/roofline.h"
 #include "base/error.h"
 #include "tests/learned/synthetic_set.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -97,17 +97,14 @@ TEST(LearnedModel, SaysThatItWasNotTrainedOnADevice) {
 }
 
 TEST(LearnedModel, RefusesModelsThatOnlyRankAndTimesThatAreNone) {
-  try {
-    const LearnedModel model(constant(0, /*ranks=*/true), kPhysics);
-    FAIL() << "took a ranking for times";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("model constant: was trained to rank"));
-  }
+  EXPECT_THAT(
+      support::error_of([&] { const LearnedModel model(constant(0, /*ranks=*/true), kPhysics); }),
+      HasSubstr("model constant: was trained to rank"));
   const SyntheticSet set(1, 1);
   const Examples examples = set.examples();
   for (const double log_seconds : {1e4, std::nan("")}) {
     const LearnedModel model(constant(log_seconds), kPhysics);
-    EXPECT_THROW(static_cast<void>(model.estimate(examples.queries, set.device())), Error);
+    EXPECT_THROW((void)model.estimate(examples.queries, set.device()), Error);
   }
 }
 

@@ -2,15 +2,14 @@
 #include "learned/training/learner.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 #include <thread>
 
-#include "base/error.h"
 #include "tests/learned/synthetic_set.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -19,12 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 std::string message(const std::string& yaml) {
-  try {
-    static_cast<void>(learner(yaml));
-    return "read";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return support::error_of([&] { return learner(yaml); }, "read");
 }
 
 // The settings as YAML.
@@ -189,12 +183,9 @@ TEST(Learner, AnotherQuantityIsAnsweredInItsUnit) {
 
 TEST(Learner, ExamplesOfAnotherQuantityAreRefused) {
   const SyntheticSet set(4, 3);
-  try {
-    static_cast<void>(train(small_trees("target: registers\n"), set.examples()));
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("target: got registers, but the examples are of time"));
-  }
+  EXPECT_THAT(
+      support::error_of([&] { return train(small_trees("target: registers\n"), set.examples()); }),
+      HasSubstr("target: got registers, but the examples are of time"));
 }
 
 TEST(Learner, ATargetThatCannotBeLearnedIsRefused) {
@@ -337,12 +328,8 @@ TEST(Learner, RanksBesideSquaresCorrectPhysicsToTimes) {
 
 TEST(Learner, RefusesTooFewRows) {
   const SyntheticSet set(7, 1);
-  try {
-    static_cast<void>(train(small_trees(), set.examples()));
-    FAIL() << "trained on 7 rows";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("got 7 rows"));
-  }
+  EXPECT_THAT(support::error_of([&] { return train(small_trees(), set.examples()); }),
+              HasSubstr("got 7 rows"));
 }
 
 TEST(Learner, ReadsParametersOnlyByTheNamesOfTheData) {
@@ -359,13 +346,9 @@ TEST(Learner, ReadsParametersOnlyByTheNamesOfTheData) {
   spec.features = {{FeatureGroup::kParameters, FeatureGroup::kStatic}, {"unroll", "block"}};
   EXPECT_GT(train(spec, examples).predictor->trees()->model.trees(), 0);
   spec.features.parameters = {"block", "unroll"};
-  try {
-    static_cast<void>(train(spec, examples));
-    FAIL() << "took one parameter for another";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("learner trees: parameters: got [block, unroll], but the "
-                                        "data has [unroll, block]"));
-  }
+  EXPECT_THAT(support::error_of([&] { return train(spec, examples); }),
+              HasSubstr("learner trees: parameters: got [block, unroll], but the "
+                        "data has [unroll, block]"));
 }
 
 TEST(Learner, TellsItsProgressAndLogsEveryStep) {

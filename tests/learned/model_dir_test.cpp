@@ -2,7 +2,6 @@
 #include "learned/model_dir.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
@@ -12,6 +11,9 @@
 #include "learned/learned_model.h"
 #include "measured/measurement_set.h"
 #include "tests/learned/synthetic_set.h"
+#include "tests/support/errors.h"
+#include "tests/support/folders.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::learned {
 namespace {
@@ -21,19 +23,8 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 void write(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
-}
-
-void replace(std::string& text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  ASSERT_NE(at, std::string::npos) << from;
-  text.replace(at, from.size(), to);
 }
 
 // The card with its correct check line.
@@ -72,7 +63,7 @@ class ModelDir : public testing::Test {
   // The message of loading, without the folder; "loaded" if nothing is thrown.
   [[nodiscard]] std::string message() const {
     try {
-      static_cast<void>(load_model(path_));
+      (void)load_model(path_);
       return "loaded";
     } catch (const Error& error) {
       std::string text = error.what();
@@ -84,9 +75,9 @@ class ModelDir : public testing::Test {
   }
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
   [[nodiscard]] std::string after(const std::string& from, const std::string& to) const {
-    std::string card = read(file("model.yaml"));
+    std::string card = support::bytes_of(file("model.yaml"));
     const std::string before = card;
-    replace(card, from, to);
+    card = support::replaced(card, from, to);
     write(file("model.yaml"), checked(card));
     const std::string said = message();
     write(file("model.yaml"), before);
@@ -126,7 +117,7 @@ TEST_F(ModelDir, KeepsTheQuantityItPredictsAndIsNoModelOfTimes) {
   const measured::SetOnDisk folder;
   const std::string path = folder.path() + "/registers";
   trained.save({}, path, false);
-  EXPECT_THAT(read(path + "/model.yaml"),
+  EXPECT_THAT(support::bytes_of(path + "/model.yaml"),
               HasSubstr("predicts: {quantity: registers, unit: \"registers\", scale: log1p, count: "
                         "yes}"));
   LoadedModel loaded = load_model(path);
@@ -134,12 +125,8 @@ TEST_F(ModelDir, KeepsTheQuantityItPredictsAndIsNoModelOfTimes) {
   EXPECT_EQ(predictions(*loaded.predictor, examples, set_->device()),
             predictions(*trained.predictor, examples, set_->device()));
   const analytical::AnalyticalModel physics;
-  try {
-    const LearnedModel times(std::move(loaded), physics);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("predicts registers in registers, no times"));
-  }
+  EXPECT_THAT(support::error_of([&] { const LearnedModel times(std::move(loaded), physics); }),
+              HasSubstr("predicts registers in registers, no times"));
 }
 
 TEST_F(ModelDir, KeepsItsCard) {
@@ -170,29 +157,24 @@ TEST_F(ModelDir, IsTheSameBytesWhenSavedAgain) {
   const std::string again = folder_.path() + "/again";
   trained_->save(about(), again, /*force=*/false);
   for (const char* name : {"model.yaml", "trees.ubj", "training.csv"}) {
-    EXPECT_EQ(read(file(name)), read(again + "/" + name)) << name;
+    EXPECT_EQ(support::bytes_of(file(name)), support::bytes_of(again + "/" + name)) << name;
   }
   const LoadedModel loaded = load_model(path_);
   const std::string third = folder_.path() + "/third";
-  save_model({loaded.card, loaded.predictor.get(), read(file("training.csv"))}, third);
-  EXPECT_EQ(read(third + "/model.yaml"), read(file("model.yaml")));
+  save_model({loaded.card, loaded.predictor.get(), support::bytes_of(file("training.csv"))}, third);
+  EXPECT_EQ(support::bytes_of(third + "/model.yaml"), support::bytes_of(file("model.yaml")));
 }
 
 TEST_F(ModelDir, IsReplacedOnlyWhenForcedAndOnlyWhenItIsAModel) {
   const auto saving = [&](const std::string& to, bool force) {
-    try {
-      trained_->save(about(), to, force);
-      return std::string("saved");
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
+    return support::error_of([&] { trained_->save(about(), to, force); }, "saved");
   };
   EXPECT_THAT(saving(path_, false), HasSubstr("a model is there already"));
   EXPECT_EQ(saving(path_, true), "saved");
   EXPECT_EQ(message(), "loaded");
   write(file("notes.txt"), "mine");
   EXPECT_THAT(saving(path_, true), HasSubstr("holds 'notes.txt', which is no file of a model"));
-  EXPECT_EQ(read(file("notes.txt")), "mine");
+  EXPECT_EQ(support::bytes_of(file("notes.txt")), "mine");
   const std::string other = folder_.path() + "/other";
   fs::create_directory(other);
   EXPECT_THAT(saving(other, true), HasSubstr("exists and is no model"));
@@ -257,8 +239,8 @@ TEST_F(ModelDir, NamesOfFilesAreNotTakenFromTheCard) {
 }
 
 TEST_F(ModelDir, AChangedCardIsRefused) {
-  std::string card = read(file("model.yaml"));
-  replace(card, "seed: 1\n", "seed: 2\n");
+  std::string card = support::bytes_of(file("model.yaml"));
+  card = support::replaced(card, "seed: 1\n", "seed: 2\n");
   write(file("model.yaml"), card);
   EXPECT_THAT(message(), HasSubstr("the text was changed after it was written"));
   write(file("model.yaml"), checked(card));
@@ -267,7 +249,7 @@ TEST_F(ModelDir, AChangedCardIsRefused) {
 
 // Any byte except the end of the last line, which has no meaning.
 TEST_F(ModelDir, NoFlippedBitOfTheCardLoads) {
-  const std::string card = read(file("model.yaml"));
+  const std::string card = support::bytes_of(file("model.yaml"));
   std::mt19937_64 engine(3);
   for (std::size_t at = 0; at + 1 < card.size(); at += 1 + engine() % 20) {
     std::string changed = card;
@@ -284,7 +266,7 @@ TEST_F(ModelDir, NoFlippedBitOfTheCardLoads) {
 // With a correct check line, so that the reader behind it gets the text: an Error, or a model that
 // predicts finite numbers.
 TEST_F(ModelDir, MutatedCardsAreRefusedOrLoad) {
-  const std::string card = read(file("model.yaml"));
+  const std::string card = support::bytes_of(file("model.yaml"));
   const Examples examples = set_->examples();
   constexpr std::string_view kBytes = "0-9.{}[]:,\"' \n#aez&*\x01\xff";
   std::mt19937_64 engine(5);
@@ -311,8 +293,8 @@ TEST_F(ModelDir, MutatedCardsAreRefusedOrLoad) {
 }
 
 TEST_F(ModelDir, MutatedWeightsAreRefused) {
-  const std::string trees = read(file("trees.ubj"));
-  const std::string card = read(file("model.yaml"));
+  const std::string trees = support::bytes_of(file("trees.ubj"));
+  const std::string card = support::bytes_of(file("model.yaml"));
   std::mt19937_64 engine(11);
   int refused = 0, runs = 0;
   for (int i = 0; i < 60; ++i) {
@@ -325,7 +307,8 @@ TEST_F(ModelDir, MutatedWeightsAreRefused) {
     write(file("model.yaml"), card);
     ASSERT_THAT(message(), StartsWith("trees.ubj: is not the file that was saved"));
     std::string fitting = card;  // now passed on to the reader of trees
-    replace(fitting, measured::content_hash(trees), measured::content_hash(changed));
+    fitting =
+        support::replaced(fitting, measured::content_hash(trees), measured::content_hash(changed));
     write(file("model.yaml"), checked(fitting));
     const std::string said = message();
     ASSERT_THAT(said, AnyOf("loaded", StartsWith("trees.ubj: "))) << i;
@@ -352,7 +335,7 @@ class HybridFolder : public testing::Test {
 
   [[nodiscard]] std::string message() const {
     try {
-      static_cast<void>(load_model(path_));
+      (void)load_model(path_);
       return "loaded";
     } catch (const Error& error) {
       std::string text = error.what();
@@ -379,7 +362,7 @@ TEST_F(HybridFolder, OfPhysicsAloneKeepsItsFilesAndHasNoPredictor) {
   EXPECT_TRUE(loaded.card.hybrid);
   const std::string again = folder_.path() + "/again";
   save_model({loaded.card, nullptr, "", loaded.extra}, again);
-  EXPECT_EQ(read(again + "/model.yaml"), read(file("model.yaml")));
+  EXPECT_EQ(support::bytes_of(again + "/model.yaml"), support::bytes_of(file("model.yaml")));
 }
 
 TEST_F(HybridFolder, OfTreesIsTheModelAndItsFiles) {
@@ -402,7 +385,7 @@ TEST_F(HybridFolder, IsReplacedWholeAndOnlyWhenItsFilesAreOfAModel) {
   EXPECT_EQ(load_model(path_).extra, (ExtraFiles{{"correction.yaml", "t"}}));
   write(file("device_16.yaml"), "mine");
   EXPECT_THROW(save_model({card_, nullptr, "", extra_}, path_, /*force=*/true), Error);
-  EXPECT_EQ(read(file("device_16.yaml")), "mine");
+  EXPECT_EQ(support::bytes_of(file("device_16.yaml")), "mine");
 }
 
 TEST_F(HybridFolder, ChangedOrMissingFilesAreRefusedByName) {
@@ -415,16 +398,16 @@ TEST_F(HybridFolder, ChangedOrMissingFilesAreRefusedByName) {
 
 TEST_F(HybridFolder, PhysicsIsNoModelUnlessTheCardSaysHybrid) {
   save_model({card_, nullptr, "", {}}, path_);
-  std::string card = read(file("model.yaml"));
-  replace(card, "hybrid: yes\n", "");
+  std::string card = support::bytes_of(file("model.yaml"));
+  card = support::replaced(card, "hybrid: yes\n", "");
   write(file("model.yaml"), checked(card));
   EXPECT_THAT(message(), HasSubstr("physics alone is no model; expected hybrid: yes"));
 }
 
 TEST_F(HybridFolder, NamesOfFilesAreNotTakenFromTheCard) {
   save_model({card_, nullptr, "", {{"correction.yaml", "t"}}}, path_);
-  std::string card = read(file("model.yaml"));
-  replace(card, "  correction.yaml: ", "  ../correction.yaml: ");
+  std::string card = support::bytes_of(file("model.yaml"));
+  card = support::replaced(card, "  correction.yaml: ", "  ../correction.yaml: ");
   write(file("model.yaml"), checked(card));
   EXPECT_TRUE(load_model(path_).extra.empty());
 }

@@ -1,6 +1,5 @@
 // Networks through all steps of a learner: trained, saved and loaded, with equal predictions.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +10,8 @@
 #include "base/error.h"
 #include "measured/measurement_set.h"
 #include "tests/learned/synthetic_set.h"
+#include "tests/support/errors.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::learned {
 namespace {
@@ -24,19 +25,23 @@ LearnerSpec small_network(const std::string& more = {}, int epochs = 3) {
                   epochs, more));
 }
 
-std::string read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+std::string weights_of(const Trained& trained) {
+  return trained.predictor->network()->network->save();
+}
+
+// The model saved and loaded again; it predicts the same.
+LoadedModel reloaded(const Trained& trained, const SyntheticSet& set, const Examples& examples) {
+  trained.save({}, set.path("model"), /*force=*/true);
+  LoadedModel loaded = load_model(set.path("model"));
+  EXPECT_EQ(predictions(*loaded.predictor, examples, set.device()),
+            predictions(*trained.predictor, examples, set.device()));
+  return loaded;
 }
 
 TEST(NetworkLearner, PredictsTheSameAfterItWasSavedAndLoaded) {
   const SyntheticSet set(12, 3);
   const Examples examples = set.examples();
-  const Trained trained = train(small_network(), examples);
-  trained.save({}, set.path("model"), /*force=*/false);
-  const LoadedModel loaded = load_model(set.path("model"));
-  EXPECT_EQ(predictions(*loaded.predictor, examples, set.device()),
-            predictions(*trained.predictor, examples, set.device()));
+  const LoadedModel loaded = reloaded(train(small_network(), examples), set, examples);
   EXPECT_EQ(loaded.card.kind, "network");
   EXPECT_EQ(loaded.card.settings, settings_of(small_network()));
   EXPECT_EQ(loaded.card.versions.at(0).first, "LibTorch");
@@ -55,14 +60,10 @@ TEST(TextLearner, PredictsTheSameAfterItWasSavedAndLoaded) {
         "wide_filter: 4\ntext_numbers: value\ntext_shapes: dimensions\n",
         "graph: none\nhops: 0\nreduction: lstm\ntext: loops\ntext_variants: 2\n",
         "graph: none\nhops: 0\nreduction: transformer\npositions: yes\nat_kernel: [static]\n"}) {
+    SCOPED_TRACE(network);
     const Trained trained = train(learner(text + network), examples);
-    trained.save({}, set.path("text"), /*force=*/true);
-    const LoadedModel loaded = load_model(set.path("text"));
-    EXPECT_EQ(predictions(*loaded.predictor, examples, set.device()),
-              predictions(*trained.predictor, examples, set.device()))
-        << network;
-    EXPECT_EQ(train(learner(text + network), examples).predictor->network()->network->save(),
-              trained.predictor->network()->network->save());
+    const LoadedModel loaded = reloaded(trained, set, examples);
+    EXPECT_EQ(weights_of(train(learner(text + network), examples)), weights_of(trained));
     ASSERT_NE(vocabulary_of(*loaded.predictor), nullptr);
   }
 }
@@ -76,14 +77,10 @@ TEST(NetworkLearner, ReadsSchedulesAndPredictsTheSameAfterItWasLoaded) {
       "hops: 1\naggregate: max\nhidden: 8\nopcode_width: 4\npool_max: no\nhead_layers: 2\n"
       "head_width: 16\nloss: huber\nplateau: 2\nepochs: 4\nbatch: 8\nvalidate_by: row\n");
   const Trained trained = train(spec, examples);
-  trained.save({}, set.path("model"), /*force=*/false);
-  const LoadedModel loaded = load_model(set.path("model"));
+  EXPECT_EQ(reloaded(trained, set, examples).card.settings, settings_of(spec));
   const std::vector<double> once = predictions(*trained.predictor, examples, set.device());
-  EXPECT_EQ(predictions(*loaded.predictor, examples, set.device()), once);
-  EXPECT_EQ(loaded.card.settings, settings_of(spec));
   EXPECT_NE(once[0], once[1]) << "tiles of one kernel";
-  EXPECT_EQ(train(spec, examples, {.threads = 2}).predictor->network()->network->save(),
-            trained.predictor->network()->network->save());
+  EXPECT_EQ(weights_of(train(spec, examples, {.threads = 2})), weights_of(trained));
 }
 
 TEST(NetworkLearner, ReadsCurvesAloneAndPredictsTheSameAfterItWasLoaded) {
@@ -93,18 +90,14 @@ TEST(NetworkLearner, ReadsCurvesAloneAndPredictsTheSameAfterItWasLoaded) {
       learner("name: curve\nmodel: network\nat_kernel: [curve]\nreduction: none\nscale: linear\n"
               "head_layers: 2\nhead_width: 16\nepochs: 3\nbatch: 8\nvalidate_by: row\n"),
       examples);
-  trained.save({}, set.path("model"), /*force=*/false);
-  EXPECT_EQ(predictions(*load_model(set.path("model")).predictor, examples, set.device()),
-            predictions(*trained.predictor, examples, set.device()));
+  (void)reloaded(trained, set, examples);
 }
 
 TEST(NetworkLearner, IsTheSameFromTheSameSeedAndAnotherFromAnother) {
   const SyntheticSet set(12, 3);
   const Examples examples = set.examples();
   const auto weights = [&](const std::string& more, int threads) {
-    return train(small_network(more), examples, {.threads = threads})
-        .predictor->network()
-        ->network->save();
+    return weights_of(train(small_network(more), examples, {.threads = threads}));
   };
   const std::string one = weights("seed: 3\n", 1);
   EXPECT_EQ(weights("seed: 3\n", 2), one);
@@ -185,20 +178,20 @@ TEST(NetworkLearner, SearchesAndLogsEpochs) {
 TEST(NetworkLearner, ResumesFromItsCheckpointToTheSameBits) {
   const SyntheticSet set(12, 2);
   const Examples examples = set.examples();
-  const std::string whole = train(small_network(), examples).predictor->network()->network->save();
+  const std::string whole = weights_of(train(small_network(), examples));
   const std::string checkpoint = set.path("checkpoint");
   const LearnerHooks stopping{.step =
                                   [](const LearnerProgress& progress) {
                                     if (progress.what == "epoch 2 of 3") throw Error("stop");
                                   },
                               .checkpoint = checkpoint};
-  EXPECT_THROW(static_cast<void>(train(small_network(), examples, stopping)), Error);
+  EXPECT_THROW((void)train(small_network(), examples, stopping), Error);
   ASSERT_TRUE(std::filesystem::exists(checkpoint));
   const LearnerHooks resuming{.checkpoint = checkpoint};
   const Trained resumed = train(small_network(), examples, resuming);
-  EXPECT_EQ(resumed.predictor->network()->network->save(), whole);
+  EXPECT_EQ(weights_of(resumed), whole);
   EXPECT_EQ(std::ranges::count(resumed.training_csv, '\n'), 1 + 3) << "past epochs are told again";
-  EXPECT_THROW(static_cast<void>(train(small_network("seed: 2\n"), examples, resuming)), Error)
+  EXPECT_THROW((void)train(small_network("seed: 2\n"), examples, resuming), Error)
       << "of another training";
 }
 
@@ -207,16 +200,11 @@ TEST(NetworkLearner, DamagedFilesAreNamed) {
   const Trained trained = train(small_network({}, 1), set.examples());
   trained.save({}, set.path("model"), /*force=*/false);
   const auto message = [&] {
-    try {
-      static_cast<void>(load_model(set.path("model")));
-      return std::string("loaded");
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
+    return support::error_of([&] { return load_model(set.path("model")); }, "loaded");
   };
-  const std::string card = read(set.path("model/model.yaml"));
+  const std::string card = support::bytes_of(set.path("model/model.yaml"));
   for (const std::string name : {"weights.bin", "scaler_node.csv", "scaler_at_kernel.csv"}) {
-    const std::string path = set.path("model/" + name), bytes = read(path);
+    const std::string path = set.path("model/" + name), bytes = support::bytes_of(path);
     std::string changed = bytes;
     changed.resize(changed.size() - 3);
     std::ofstream(path, std::ios::binary) << changed;

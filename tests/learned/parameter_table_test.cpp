@@ -2,9 +2,8 @@
 #include "learned/parameter_table.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -32,12 +31,7 @@ ParameterTable<Spec> spec_table() {
 
 std::string refusal(std::string_view name, std::string_view value) {
   Spec spec;
-  try {
-    spec_table().set(spec, name, value);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
+  return support::error_of([&] { spec_table().set(spec, name, value); }, "accepted");
 }
 
 TEST(ParameterTable, SetsEveryKindFromText) {

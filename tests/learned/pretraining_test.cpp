@@ -2,7 +2,6 @@
 #include "learned/training/pretraining.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>

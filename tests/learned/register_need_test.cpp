@@ -12,6 +12,7 @@
 #include "ir/program.h"
 #include "ir/text/hlo_parser.h"
 #include "learned/table_features.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::learned {
 namespace {
@@ -42,11 +43,8 @@ RegisterNeed need_of(const ir::Kernel& kernel) {
 }
 
 // `lines` with $ replaced by the shape.
-std::string ops(std::string lines) {
-  for (std::size_t at = 0; (at = lines.find('$', at)) != std::string::npos;) {
-    lines.replace(at, 1, kShape);
-  }
-  return lines;
+std::string ops(const std::string& lines) {
+  return support::replaced_all(lines, "$", kShape);
 }
 
 TEST(RegisterNeed, AChainKeepsOneRegisterSinceTheOtherOperandIsInMemory) {

@@ -2,16 +2,15 @@
 #include "learned/training/search.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 
-#include "base/error.h"
 #include "learned/training/learner_parameters.h"
 #include "tests/learned/synthetic_set.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -150,12 +149,10 @@ TEST(Search, DrawsAgainWhatCannotBeTrained) {
            learner(network + "hidden: 8\nsearch: {trials: 30, hidden: [6, 8, 10, 12]}\n"))) {
     EXPECT_EQ(trial.network.hidden % trial.network.heads, 0);
   }
-  try {
-    static_cast<void>(draw_trials(learner(network + "search: {trials: 3, hidden: [6, 10, 14]}\n")));
-    FAIL() << "drew what cannot be trained";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("learner n: search: none of 100 draws can be trained"));
-  }
+  EXPECT_THAT(support::error_of([&] {
+                return draw_trials(learner(network + "search: {trials: 3, hidden: [6, 10, 14]}\n"));
+              }),
+              HasSubstr("learner n: search: none of 100 draws can be trained"));
 }
 
 TEST(Search, HalvesTrialsAndDoublesWhatTheyGet) {

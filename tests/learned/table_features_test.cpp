@@ -2,17 +2,16 @@
 #include "learned/table_features.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 #include <set>
 
 #include "analytical/analytical_model.h"
-#include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/program.h"
 #include "ir/text/hlo_parser.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -381,21 +380,12 @@ TEST_F(TableFeaturesTest, ParametersThatAreNotAsManyAreAnError) {
   const ir::Kernel kernel = sums();
   const std::vector<KernelQuery> queries = {{kernel}};
   std::vector<float> rows(1);
-  try {
-    features.extract(queries, device_, {}, rows);
-    FAIL() << "extracted";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("got 0 parameters, expected 1"));
-  }
+  EXPECT_THAT(support::error_of([&] { features.extract(queries, device_, {}, rows); }),
+              HasSubstr("got 0 parameters, expected 1"));
 }
 
 std::string message(const FeatureSelection& selection) {
-  try {
-    static_cast<void>(TableFeatures(selection));
-    return "made";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return support::error_of([&] { return TableFeatures(selection); }, "made");
 }
 
 TEST_F(TableFeaturesTest, SelectionsThatMeanNothingAreErrors) {

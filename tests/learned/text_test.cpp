@@ -2,7 +2,6 @@
 #include "schedule/text.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 
@@ -10,6 +9,7 @@
 #include "learned/training/fit.h"
 #include "schedule/from_kernel.h"
 #include "tests/learned/synthetic_set.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -135,12 +135,7 @@ TEST(Vocabulary, RefusesADamagedFile) {
   counts.add({"a", "a"});
   const std::string good = Vocabulary({}, counts).to_csv();
   const auto message = [](const std::string& text) -> std::string {
-    try {
-      static_cast<void>(Vocabulary::from_csv(text, "v.csv"));
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "read";
+    return support::error_of([&] { return Vocabulary::from_csv(text, "v.csv"); }, "read");
   };
   EXPECT_EQ(message(good), "read");
   EXPECT_THAT(message("format,other\n"), HasSubstr("v.csv:1: expected 'format,"));

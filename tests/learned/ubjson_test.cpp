@@ -2,13 +2,12 @@
 #include "learned/ubjson.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 
-#include "base/error.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
@@ -97,12 +96,7 @@ TEST(Ubjson, ReadsNumbersOfEveryType) {
 
 TEST(Ubjson, RefusesWhatIsNoModelsValue) {
   const auto refusal = [](const std::string& bytes) -> std::string {
-    try {
-      (void)parse_ubjson(bytes);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "accepted";
+    return support::error_of([&] { return parse_ubjson(bytes); }, "accepted");
   };
   EXPECT_THAT(refusal(""), HasSubstr("parse error at byte 0: got 0 bytes, expected 1"));
   EXPECT_THAT(refusal("T"), HasSubstr("got 0x54, expected a number"));

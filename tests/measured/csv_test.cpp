@@ -1,12 +1,12 @@
 #include "measured/csv.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::measured {
 namespace {
@@ -19,12 +19,7 @@ CsvTable read(std::string text) {
 }
 
 std::string error_of(const std::string& text) {
-  try {
-    static_cast<void>(read(text));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { return read(text); });
 }
 
 TEST(Csv, ReadsQuotesCarriageReturnsBlankLinesAndAByteOrderMark) {
@@ -108,12 +103,7 @@ TEST(CsvReader, GoesOnBehindARowInErrorAndNamesItsPosition) {
   });
   std::vector<std::string_view> cells;
   const auto error = [&]() -> std::string {
-    try {
-      rows.next(cells);
-    } catch (const RowError& row) {
-      return row.what();
-    }
-    return "none";
+    return support::error_of<RowError>([&] { rows.next(cells); }, "none");
   };
   EXPECT_EQ(error(), "t.csv:2: got 3 fields, expected 2");
   EXPECT_THAT(error(), HasSubstr("t.csv:4:3: text after a closing quote"));
@@ -124,12 +114,7 @@ TEST(CsvReader, GoesOnBehindARowInErrorAndNamesItsPosition) {
 TEST(Csv, NumbersOutsideTheRangeNameFileRowAndColumn) {
   const CsvTable table = read("m,n,k\n0,12x,\n");
   const auto error = [&](std::string_view column) -> std::string {
-    try {
-      static_cast<void>(integer_cell(table, table.rows[0], column, 1));
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "no error";
+    return support::error_of([&] { return integer_cell(table, table.rows[0], column, 1); });
   };
   EXPECT_THAT(error("m"), HasSubstr("t.csv:2: column 'm': got '0'"));
   EXPECT_THAT(error("n"), HasSubstr("t.csv:2: column 'n': got '12x'"));
@@ -142,12 +127,12 @@ TEST(Csv, ReadsListsOfNumbersSeparatedBySpaces) {
   const CsvTable table = read("b\n 2  26 4\n\"\"\n2 0\n");
   EXPECT_THAT(integer_list_cell(table, table.rows[0], "b"), ElementsAre(2, 26, 4));
   EXPECT_THAT(integer_list_cell(table, table.rows[1], "b"), ElementsAre());
-  EXPECT_THROW(static_cast<void>(integer_list_cell(table, table.rows[2], "b")), Error);
+  EXPECT_THROW((void)integer_list_cell(table, table.rows[2], "b"), Error);
 }
 
 TEST(Csv, RefusesToAddAColumnThatIsThere) {
   const CsvTable table = read("op,estimate_ns\n");
-  EXPECT_THROW(static_cast<void>(with_columns(table, {"estimate_ns"})), Error);
+  EXPECT_THROW((void)with_columns(table, {"estimate_ns"}), Error);
   EXPECT_THAT(with_columns(table, {"bound"}).columns, ElementsAre("op", "estimate_ns", "bound"));
 }
 

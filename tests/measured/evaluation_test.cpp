@@ -1,7 +1,6 @@
 #include "measured/evaluation.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 
@@ -54,6 +53,17 @@ class Made {
     add_answers(sheet, answers);
   }
 
+  // The evaluation of these samples alone, and its first stratum: all rows.
+  [[nodiscard]] Evaluation evaluated(std::vector<std::string> columns,
+                                     const EvaluationOptions& options = {}) const {
+    ScoreSheet sheet{.columns = std::move(columns)};
+    add_to(sheet);
+    return evaluate(sheet, options);
+  }
+  [[nodiscard]] Stratum all(std::vector<std::string> columns) const {
+    return evaluated(std::move(columns)).strata.front();
+  }
+
   SampleSet& samples() { return samples_; }
   std::vector<std::vector<Prediction>>& predictions() { return predictions_; }
 
@@ -89,9 +99,7 @@ TEST(Evaluation, ScoresAllModelsOnTheRowsThatAllAnswered) {
   made.row(made.work("a", "matmul"), 100, {110, 100});
   made.row(made.work("b", "matmul"), 100, {130, 0});
   made.row(made.work("c", "softmax"), 100, {150, 120});
-  ScoreSheet sheet{.columns = {"first", "second"}};
-  made.add_to(sheet);
-  const Evaluation result = evaluate(sheet);
+  const Evaluation result = made.evaluated({"first", "second"});
   const Stratum& all = stratum(result, Breakdown::kAll, "all");
   EXPECT_EQ(all.rows_measured, 3U);
   EXPECT_EQ(all.rows, 2U);
@@ -107,9 +115,7 @@ TEST(Evaluation, ComparesWithDispatchWhereTheMeasurementHoldsIt) {
   Made made;
   made.row(made.work("a", "gelu"), 200, {90});
   made.predictions()[0][0].dispatch = Seconds{100e-6};
-  ScoreSheet sheet{.columns = {"model"}};
-  made.add_to(sheet);
-  EXPECT_NEAR(value(evaluate(sheet).strata.front(), 0, Metric::kMape), 1 - 190.0 / 200, 1e-12);
+  EXPECT_NEAR(value(made.all({"model"}), 0, Metric::kMape), 1 - 190.0 / 200, 1e-12);
 }
 
 TEST(Evaluation, TakesNoPredictionForATimeThatIsNone) {
@@ -119,9 +125,7 @@ TEST(Evaluation, TakesNoPredictionForATimeThatIsNone) {
   made.predictions()[0][0].on_device = Seconds{std::nan("")};
   made.predictions()[1][0].on_device = Seconds{INFINITY};
   made.predictions()[2][0].on_device = Seconds{0};
-  ScoreSheet sheet{.columns = {"nan", "infinite", "zero"}};
-  made.add_to(sheet);
-  const Stratum all = evaluate(sheet).strata.front();
+  const Stratum all = made.all({"nan", "infinite", "zero"});
   EXPECT_EQ(all.rows, 1U);
   for (const Scores& column : all.columns) EXPECT_EQ(column.answered, 1U);
 }
@@ -132,9 +136,7 @@ TEST(Evaluation, PutsAllTilesOfAKernelIntoTheSizeOfItsFastest) {
   made.row(small, 4.9, {5}, 1);
   made.row(small, 20, {6}, 2);
   made.row(made.work("large", "f"), 5.1, {6});
-  ScoreSheet sheet{.columns = {"model"}};
-  made.add_to(sheet);
-  const Evaluation result = evaluate(sheet, {.by = {Breakdown::kSize}});
+  const Evaluation result = made.evaluated({"model"}, {.by = {Breakdown::kSize}});
   EXPECT_EQ(stratum(result, Breakdown::kSize, "below 5 us").rows, 2U);
   EXPECT_EQ(stratum(result, Breakdown::kSize, "at least 5 us").rows, 1U);
 }
@@ -149,9 +151,7 @@ TEST(Evaluation, RanksTilesWithinKernelsOfAtLeastTwo) {
   made.row(two, 40, {2}, 2);
   made.row(made.work("single tile", "f"), 10, {1}, 1);
   made.row(made.work("no tile", "f"), 10, {1});
-  ScoreSheet sheet{.columns = {"model"}};
-  made.add_to(sheet);
-  const Stratum all = evaluate(sheet).strata.front();
+  const Stratum all = made.all({"model"});
   EXPECT_EQ(all.works, 4U);
   EXPECT_EQ(all.kernels_with_tiles, 2U);
   EXPECT_EQ(all.columns[0].kernels_ranked, 2U);
@@ -167,9 +167,7 @@ TEST(Evaluation, AModelThatSaysTheSameForEveryTileHasNoRankingRatherThanABadOne)
   const std::size_t kernel = made.work("k", "f");
   made.row(kernel, 30, {7, 1}, 1);
   made.row(kernel, 20, {7, 2}, 2);
-  ScoreSheet sheet{.columns = {"flat", "model"}};
-  made.add_to(sheet);
-  const Stratum all = evaluate(sheet).strata.front();
+  const Stratum all = made.all({"flat", "model"});
   EXPECT_EQ(all.kernels_with_tiles, 1U);
   EXPECT_EQ(all.columns[0].kernels_ranked, 0U);
   EXPECT_FALSE(all.columns[0][Metric::kTileTau].value ||
@@ -187,9 +185,7 @@ TEST(Evaluation, SaysWhenTheFastestTileIsNotAmongTheScored) {
   made.row(kept, 10, {1}, 1);
   made.row(kept, 20, {2}, 2);
   made.row(kept, 30, {0}, 3);
-  ScoreSheet sheet{.columns = {"model"}};
-  made.add_to(sheet);
-  const Stratum all = evaluate(sheet).strata.front();
+  const Stratum all = made.all({"model"});
   EXPECT_EQ(all.kernels_with_tiles, 2U);
   EXPECT_EQ(all.kernels_without_fastest, 1U);
   EXPECT_NEAR(value(all, 0, Metric::kTop1Slowdown), 0, 1e-12);
@@ -200,9 +196,7 @@ TEST(Evaluation, RepeatsOfOneTileAreNoRanking) {
   const std::size_t kernel = made.work("k", "f");
   made.row(kernel, 30, {7}, 3);
   made.row(kernel, 31, {7}, 3);
-  ScoreSheet sheet{.columns = {"model"}};
-  made.add_to(sheet);
-  EXPECT_EQ(evaluate(sheet).strata.front().kernels_with_tiles, 0U);
+  EXPECT_EQ(made.all({"model"}).kernels_with_tiles, 0U);
 }
 
 TEST(Evaluation, OrdersProgramsByRowTau) {
@@ -210,9 +204,7 @@ TEST(Evaluation, OrdersProgramsByRowTau) {
   for (const auto& [measured, predicted] : {std::pair{1.0, 2.0}, {2.0, 1.0}, {3.0, 9.0}}) {
     made.row(made.work(std::to_string(measured), "program"), measured, {predicted});
   }
-  ScoreSheet sheet{.columns = {"model"}};
-  made.add_to(sheet);
-  EXPECT_NEAR(value(evaluate(sheet).strata.front(), 0, Metric::kRowTau), (2.0 - 1) / 3, 1e-12);
+  EXPECT_NEAR(value(made.all({"model"}), 0, Metric::kRowTau), (2.0 - 1) / 3, 1e-12);
 }
 
 TEST(Evaluation, ShowsSetsWhenThereAreSeveralAndSplitsWhenAsked) {
@@ -284,9 +276,7 @@ TEST(Evaluation, DoesNotDependOnTheNumberOfThreads) {
 }
 
 TEST(Evaluation, IntervalsHoldTheirValueAndNeedThreeToResample) {
-  ScoreSheet sheet{.columns = {"one", "two"}};
-  many().add_to(sheet);
-  const Stratum all = evaluate(sheet).strata.front();
+  const Stratum all = many().all({"one", "two"});
   for (std::size_t m = 0; m < kMetricCount; ++m) {
     if (static_cast<Metric>(m) == Metric::kAnnounced) continue;  // no error is that large
     const Score& score = all.columns[0].values[m];
@@ -297,9 +287,7 @@ TEST(Evaluation, IntervalsHoldTheirValueAndNeedThreeToResample) {
   Made two;
   two.row(two.work("a", "x"), 1, {1});
   two.row(two.work("b", "x"), 1, {2});
-  ScoreSheet few{.columns = {"model"}};
-  two.add_to(few);
-  EXPECT_FALSE(evaluate(few).strata.front().columns[0][Metric::kMape].interval);
+  EXPECT_FALSE(two.all({"model"}).columns[0][Metric::kMape].interval);
 }
 
 TEST(Evaluation, CountsTheRowsInsideTheirIntervals) {
@@ -311,9 +299,7 @@ TEST(Evaluation, CountsTheRowsInsideTheirIntervals) {
   made.row(made.work("c", "x"), 10, {9, 9});
   made.interval(0, 10, 15);
   made.row(made.work("d", "y"), 10, {9, 9});
-  ScoreSheet sheet{.columns = {"model", "without"}};
-  made.add_to(sheet);
-  const Evaluation result = evaluate(sheet);
+  const Evaluation result = made.evaluated({"model", "without"});
   const Stratum& all = stratum(result, Breakdown::kAll, "all");
   EXPECT_NEAR(value(all, 0, Metric::kCoverage), 2.0 / 3, 1e-12);
   EXPECT_NEAR(value(all, 0, Metric::kIntervalWidth), (12.0 / 8 + 9.0 / 4 + 15.0 / 10) / 3 - 1,
@@ -336,9 +322,7 @@ TEST(Evaluation, ScoresTheRowsThatTheModelIsSurestOf) {
     made.row(made.work(std::string(1, static_cast<char>('a' + i)), "x"), 10, {predicted[i]});
     made.interval(0, 10, high[i]);
   }
-  ScoreSheet sheet{.columns = {"model"}};
-  made.add_to(sheet);
-  const Stratum all = evaluate(sheet).strata.front();
+  const Stratum all = made.all({"model"});
   EXPECT_NEAR(value(all, 0, Metric::kMapeSurest25), 0.2, 1e-12);
   EXPECT_NEAR(value(all, 0, Metric::kMapeSurest50), (0.2 + 0.4) / 2, 1e-12);
   EXPECT_NEAR(value(all, 0, Metric::kMapeSurest75), (0.2 + 0.4 + 0.3) / 3, 1e-12);
@@ -355,9 +339,7 @@ TEST(Evaluation, LargeErrorsAreAnnouncedByIntervalsThatReachThem) {
     made.row(made.work(std::string(1, static_cast<char>('a' + i)), "x"), 10, {predicted[i]});
     made.interval(0, intervals[i].low, intervals[i].high);
   }
-  ScoreSheet sheet{.columns = {"model"}};
-  made.add_to(sheet);
-  EXPECT_NEAR(value(evaluate(sheet).strata.front(), 0, Metric::kAnnounced), 3.0 / 5, 1e-12);
+  EXPECT_NEAR(value(made.all({"model"}), 0, Metric::kAnnounced), 3.0 / 5, 1e-12);
   EXPECT_EQ(announced_share(std::vector<Pair>{{12, 10}}, std::vector<Interval>{{11, 13}}),
             std::nullopt);
 }

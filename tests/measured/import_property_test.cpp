@@ -1,7 +1,6 @@
 // Damaged files, with many seeds: an import creates a complete set or throws Error and leaves
 // nothing; it never crashes. Also files of a million rows: time and memory.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <zlib.h>
 
@@ -19,12 +18,13 @@
 #include "tests/measured/set_on_disk.h"
 #include "tests/measured/xplane_profile.h"
 #include "tests/support/damage.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::measured {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kSeeds = 1500;
+constexpr int kSeeds = 400;
 
 const char* const kFields =
     "name: t\nsource: a test\nlicence: none\ntiming: device\nhow_timed: by hand\n"
@@ -33,17 +33,12 @@ const char* const kTables =
     "tables:\n  - fastest_of_equal: true\n    columns:\n      op: {constant: add}\n"
     "      elements: bx*by\n      x_name: name\n      runtime: {column: time_ms_mean, unit: ms}\n";
 
-std::string read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 std::string gzip(const SetOnDisk& folder, const std::string& text) {
   const std::string path = folder.path() + "/pack.gz";
   const gzFile file = gzopen(path.c_str(), "wb");
   gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
   gzclose(file);
-  return read(path);
+  return support::bytes_of(path);
 }
 
 // Changes, removes or repeats a few bytes.
@@ -109,7 +104,7 @@ TEST(DamagedFiles, TablesAndTheirMappingsGiveASetOrAnError) {
   const std::string map = folder.path() + "/map.yaml";
   const auto import = [&](const std::string& file) {
     return [&folder, map, file](const ImportOptions& options) {
-      static_cast<void>(import_operators({folder.path() + "/" + file}, map, options));
+      (void)import_operators({folder.path() + "/" + file}, map, options);
     };
   };
   folder.write("map.yaml", std::string(kFields) + kTables);
@@ -124,8 +119,7 @@ TEST(DamagedFiles, KernelTunerCachesGiveASetOrAnError) {
   folder.write("map.yaml", std::string(kFields) + kTables);
   const auto import = [&](const std::string& file) {
     return [&folder, file](const ImportOptions& options) {
-      static_cast<void>(
-          import_operators({folder.path() + "/" + file}, folder.path() + "/map.yaml", options));
+      (void)import_operators({folder.path() + "/" + file}, folder.path() + "/map.yaml", options);
     };
   };
   survivors(folder, "in.json", kCache, import("in.json"));
@@ -144,10 +138,10 @@ TEST(DamagedFiles, TracesGiveASetOrAnError) {
   EXPECT_GT(survivors(folder, "t.json", trace,
                       [&](ImportOptions options) {
                         options.device = "tpu_v3";
-                        static_cast<void>(import_trace({.traces = {folder.path() + "/t.json"},
-                                                        .module = folder.path() + "/m.hlo",
-                                                        .manifest = {}},
-                                                       options));
+                        (void)import_trace({.traces = {folder.path() + "/t.json"},
+                                            .module = folder.path() + "/m.hlo",
+                                            .manifest = {}},
+                                           options);
                       }),
             0);
 }
@@ -161,8 +155,8 @@ TEST(DamagedFiles, TileRunsGiveASetOrAnError) {
   EXPECT_GT(survivors(folder, "runs.csv",
                       "file,error,compute_time_ns,output_bounds\na.hlo,0,12,1\na.hlo,1,0,2\n",
                       [&](const ImportOptions& options) {
-                        static_cast<void>(import_operators({folder.path() + "/runs.csv"},
-                                                           folder.path() + "/map.yaml", options));
+                        (void)import_operators({folder.path() + "/runs.csv"},
+                                               folder.path() + "/map.yaml", options);
                       }),
             0);
 }
@@ -249,7 +243,7 @@ void expect_sane(Seconds time) {
 TEST(XplaneProperty, DamagedProfilesGiveTimesOrAnError) {
   ProfileOnDisk disk;
   support::expect_answer_or_error(
-      {tpu_profile(), gpu_profile()}, 20000, 7, [&](const std::string& bytes) {
+      {tpu_profile(), gpu_profile()}, 5000, 7, [&](const std::string& bytes) {
         // Removed instead of truncated, because file systems sync rewritten files to disk.
         std::filesystem::remove(disk.at("damaged.xplane.pb"));
         disk.folder().write("damaged.xplane.pb", bytes);

@@ -2,7 +2,6 @@
 // are read in place ($TILECAST_SHARED/data, or ../shared/data beside the sources); without them
 // these tests are skipped.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>

@@ -1,10 +1,8 @@
 // Tables, tile runs and Kernel Tuner caches to measurement sets. Expectations are computed by hand.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <zlib.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "base/source_text.h"
 #include "hwdesc/device_yaml.h"
@@ -12,6 +10,8 @@
 #include "measured/importers/importer.h"
 #include "measured/measurement_set.h"
 #include "tests/measured/set_on_disk.h"
+#include "tests/support/errors.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::measured {
 namespace {
@@ -25,9 +25,13 @@ using testing::Pair;
 const char* const kManifest =
     "name: t\nsource: a test\nlicence: none\ntiming: device\nhow_timed: by hand\n"
     "device: tpu_v3\ndtype: f32\n";
-const char* const kMatmul =
-    "tables:\n  - columns:\n      op: {constant: matmul}\n      m: m\n      n: 2*m\n      k: 8\n"
-    "      runtime: {column: t_us, unit: us}\n";
+// A mapping of one table with these columns, "op: {constant: add}; elements: n".
+std::string table_of(const std::string& columns) {
+  return "tables:\n  - columns:\n      " + support::replaced_all(columns, "; ", "\n      ") + "\n";
+}
+const std::string kMatmul =
+    table_of("op: {constant: matmul}; m: m; n: 2*m; k: 8; runtime: {column: t_us, unit: us}");
+const std::string kAddInNs = "op: {constant: add}; elements: n; runtime: {column: t, unit: ns}";
 
 void write_gz(const std::string& path, const std::string& text) {
   const gzFile file = gzopen(path.c_str(), "wb");
@@ -51,19 +55,20 @@ class Import : public testing::Test {
                          ImportOptions options) const {
     write("map.yaml", kManifest + mapping);
     write("in.csv", csv);
-    return import_operators({at("in.csv")}, at("map.yaml"), options);
+    return imported("in.csv", options);
   }
+  // Of a file, by map.yaml.
+  ImportReport imported(const std::string& file, const ImportOptions& options) const {
+    return import_operators({at(file)}, at("map.yaml"), options);
+  }
+  ImportReport imported(const std::string& file) const { return imported(file, options()); }
   // The import's message, without the folder; nothing may be left behind.
   std::string message(const std::string& mapping, const std::string& csv) const {
     try {
-      static_cast<void>(operators(mapping, csv, options()));
+      operators(mapping, csv, options());
     } catch (const Error& error) {
       EXPECT_THAT(leftovers(), IsEmpty());
-      std::string what = error.what();
-      for (std::size_t i = 0; (i = what.find(folder_.path() + "/", i)) != std::string::npos;) {
-        what.erase(i, folder_.path().size() + 1);
-      }
-      return what;
+      return folder_.inside(error.what());
     }
     return "imported";
   }
@@ -75,8 +80,7 @@ class Import : public testing::Test {
     return names;
   }
   [[nodiscard]] std::string rows() const {
-    std::ifstream in(at("out/measurements.csv"));
-    return {std::istreambuf_iterator<char>(in), {}};
+    return std::string(base::SourceText::read_file(at("out/measurements.csv")).text());
   }
 
   SetOnDisk folder_;
@@ -93,9 +97,9 @@ TEST_F(Import, ATableOfOperatorsBecomesASetThatReads) {
 }
 
 TEST_F(Import, ATimeFromARateIsWorkOverRate) {
-  const char* mapping =
-      "tables:\n  - columns:\n      op: {constant: softmax}\n      rows: m\n      columns: n\n"
-      "      runtime: {work: m*n, per: rate, unit: Gelem/s}\n";
+  const std::string mapping = table_of(
+      "op: {constant: softmax}; rows: m; columns: n; "
+      "runtime: {work: m*n, per: rate, unit: Gelem/s}");
   EXPECT_EQ(operators(mapping, "m,n,rate\n64,32,2\n", options()).rows, 1);
   EXPECT_EQ(rows(), "op,rows,columns,runtime_ns\nsoftmax,64,32,1024\n");  // 2048 / 2e9 s
 }
@@ -153,9 +157,8 @@ TEST_F(Import, OfTablesForTheSameFilesTheFirstThatTakesARowReadsIt) {
 }
 
 TEST_F(Import, ParametersAreColumnsOfNumbers) {
-  const char* mapping =
-      "tables:\n  - columns:\n      op: {constant: add}\n      elements: n\n"
-      "      runtime: {column: t, unit: ns}\n    keep: [MWG]\n    parameters: [MWG, use-pad]\n";
+  const std::string mapping =
+      table_of(kAddInNs) + "    keep: [MWG]\n    parameters: [MWG, use-pad]\n";
   EXPECT_EQ(operators(mapping, "n,t,MWG,use-pad\n8,5,16,0\n8,6,32,\n", options()).rows, 2);
   EXPECT_EQ(rows(),
             "op,elements,runtime_ns,x_mwg,p_mwg,p_use_pad\nadd,8,5,16,16,0\nadd,8,6,32,32,\n");
@@ -189,17 +192,14 @@ TEST_F(Import, EveryTableIsAMappingThatTablesComplete) {
 }
 
 TEST_F(Import, AParameterThatIsNoNumberIsABadRow) {
-  const char* mapping =
-      "tables:\n  - columns:\n      op: {constant: add}\n      elements: n\n"
-      "      runtime: {column: t, unit: ns}\n    parameters: [MWG]\n";
+  const std::string mapping = table_of(kAddInNs) + "    parameters: [MWG]\n";
   EXPECT_EQ(message(mapping, "n,t,MWG\n8,5,1\n8,5,wide\n"),
             "in.csv:3: column 'MWG': got 'wide', expected a number or an empty cell");
 }
 
 TEST_F(Import, TheFastestOfEqualRowsIsPerParameters) {
-  const char* mapping =
-      "tables:\n  - fastest_of_equal: true\n    columns:\n      op: {constant: add}\n"
-      "      elements: n\n      runtime: {column: t, unit: ns}\n    parameters: [b]\n";
+  const std::string mapping =
+      table_of(kAddInNs) + "    fastest_of_equal: true\n    parameters: [b]\n";
   EXPECT_EQ(operators(mapping, "n,t,b\n8,5,1\n8,4,1\n8,6,2\n", options()).rows, 2);
   EXPECT_EQ(rows(), "op,elements,runtime_ns,p_b\nadd,8,4,1\nadd,8,6,2\n");
 }
@@ -236,8 +236,7 @@ TEST_F(Import, WrongFilesAreRefusedWithTheReason) {
   EXPECT_THAT(message(kMatmul, "m,m,t_us\n"), HasSubstr("column 'm' appears twice"));
   EXPECT_THAT(message(kMatmul, "m,t_us\n\"4,1\n"), HasSubstr("in.csv:2:1: a quoted field never"));
   EXPECT_THAT(message(kMatmul, std::string("m,t_us\n4,\0001\n", 11)), HasSubstr("NUL"));
-  EXPECT_THROW(static_cast<void>(import_operators({at("absent.csv")}, at("map.yaml"), options())),
-               Error);
+  EXPECT_THROW(imported("absent.csv"), Error);
 }
 
 TEST_F(Import, WrongMappingsAreRefusedWithPlaceAndHint) {
@@ -262,11 +261,7 @@ TEST_F(Import, WrongMappingsAreRefusedWithPlaceAndHint) {
 
 TEST_F(Import, DevicesMustBeThere) {
   const auto with = [&](const std::string& fields, const std::string& device) {
-    return message(fields +
-                       "tables:\n  - columns:\n      op: {constant: add}\n      elements: m\n"
-                       "      runtime: {column: t, unit: ns}\n      device: " +
-                       device + "\n",
-                   "m,t,card\n1,2,A\n");
+    return message(fields + table_of(kAddInNs + "; device: " + device), "n,t,card\n1,2,A\n");
   };
   EXPECT_THAT(with("", "{constant: abacus}"), HasSubstr("abacus"));
   EXPECT_THAT(with("devices: {A: abacus}\n", "card"), HasSubstr("map.yaml:8:"));
@@ -283,11 +278,9 @@ TEST_F(Import, DevicesMustBeThere) {
 TEST_F(Import, ADescriptionOfADeviceGoesIntoTheSet) {
   write("mine.yaml", "extends: tpu_v3\nclock: 1 GHz\nsource: made up\n");
   write("other/mine.yaml", "extends: tpu_v2\n");
-  static_cast<void>(
-      operators("devices: {A: ./mine.yaml, B: ./other/mine.yaml, C: ./mine.yaml, D: tpu_v3}\n"
-                "tables:\n  - columns:\n      op: {constant: add}\n      elements: m\n"
-                "      runtime: {column: t, unit: ns}\n      device: card\n",
-                "m,t,card\n1,2,A\n1,2,B\n1,2,C\n1,2,D\n", options()));
+  (void)operators("devices: {A: ./mine.yaml, B: ./other/mine.yaml, C: ./mine.yaml, D: tpu_v3}\n" +
+                      table_of(kAddInNs + "; device: card"),
+                  "n,t,card\n1,2,A\n1,2,B\n1,2,C\n1,2,D\n", options());
   fs::rename(at("out"), at("moved"));
   fs::remove(at("mine.yaml"));
   const MeasurementSet set = read_measurement_set(at("moved"));
@@ -302,24 +295,23 @@ TEST_F(Import, DeviceAndNameOfTheOptionsReplaceThoseOfTheMapping) {
   ImportOptions mine = options();
   mine.device = "tpu_v2";
   mine.name = "second";
-  static_cast<void>(operators(kMatmul, "m,t_us\n4,1\n", mine));
+  operators(kMatmul, "m,t_us\n4,1\n", mine);
   const MeasurementSet set = read_measurement_set(at("out"));
   EXPECT_EQ(set.manifest.name, "second");
   EXPECT_EQ(set.rows.at(0).device, "tpu_v2");
   mine.force = true;
   mine.device = at("none.yaml");
-  EXPECT_THROW(static_cast<void>(operators(kMatmul, "m,t_us\n4,1\n", mine)), Error);
+  EXPECT_THROW(operators(kMatmul, "m,t_us\n4,1\n", mine), Error);
   EXPECT_EQ(read_measurement_set(at("out")).rows.at(0).device, "tpu_v2");
 }
 
 TEST_F(Import, OneDeviceCannotStandForSeveral) {
-  const char* mapping =
-      "devices: {A: tpu_v3, B: tpu_v2}\ntables:\n  - columns:\n      op: {constant: add}\n"
-      "      elements: m\n      device: card\n      runtime: {column: t, unit: ns}\n";
+  const std::string mapping =
+      "devices: {A: tpu_v3, B: tpu_v2}\n" + table_of(kAddInNs + "; device: card");
   ImportOptions mine = options();
   mine.device = "cpu_generic";
-  EXPECT_THROW(static_cast<void>(operators(mapping, "m,card,t\n8,B,5\n8,A,5\n", mine)), Error);
-  static_cast<void>(operators(mapping, "m,card,t\n8,B,5\n", mine));
+  EXPECT_THROW(operators(mapping, "n,card,t\n8,B,5\n8,A,5\n", mine), Error);
+  operators(mapping, "n,card,t\n8,B,5\n", mine);
   EXPECT_EQ(read_measurement_set(at("out")).rows.at(0).device, "cpu_generic");
 }
 
@@ -336,13 +328,12 @@ TEST_F(Import, ATableWithTheColumnsOfASetNeedsNoMapping) {
   EXPECT_THAT(set.rows.at(0).tile.output, ElementsAre(64, 64));
   const auto refusal = [&](const std::string& csv) -> std::string {
     write("ops.csv", csv);
-    try {
-      mine.force = true;
-      static_cast<void>(import_operators({at("ops.csv")}, {}, mine));
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "imported";
+    return support::error_of(
+        [&] {
+          mine.force = true;
+          (void)import_operators({at("ops.csv")}, {}, mine);
+        },
+        "imported");
   };
   EXPECT_THAT(refusal("op,elements,runtime_ns,colour\nadd,8,100,red\n"),
               HasSubstr("ops.csv:1:1: colour: a measurement set has no such column"));
@@ -357,44 +348,36 @@ TEST_F(Import, ATableWithTheColumnsOfASetNeedsNoMapping) {
 
 TEST_F(Import, OnlyAMeasurementSetIsReplacedAndOnlyWithForce) {
   ASSERT_EQ(message(kMatmul, "m,t_us\n4,1\n"), "imported");
-  EXPECT_THROW(static_cast<void>(operators(kMatmul, "m,t_us\n9,1\n", options())), Error);
+  EXPECT_THROW(operators(kMatmul, "m,t_us\n9,1\n", options()), Error);
   EXPECT_THAT(rows(), HasSubstr("matmul,4,"));
   ImportOptions force = options();
   force.force = true;
-  EXPECT_THROW(static_cast<void>(operators(kMatmul, "m,t_us\nbad,1\n", force)), Error);
+  EXPECT_THROW(operators(kMatmul, "m,t_us\nbad,1\n", force), Error);
   EXPECT_THAT(rows(), HasSubstr("matmul,4,"));  // the old set stays if the new import fails
   EXPECT_EQ(operators(kMatmul, "m,t_us\n9,1\n", force).rows, 1);
   EXPECT_THAT(rows(), HasSubstr("matmul,9,"));
   EXPECT_THAT(leftovers(), ElementsAre("out"));
   for (const char* name : {"out/notes.txt", "out/kernels/mine.hlo"}) {
     write(name, "mine");
-    try {
-      static_cast<void>(operators(kMatmul, "m,t_us\n7,1\n", force));
-      ADD_FAILURE() << name << " was deleted";
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr("which is no file of the set; it would be lost"));
-    }
+    EXPECT_THAT(support::error_of([&] { return operators(kMatmul, "m,t_us\n7,1\n", force); }),
+                HasSubstr("which is no file of the set; it would be lost"));
     EXPECT_TRUE(fs::remove(at(name)));
   }
   EXPECT_THAT(rows(), HasSubstr("matmul,9,"));
   fs::remove(at("out/manifest.yaml"));
-  EXPECT_THROW(static_cast<void>(operators(kMatmul, "m,t_us\n9,1\n", force)), Error);
+  EXPECT_THROW(operators(kMatmul, "m,t_us\n9,1\n", force), Error);
 }
 
 TEST_F(Import, GzipReadsAsTheTextInItAndRefusesToEndEarly) {
-  write("map.yaml", std::string(kManifest) + kMatmul);
+  write("map.yaml", kManifest + kMatmul);
   std::string csv = "m,t_us\n";
   for (int i = 1; i < 50000; ++i) csv += std::to_string(i) + ",1\n";
   write_gz(at("in.csv.gz"), csv);
-  EXPECT_EQ(import_operators({at("in.csv.gz")}, at("map.yaml"), options()).rows, 49999);
+  EXPECT_EQ(imported("in.csv.gz").rows, 49999);
   fs::remove_all(at("out"));
   fs::resize_file(at("in.csv.gz"), fs::file_size(at("in.csv.gz")) / 2);
-  try {
-    static_cast<void>(import_operators({at("in.csv.gz")}, at("map.yaml"), options()));
-    FAIL() << "half a file was imported";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("in the middle of its gzip data"));
-  }
+  EXPECT_THAT(support::error_of([&] { return imported("in.csv.gz"); }),
+              HasSubstr("in the middle of its gzip data"));
   EXPECT_THAT(leftovers(), IsEmpty());
 }
 
@@ -413,7 +396,7 @@ TEST(Expression, IsWorkedOutFromLeftToRight) {
 
 TEST(Expression, RefusesWhatIsNoFormula) {
   for (const char* text : {"", " ", "m*", "*m", "m n", "2**3", "(m", "1e999", "1x", "m;n"}) {
-    EXPECT_THROW(static_cast<void>(Expression::parse(text, "here")), Error) << text;
+    EXPECT_THROW(Expression::parse(text, "here"), Error) << text;
   }
 }
 
@@ -434,10 +417,9 @@ TEST_F(Import, AFileWithoutAHeaderAndWithUnitsInItsCellsIsRead) {
 }
 
 TEST_F(Import, TheManifestNamesTheDevicesThatHaveRows) {
-  const char* mapping =
-      "devices: {A: tpu_v3, B: tpu_v2}\ntables:\n  - columns:\n      op: {constant: add}\n"
-      "      elements: m\n      device: card\n      runtime: {column: t, unit: ns}\n";
-  EXPECT_EQ(operators(mapping, "m,card,t\n8,B,5\n", options()).rows, 1);
+  const std::string mapping =
+      "devices: {A: tpu_v3, B: tpu_v2}\n" + table_of(kAddInNs + "; device: card");
+  EXPECT_EQ(operators(mapping, "n,card,t\n8,B,5\n", options()).rows, 1);
   EXPECT_THAT(read_measurement_set(at("out")).manifest.devices, ElementsAre(Pair("B", "tpu_v2")));
 }
 
@@ -448,7 +430,7 @@ TEST_F(Import, TileRunsTakeTheirKernelsAlong) {
   write("runs.csv",
         "file,config_index,error,compute_time_ns,output_bounds\n"
         "a.hlo,0,0,500,4 2\na.hlo,1,1,0,8 2\nunused.hlo,2,0,700,\na.hlo,3,0,900,8 1\n");
-  const ImportReport report = import_operators({at("runs.csv")}, at("map.yaml"), options());
+  const ImportReport report = imported("runs.csv");
   EXPECT_EQ(report.rows, 2);
   EXPECT_THAT(report.left_out, ElementsAre(Pair("no bounds: the run has no tile", 1),
                                            Pair("the run failed (column 'error')", 1)));
@@ -462,8 +444,7 @@ TEST_F(Import, TileRunsTakeTheirKernelsAlong) {
 
 TEST_F(Import, ProgramsAndKernelsComeAlongWithTheirTable) {
   write("a.hlo", kHlo);
-  const char* mapping =
-      "tables:\n  - columns:\n      program: hlo\n      runtime: {column: t, unit: ms}\n";
+  const std::string mapping = table_of("program: hlo; runtime: {column: t, unit: ms}");
   EXPECT_EQ(operators(mapping, "hlo,t\na.hlo,2\n", options()).rows, 1);
   const MeasurementSet set = read_measurement_set(at("out"));
   EXPECT_EQ(set.rows.at(0).file, "kernels/a.hlo");
@@ -471,10 +452,9 @@ TEST_F(Import, ProgramsAndKernelsComeAlongWithTheirTable) {
   fs::remove_all(at("out"));
   EXPECT_THAT(message(mapping, "hlo,t\n../a.hlo,2\n"), HasSubstr("or in a folder there"));
   EXPECT_THAT(message(mapping, "hlo,t\nabsent.hlo,2\n"), HasSubstr("in.csv:2: "));
-  EXPECT_THAT(message("tables:\n  - columns:\n      kernel: hlo\n      op: op\n"
-                      "      runtime: {column: t, unit: ms}\n",
-                      "hlo,op,t\n"),
-              HasSubstr("expected one of op, kernel and program"));
+  EXPECT_THAT(
+      message(table_of("kernel: hlo; op: op; runtime: {column: t, unit: ms}"), "hlo,op,t\n"),
+      HasSubstr("expected one of op, kernel and program"));
 }
 
 TEST_F(Import, TileRunsNameWhatIsWrongWithThem) {
@@ -490,12 +470,7 @@ TEST_F(Import, TileRunsNameWhatIsWrongWithThem) {
       {"b.hlo,5,4 1\n", "b.hlo: got unknown contents"}};
   for (const auto& [row, expected] : cases) {
     write("runs.csv", std::string("file,compute_time_ns,output_bounds\n") + row);
-    try {
-      static_cast<void>(import_operators({at("runs.csv")}, at("map.yaml"), options()));
-      ADD_FAILURE() << row;
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr(expected));
-    }
+    EXPECT_THAT(support::error_of([&] { return imported("runs.csv"); }), HasSubstr(expected));
     EXPECT_THAT(leftovers(), IsEmpty());
   }
 }
@@ -515,7 +490,7 @@ TEST_F(Import, OfConfigurationsThatCutTheSameTileTheFastestStays) {
     "8,1,2,0": {"bx": 8, "by": 1, "ty": 2, "v": 0, "time": 2.5, "times": [2.5, 2.5]},
     "9,1,2,0": {"bx": 9, "by": 1, "ty": 2, "v": 0, "time": "InvalidConfig", "times": []},
     "9,1,1,0": {"bx": 9, "by": 1, "ty": 1, "v": 0, "time": 1.0, "times": [1.0, 1.0]}}})");
-  const ImportReport report = import_operators({at("cache.json")}, at("map.yaml"), options());
+  const ImportReport report = imported("cache.json");
   EXPECT_EQ(rows(),
             "op,m,n,k,output_bounds,runtime_ns,repeats,x_v\n"
             "matmul,64,64,64,2 8,2000000,2,1\nmatmul,64,64,64,1 9,1000000,2,0\n");
@@ -529,14 +504,13 @@ TEST_F(Import, AKernelTunerCacheMayBeUnfinished) {
     "8,2,1,0": {"bx": 8, "by": 2, "ty": 1, "v": 0, "time": 3.0, "times": [2.5, 3.5]})";
   for (const char* end : {"", ",", ",\n"}) {
     write("cache.json", begun + end);
-    const ImportReport report = import_operators({at("cache.json")}, at("map.yaml"), options());
+    const ImportReport report = imported("cache.json");
     EXPECT_EQ(report.rows, 1);
     EXPECT_THAT(report.notes, ElementsAre(HasSubstr("not finished")));
     fs::remove_all(at("out"));
   }
   write("cache.json", begun + R"(, "9,2,1,0": {"bx": 9)");
-  EXPECT_THROW(static_cast<void>(import_operators({at("cache.json")}, at("map.yaml"), options())),
-               Error);
+  EXPECT_THROW(imported("cache.json"), Error);
 }
 
 TEST_F(Import, ADeviceThatIsToldComesBeforeThoseByFileName) {
@@ -545,11 +519,10 @@ TEST_F(Import, ADeviceThatIsToldComesBeforeThoseByFileName) {
   write("map.yaml", std::string(kManifest) + by_name);
   write("cache.json", R"({"tune_params_keys": ["bx", "by", "ty", "v"], "cache": {
     "8,2,1,0": {"bx": 8, "by": 2, "ty": 1, "v": 0, "time": 3.0, "times": [3.0]}}})");
-  EXPECT_THROW(static_cast<void>(import_operators({at("cache.json")}, at("map.yaml"), options())),
-               Error);
+  EXPECT_THROW(imported("cache.json"), Error);
   ImportOptions told = options();
   told.device = "a4000";
-  static_cast<void>(import_operators({at("cache.json")}, at("map.yaml"), told));
+  imported("cache.json", told);
   EXPECT_EQ(read_measurement_set(at("out")).manifest.device, "a4000");
 }
 
@@ -561,12 +534,9 @@ TEST_F(Import, FilesThatNeedAMappingSayIt) {
       {"sums.csv", "Time (%),Total Time (ns),Instances,Name\n50,10,1,gemm\n"}};
   for (const auto& [name, text] : files) {
     write(name, text);
-    try {
-      static_cast<void>(import_operators({at(name)}, "", told));
-      ADD_FAILURE() << name;
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr("--mapping")) << name;
-    }
+    const std::string error =
+        support::error_of([&] { return import_operators({at(name)}, "", told); });
+    EXPECT_THAT(error, HasSubstr("--mapping")) << name;
   }
 }
 
@@ -577,9 +547,7 @@ TEST_F(Import, AKernelTunerCacheMustBeOne) {
         R"({"tune_params_keys": ["bx", "by", "ty", "v"], "cache": {"a": {"bx": 1, "time": 1}}})",
         R"({"tune_params_keys": ["bx"], "cache": {"a": 5}})"}) {
     write("cache.json", text);
-    EXPECT_THROW(static_cast<void>(import_operators({at("cache.json")}, at("map.yaml"), options())),
-                 Error)
-        << text;
+    EXPECT_THROW(imported("cache.json"), Error) << text;
     EXPECT_THAT(leftovers(), IsEmpty());
   }
 }

@@ -2,7 +2,6 @@
 #include "measured/measurement_set.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
@@ -12,6 +11,8 @@
 #include "hwdesc/device_yaml.h"
 #include "measured/samples.h"
 #include "tests/measured/set_on_disk.h"
+#include "tests/support/errors.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::measured {
 namespace {
@@ -32,22 +33,14 @@ std::vector<std::pair<int, RowFault::Kind>> kinds(const MeasurementSet& set) {
 }
 
 std::string manifest_message(const std::string& text) {
-  try {
-    static_cast<void>(read_manifest(text, "manifest.yaml"));
-    return "read";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return support::error_of([&] { return read_manifest(text, "manifest.yaml"); }, "read");
 }
 
 constexpr const char* kManifest =
     "format: tilecast.measurements/1\nname: n\nsource: s\nlicence: l\ntiming: device\ndevice: d\n";
 
 std::string edited(const std::string& from, const std::string& to) {
-  std::string text = kManifest;
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
+  return support::replaced(kManifest, from, to);
 }
 
 TEST(Manifest, IsReadAsWritten) {
@@ -124,13 +117,11 @@ TEST(MeasurementSet, ReadsOperatorsFilesTilesAndTheirTimes) {
   const SetOnDisk disk;
   disk.write_manifest("dtype: bf16\n");
   disk.write("kernels/a.hlo", "text");
-  disk.write(
-      "measurements.csv",
+  const MeasurementSet set = disk.read(
       "kernel,op,m,n,k,runtime_ns,dispatch_ns,output_bounds,kernel_bounds,class,family,"
       "repeats,spread_ns,split,x_note\r\n"
       ",matmul,64,32,16,1500.5,500,,,,,,,,\r\n"
       "kernels/a.hlo#fusion.1,,,,,2e3,,2 26 4 2,1 3,fusions,f,7,2.5,train,\"kept, as is\"\r\n");
-  const MeasurementSet set = read_measurement_set(disk.path());
   EXPECT_THAT(set.faults, IsEmpty());
   ASSERT_THAT(set.rows, SizeIs(2));
   EXPECT_DOUBLE_EQ(set.rows[0].runtime->value, 1500.5e-9);
@@ -167,10 +158,9 @@ void write_untimed(const SetOnDisk& disk) {
 TEST(MeasurementSet, MayHoldOtherQuantitiesAndNoTimes) {
   const SetOnDisk disk;
   write_untimed(disk);
-  disk.write("measurements.csv",
-             "op,dtype,elements,q_use,q_registers\nadd,f32,8,0.5,12\nadd,f32,16,,3\n"
-             "add,f32,32,,\nadd,f32,8,0.25,1\n");
-  const MeasurementSet set = read_measurement_set(disk.path());
+  const MeasurementSet set = disk.read(
+      "op,dtype,elements,q_use,q_registers\nadd,f32,8,0.5,12\nadd,f32,16,,3\n"
+      "add,f32,32,,\nadd,f32,8,0.25,1\n");
   EXPECT_EQ(set.manifest.timing, Timing::kNone);
   ASSERT_THAT(set.rows, SizeIs(2));
   EXPECT_THAT(set.rows[0].quantities, ElementsAre(12.0F, 0.5F)) << "in the manifest's order";
@@ -184,10 +174,9 @@ TEST(MeasurementSet, MayHoldOtherQuantitiesAndNoTimes) {
 TEST(MeasurementSet, TimesMayBeMissingWhereThereAreQuantities) {
   const SetOnDisk disk;
   disk.write_manifest(kQuantities);
-  disk.write("measurements.csv",
-             "op,dtype,elements,runtime_ns,q_registers,q_use\nadd,f32,8,100,,\n"
-             "add,f32,16,,7,0.5\nadd,f32,32,,,\n");
-  const MeasurementSet set = read_measurement_set(disk.path());
+  const MeasurementSet set = disk.read(
+      "op,dtype,elements,runtime_ns,q_registers,q_use\nadd,f32,8,100,,\n"
+      "add,f32,16,,7,0.5\nadd,f32,32,,,\n");
   ASSERT_THAT(set.rows, SizeIs(2));
   EXPECT_TRUE(set.rows[0].runtime);
   EXPECT_FALSE(set.rows[1].runtime);
@@ -197,17 +186,15 @@ TEST(MeasurementSet, TimesMayBeMissingWhereThereAreQuantities) {
 TEST(MeasurementSet, ColumnsOfQuantitiesAreThoseOfTheManifest) {
   const SetOnDisk disk;
   disk.write_manifest(kQuantities);
-  disk.write("measurements.csv", "op,runtime_ns,q_registers\n");
-  EXPECT_THAT(disk.message(),
+  EXPECT_THAT(disk.message("op,runtime_ns,q_registers\n"),
               HasSubstr("the column 'q_use' of the manifest's quantity is missing"));
-  disk.write("measurements.csv", "op,runtime_ns,q_registers,q_use,q_spills\n");
-  EXPECT_THAT(disk.message(), HasSubstr("'q_spills': the manifest has no quantity 'spills'"));
-  disk.write("measurements.csv",
-             "op,dtype,elements,runtime_ns,q_registers,q_use\nadd,f32,8,1,x,\n");
-  EXPECT_THAT(disk.message(), HasSubstr("'q_registers': got 'x', expected a number"));
+  EXPECT_THAT(disk.message("op,runtime_ns,q_registers,q_use,q_spills\n"),
+              HasSubstr("'q_spills': the manifest has no quantity 'spills'"));
+  EXPECT_THAT(disk.message("op,dtype,elements,runtime_ns,q_registers,q_use\nadd,f32,8,1,x,\n"),
+              HasSubstr("'q_registers': got 'x', expected a number"));
   write_untimed(disk);
-  disk.write("measurements.csv", "op,runtime_ns,q_registers,q_use\n");
-  EXPECT_THAT(disk.message(), HasSubstr("'runtime_ns': the manifest says timing: none"));
+  EXPECT_THAT(disk.message("op,runtime_ns,q_registers,q_use\n"),
+              HasSubstr("'runtime_ns': the manifest says timing: none"));
 }
 
 TEST(MeasurementSet, ReportsBadTimesRowByRow) {
@@ -218,8 +205,7 @@ TEST(MeasurementSet, ReportsBadTimesRowByRow) {
        {"", "fast", "nan", "inf", "0", "-3", "1e999", "1e300", "1e-30", "12ns"}) {
     table += std::string("matmul,bf16,8,8,8,") + time + "\n";
   }
-  disk.write("measurements.csv", table);
-  const MeasurementSet set = read_measurement_set(disk.path());
+  const MeasurementSet set = disk.read(table);
   EXPECT_THAT(set.rows, SizeIs(1));
   using enum RowFault::Kind;
   EXPECT_THAT(kinds(set), ElementsAre(std::pair(3, kNotANumber), std::pair(4, kNotANumber),
@@ -234,11 +220,10 @@ TEST(MeasurementSet, ReportsBadTimesRowByRow) {
 TEST(MeasurementSet, ReportsBadDispatchRepeatsAndSpread) {
   const SetOnDisk disk;
   disk.write_manifest();
-  disk.write("measurements.csv",
-             "op,dtype,elements,runtime_ns,dispatch_ns,repeats,spread_ns\n"
-             "add,f32,1,100,100,,\nadd,f32,1,100,-1,,\nadd,f32,1,100,,0,\nadd,f32,1,100,,1.5,\n"
-             "add,f32,1,100,,,x\nadd,f32,1,100,0,3,0\n");
-  const MeasurementSet set = read_measurement_set(disk.path());
+  const MeasurementSet set = disk.read(
+      "op,dtype,elements,runtime_ns,dispatch_ns,repeats,spread_ns\n"
+      "add,f32,1,100,100,,\nadd,f32,1,100,-1,,\nadd,f32,1,100,,0,\nadd,f32,1,100,,1.5,\n"
+      "add,f32,1,100,,,x\nadd,f32,1,100,0,3,0\n");
   EXPECT_THAT(set.faults, SizeIs(5));
   ASSERT_THAT(set.rows, SizeIs(1));
   EXPECT_EQ(set.rows[0].line, 7);
@@ -248,14 +233,13 @@ TEST(MeasurementSet, ReportsBadDispatchRepeatsAndSpread) {
 TEST(MeasurementSet, ReportsTheSecondRunOfEqualWorkDeviceAndTile) {
   const SetOnDisk disk;
   disk.write_manifest("devices: {here: tpu_v3, there: tpu_v2}\n");
-  disk.write("measurements.csv",
-             "m,op,dtype,n,k,runtime_ns,device,output_bounds,family\n"
-             "8,matmul,bf16,8,8,100,here,,\n"
-             "8,matmul,bf16,8,8,100,there,,\n"
-             "8,matmul,bf16,8,8,100,here,1 1,\n"
-             "8,matmul,bf16,8,8,120,,,other\n"
-             "16,matmul,bf16,8,8,100,here,,\n");
-  const MeasurementSet set = read_measurement_set(disk.path());
+  const MeasurementSet set = disk.read(
+      "m,op,dtype,n,k,runtime_ns,device,output_bounds,family\n"
+      "8,matmul,bf16,8,8,100,here,,\n"
+      "8,matmul,bf16,8,8,100,there,,\n"
+      "8,matmul,bf16,8,8,100,here,1 1,\n"
+      "8,matmul,bf16,8,8,120,,,other\n"
+      "16,matmul,bf16,8,8,100,here,,\n");
   EXPECT_THAT(kinds(set), ElementsAre(std::pair(5, RowFault::Kind::kDuplicate)));
   EXPECT_THAT(set.faults[0].message, HasSubstr("line 2"));
 }
@@ -263,10 +247,9 @@ TEST(MeasurementSet, ReportsTheSecondRunOfEqualWorkDeviceAndTile) {
 TEST(MeasurementSet, ParametersAreNumbersInTheOrderOfTheHeader) {
   const SetOnDisk disk;
   disk.write_manifest();
-  disk.write("measurements.csv",
-             "p_unroll,op,dtype,elements,runtime_ns,p_block_x\n"
-             "2,add,f32,8,100,1.5\n,add,f32,8,100,-3\n");
-  const MeasurementSet set = read_measurement_set(disk.path());
+  const MeasurementSet set = disk.read(
+      "p_unroll,op,dtype,elements,runtime_ns,p_block_x\n"
+      "2,add,f32,8,100,1.5\n,add,f32,8,100,-3\n");
   EXPECT_THAT(set.parameter_names, ElementsAre("unroll", "block_x"));
   ASSERT_THAT(set.rows, SizeIs(2));
   EXPECT_THAT(set.rows[0].parameters, ElementsAre(2.0F, 1.5F));
@@ -278,11 +261,10 @@ TEST(MeasurementSet, ParametersAreNumbersInTheOrderOfTheHeader) {
 TEST(MeasurementSet, RunsOfOtherParametersAreNoDuplicates) {
   const SetOnDisk disk;
   disk.write_manifest();
-  disk.write("measurements.csv",
-             "op,dtype,elements,runtime_ns,p_a,p_b\n"
-             "add,f32,8,100,1,\nadd,f32,8,100,2,\nadd,f32,8,100,,1\nadd,f32,8,100,1.0,\n"
-             "add,f32,8,100,,1\n");
-  const MeasurementSet set = read_measurement_set(disk.path());
+  const MeasurementSet set = disk.read(
+      "op,dtype,elements,runtime_ns,p_a,p_b\n"
+      "add,f32,8,100,1,\nadd,f32,8,100,2,\nadd,f32,8,100,,1\nadd,f32,8,100,1.0,\n"
+      "add,f32,8,100,,1\n");
   EXPECT_THAT(kinds(set), ElementsAre(std::pair(5, RowFault::Kind::kDuplicate),
                                       std::pair(6, RowFault::Kind::kDuplicate)));
   EXPECT_EQ(set.faults[0].message, "same work, device, tile and parameters as line 2");
@@ -298,18 +280,15 @@ TEST(MeasurementSet, AParameterThatIsNoNumberIsAnErrorWithFileRowAndColumn) {
     EXPECT_EQ(disk.message(), std::string("measurements.csv:3: column 'p_a': got '") + cell +
                                   "', expected a number or an empty cell");
   }
-  disk.write("measurements.csv", "op,dtype,elements,runtime_ns,p_\nadd,f32,8,100,1\n");
-  EXPECT_THAT(disk.message(), HasSubstr("unknown column 'p_'"));
+  EXPECT_THAT(disk.message("op,dtype,elements,runtime_ns,p_\nadd,f32,8,100,1\n"),
+              HasSubstr("unknown column 'p_'"));
 }
 
 TEST(MeasurementSet, NamesFileRowAndColumnOfWhatIsMalformed) {
   const SetOnDisk disk;
   disk.write_manifest();
   disk.write("k.hlo", "text");
-  const auto message = [&](const std::string& table) {
-    disk.write("measurements.csv", table);
-    return disk.message();
-  };
+  const auto message = [&](const std::string& table) { return disk.message(table); };
   EXPECT_EQ(message("op,runtime\nadd,1\n"),
             "measurements.csv:1: unknown column 'runtime'; did you mean 'runtime_ns'?");
   EXPECT_THAT(message("op,runtime_ns,my_note\nadd,1,\n"), HasSubstr("start with x_"));
@@ -350,8 +329,7 @@ TEST(MeasurementSet, RefusesFilesOutsideItsFolder) {
     disk.write("measurements.csv", "program,runtime_ns\n" + file + ",1\n");
     EXPECT_THAT(disk.message(), HasSubstr("measurements.csv:2: column 'program': got")) << file;
   }
-  disk.write("measurements.csv", "program,runtime_ns\nin/k.hlo,1\n");
-  EXPECT_EQ(disk.message(), "read");
+  EXPECT_EQ(disk.message("program,runtime_ns\nin/k.hlo,1\n"), "read");
 }
 
 TEST(MeasurementSet, SaysWhichFileOfItIsMissing) {
@@ -359,9 +337,9 @@ TEST(MeasurementSet, SaysWhichFileOfItIsMissing) {
   EXPECT_THAT(disk.message(), HasSubstr("manifest.yaml: no such file"));
   disk.write_manifest();
   EXPECT_THAT(disk.message(), HasSubstr("measurements.csv: no such file"));
-  EXPECT_THROW(static_cast<void>(read_measurement_set(disk.path() + "/manifest.yaml")), Error);
-  EXPECT_THROW(static_cast<void>(read_measurement_set(disk.path() + "/none")), Error);
-  EXPECT_THROW(static_cast<void>(read_measurement_set("")), Error);
+  EXPECT_THROW((void)read_measurement_set(disk.path() + "/manifest.yaml"), Error);
+  EXPECT_THROW((void)read_measurement_set(disk.path() + "/none"), Error);
+  EXPECT_THROW((void)read_measurement_set(""), Error);
 }
 
 const char* const kAdd =
@@ -377,7 +355,7 @@ TEST(MeasurementSet, AnArchiveOfItIsTheSameSet) {
   disk.write("devices/mine.yaml", "extends: tpu_v3\nname: mine\n");
   disk.write("kernels/k.hlo", kAdd);
   disk.write("measurements.csv", "kernel,runtime_ns\nkernels/k.hlo,3000\nkernels/k.hlo,x\n");
-  const MeasurementSet folder = read_measurement_set(disk.path());
+  const MeasurementSet folder = disk.read();
   const MeasurementSet packed = read_measurement_set(disk.pack());
   EXPECT_EQ(packed.hash, folder.hash);
   ASSERT_EQ(packed.rows.size(), 1U);
@@ -393,12 +371,7 @@ TEST(MeasurementSet, AnArchiveOfItIsTheSameSet) {
 TEST(MeasurementSet, NothingInAnArchiveLeadsOutOfIt) {
   const SetOnDisk disk;
   const auto message = [&] {
-    try {
-      static_cast<void>(read_measurement_set(disk.pack()));
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("read");
+    return support::error_of([&] { return read_measurement_set(disk.pack()); }, "read");
   };
   disk.write("k.hlo", kAdd);
   disk.write("measurements.csv", "kernel,runtime_ns\nk.hlo,3000\n");
@@ -421,16 +394,16 @@ TEST(MeasurementSet, ItsHashChangesWithEveryFileOfIt) {
   disk.write_manifest();
   disk.write("a.hlo", "text");
   disk.write("measurements.csv", "kernel,runtime_ns\na.hlo,1\n");
-  const std::string first = read_measurement_set(disk.path()).hash;
-  EXPECT_EQ(read_measurement_set(disk.path()).hash, first);
+  const std::string first = disk.read().hash;
+  EXPECT_EQ(disk.read().hash, first);
   disk.write("unnamed.hlo", "not of the set");
-  EXPECT_EQ(read_measurement_set(disk.path()).hash, first);
+  EXPECT_EQ(disk.read().hash, first);
   disk.write("a.hlo", "texts");
-  const std::string second = read_measurement_set(disk.path()).hash;
+  const std::string second = disk.read().hash;
   disk.write("measurements.csv", "kernel,runtime_ns\na.hlo,2\n");
-  const std::string third = read_measurement_set(disk.path()).hash;
+  const std::string third = disk.read().hash;
   disk.write_manifest("description: other\n");
-  const std::string fourth = read_measurement_set(disk.path()).hash;
+  const std::string fourth = disk.read().hash;
   EXPECT_THAT((std::set<std::string>{first, second, third, fourth}), SizeIs(4));
 }
 
@@ -457,7 +430,7 @@ TEST(MeasurementSet, SurvivesDamagedTables) {
     if (random() % 4 == 0) text.resize(random() % text.size());
     disk.write("measurements.csv", text);
     try {
-      for (const MeasurementRow& row : read_measurement_set(disk.path()).rows) {
+      for (const MeasurementRow& row : disk.read().rows) {
         ASSERT_GT(row.runtime->value, 0);
       }
     } catch (const Error& error) {

@@ -1,12 +1,11 @@
 #include "measured/op_kernels.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "base/error.h"
 #include "hwdesc/device_yaml.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::measured {
 namespace {
@@ -21,12 +20,7 @@ ir::Kernel kernel_of(const std::string& columns, const std::string& row) {
 }
 
 std::string error_of(const std::string& columns, const std::string& row) {
-  try {
-    static_cast<void>(kernel_of(columns, row));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { return kernel_of(columns, row); });
 }
 
 void expect_flops(const ir::Kernel& kernel, double flops) {
@@ -178,12 +172,8 @@ TEST(OperatorLaunches, TpusEndKernelsAtReductionsOfRowOperators) {
 
 TEST(OperatorLaunches, BadExecutionsNameFileRowAndColumn) {
   const auto message = [](const std::string& row) -> std::string {
-    try {
-      static_cast<void>(launches_of("op,dtype,m,n,k,rows,columns,execution", row));
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+    return support::error_of(
+        [&] { return launches_of("op,dtype,m,n,k,rows,columns,execution", row); });
   };
   EXPECT_THAT(message("softmax,f32,,,,8,8,op"),
               HasSubstr("ops.csv:2: column 'execution': got 'op', expected fused, reductions or"));

@@ -1,7 +1,6 @@
 #include "measured/paradnn.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -15,10 +14,10 @@
 #include "analytical/collective.h"
 #include "analytical/layout_rules.h"
 #include "analytical/roofline.h"
-#include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/load_program.h"
 #include "measured/metrics.h"
+#include "tests/support/errors.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::measured {
@@ -144,12 +143,7 @@ TEST(FcTraining, KeepsActivationsInTheTypeOfTheNetwork) {
 }
 
 std::string error_of(FcTraining net) {
-  try {
-    static_cast<void>(fc_training_program(net, {}));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { return fc_training_program(net, {}); });
 }
 
 TEST(FcTraining, HostileParametersAreOneClearError) {
@@ -185,12 +179,9 @@ TEST(FcTraining, RowNamesItsParametersByColumn) {
   EXPECT_EQ(net.batch, 256);
   EXPECT_EQ(net.devices, 16);
   EXPECT_EQ(net.dtype, ir::DType::kBF16);
-  try {
-    static_cast<void>(fc_training_row(OpRow(table, table.rows[1]), defaults));
-    FAIL() << "expected an Error";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("steps.csv:3: column 'nodes': got 'x'"));
-  }
+  EXPECT_THAT(
+      support::error_of([&] { return fc_training_row(OpRow(table, table.rows[1]), defaults); }),
+      HasSubstr("steps.csv:3: column 'nodes': got 'x'"));
 }
 
 TEST(FcTrainingFeed, TakesAStepsOverheadAndTheTimeOfItsBytes) {

@@ -1,11 +1,11 @@
 #include "measured/reference_rows.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "base/error.h"
+#include "tests/support/errors.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::measured {
@@ -22,12 +22,7 @@ constexpr const char* kTable =
     "    data: d\n    split: s\n    columns: [ours, theirs]\n    rows:\n";
 
 std::string error_of(const std::string& text) {
-  try {
-    static_cast<void>(parse_references(text, "r.yaml"));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { return parse_references(text, "r.yaml"); });
 }
 
 TEST(ReferenceRows, GiveEveryCellOfATableItsSource) {
@@ -98,7 +93,7 @@ TEST(ReferenceRows, LieBesideTheDevicePresets) {
 }
 
 TEST(ReferenceRows, NameAFileThatIsMissing) {
-  EXPECT_THROW(static_cast<void>(read_references("missing.yaml")), Error);
+  EXPECT_THROW((void)read_references("missing.yaml"), Error);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <cmath>
@@ -11,12 +10,12 @@
 #include <set>
 
 #include "analytical/analytical_model.h"
-#include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/load_program.h"
 #include "ir/text/hlo_parser.h"
 #include "measured/physics.h"
 #include "tests/measured/set_on_disk.h"
+#include "tests/support/errors.h"
 #include "tests/support/folders.h"
 #include "tests/support/modules.h"
 
@@ -39,12 +38,7 @@ class Samples : public testing::Test {
     return make_samples(read_measurement_set(disk_.path()), device, options);
   }
   [[nodiscard]] std::string message(const std::string& table) {
-    try {
-      static_cast<void>(samples(table));
-      return "made";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    return support::error_of([&] { return samples(table); }, "made");
   }
 
   SetOnDisk disk_;

@@ -1,34 +1,13 @@
 #include "tests/measured/set_on_disk.h"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
 #include <zip.h>
 
-#include <fstream>
-
-#include "base/error.h"
-#include "measured/measurement_set.h"
+#include "tests/support/errors.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::measured {
 
 namespace fs = std::filesystem;
-
-SetOnDisk::SetOnDisk() {
-  std::string pattern = (fs::path(testing::TempDir()) / "tilecast_set_XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) throw Error("no temporary folder");
-  path_ = pattern;
-}
-
-SetOnDisk::~SetOnDisk() {
-  std::error_code failed;
-  fs::remove_all(path_, failed);
-}
-
-void SetOnDisk::write(const std::string& file, const std::string& text) const {
-  const fs::path whole = fs::path(path_) / file;
-  fs::create_directories(whole.parent_path());
-  std::ofstream(whole, std::ios::binary) << text;
-}
 
 void SetOnDisk::write_manifest(const std::string& more) const {
   write("manifest.yaml",
@@ -38,29 +17,34 @@ void SetOnDisk::write_manifest(const std::string& more) const {
 }
 
 std::string SetOnDisk::pack() const {
-  const std::string target = path_ + "/set.zip";
+  const std::string target = at("set.zip");
   int code = 0;
   zip_t* archive = zip_open(target.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code);
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path_)) {
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path())) {
     if (!entry.is_regular_file() || entry.path() == target) continue;
-    zip_file_add(archive, fs::relative(entry.path(), path_).c_str(),
+    zip_file_add(archive, fs::relative(entry.path(), path()).c_str(),
                  zip_source_file(archive, entry.path().c_str(), 0, -1), ZIP_FL_ENC_UTF_8);
   }
   if (zip_close(archive) != 0) throw Error("cannot write " + target);
   return target;
 }
 
+MeasurementSet SetOnDisk::read(const std::string& table) const {
+  write("measurements.csv", table);
+  return read();
+}
+
 std::string SetOnDisk::message() const {
-  try {
-    static_cast<void>(read_measurement_set(path_));
-    return "read";
-  } catch (const Error& error) {
-    std::string message = error.what();
-    for (std::size_t at; (at = message.find(path_ + "/")) != std::string::npos;) {
-      message.erase(at, path_.size() + 1);
-    }
-    return message;
-  }
+  return inside(support::error_of([&] { return read(); }, "read"));
+}
+
+std::string SetOnDisk::message(const std::string& table) const {
+  write("measurements.csv", table);
+  return message();
+}
+
+std::string SetOnDisk::inside(const std::string& text) const {
+  return support::replaced_all(text, path() + "/", "");
 }
 
 }  // namespace tilecast::measured

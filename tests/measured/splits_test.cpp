@@ -2,7 +2,6 @@
 #include "measured/splits.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -125,17 +124,17 @@ TEST(Splits, EveryRowIsDrawnAboutEquallyOften) {
 TEST(Splits, RefuseWhatCannotBeSplit) {
   const Keys one{"a", "a"};
   const Keys two{"a", "b"};
-  EXPECT_THROW(static_cast<void>(k_fold(two, 3, 1)), Error);
-  EXPECT_THROW(static_cast<void>(k_fold(two, 1, 1)), Error);
-  EXPECT_THROW(static_cast<void>(leave_one_out(one)), Error);
-  EXPECT_THROW(static_cast<void>(held_out(one, 0.5, 1)), Error);
-  EXPECT_THROW(static_cast<void>(held_out(two, 0, 1)), Error);
-  EXPECT_THROW(static_cast<void>(held_out(two, 1, 1)), Error);
-  EXPECT_THROW(static_cast<void>(held_out(two, std::nan(""), 1)), Error);
+  EXPECT_THROW((void)k_fold(two, 3, 1), Error);
+  EXPECT_THROW((void)k_fold(two, 1, 1), Error);
+  EXPECT_THROW((void)leave_one_out(one), Error);
+  EXPECT_THROW((void)held_out(one, 0.5, 1), Error);
+  EXPECT_THROW((void)held_out(two, 0, 1), Error);
+  EXPECT_THROW((void)held_out(two, 1, 1), Error);
+  EXPECT_THROW((void)held_out(two, std::nan(""), 1), Error);
   const std::vector<std::size_t> rows{1, 2};
-  EXPECT_THROW(static_cast<void>(sampled_rows(rows, 2, 1)), Error);
-  EXPECT_THROW(static_cast<void>(sampled_rows(rows, 0, 1)), Error);
-  EXPECT_THROW(static_cast<void>(k_fold(Keys{}, 2, 1)), Error);
+  EXPECT_THROW((void)sampled_rows(rows, 2, 1), Error);
+  EXPECT_THROW((void)sampled_rows(rows, 0, 1), Error);
+  EXPECT_THROW((void)k_fold(Keys{}, 2, 1), Error);
 }
 
 }  // namespace

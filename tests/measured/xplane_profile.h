@@ -51,6 +51,12 @@ class Plane {
 class ProfileOnDisk {
  public:
   [[nodiscard]] Plane plane(const std::string& name) { return {space_, name}; }
+  // The plane of a core, on its line of ops.
+  [[nodiscard]] Plane core() {
+    Plane core = plane("/device:TPU:0");
+    core.line("XLA Ops");
+    return core;
+  }
   [[nodiscard]] std::string bytes() const { return space_.SerializeAsString(); }
   // Returns the file's path.
   std::string write(const std::string& file = "host.xplane.pb") const;

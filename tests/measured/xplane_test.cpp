@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <zlib.h>
 
 #include <cmath>
@@ -20,6 +19,7 @@
 #include "measured/importers/xplane_join.h"
 #include "measured/measurement_set.h"
 #include "tests/measured/xplane_profile.h"
+#include "tests/support/errors.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::measured {
@@ -42,19 +42,9 @@ void expect_ps(Seconds time, double picoseconds) {
   EXPECT_NEAR(time.value / kPs, picoseconds, 1e-6 * std::max(picoseconds, 1.0));
 }
 
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(Xplane, OpsThatNestKeepTheTimeTheirOpsInsideLeave) {
   ProfileOnDisk disk;
-  Plane device = disk.plane("/device:TPU:0");
-  device.line("XLA Ops");
+  Plane device = disk.core();
   device.op("while.1", 5, 0, 1000);
   device.op("body.2", 5, 100, 300);
   device.op("inner.3", 5, 150, 50);
@@ -77,8 +67,7 @@ TEST(Xplane, OpsThatNestKeepTheTimeTheirOpsInsideLeave) {
 
 TEST(Xplane, EventsOutOfOrderNestAllTheSameAndCopiesOfOneDoNot) {
   ProfileOnDisk disk;
-  Plane device = disk.plane("/device:TPU:0");
-  device.line("XLA Ops");
+  Plane device = disk.core();
   device.op("inner.2", 5, 150, 50);
   device.op("outer.1", 5, 100, 300);
   device.op("outer.1", 5, 100, 300);
@@ -89,8 +78,7 @@ TEST(Xplane, EventsOutOfOrderNestAllTheSameAndCopiesOfOneDoNot) {
 
 TEST(Xplane, TheDevicesOwnClockCountsWhereItIsGiven) {
   ProfileOnDisk disk;
-  Plane device = disk.plane("/device:TPU:0");
-  device.line("XLA Ops");
+  Plane device = disk.core();
   device.event(
       "%a.1 = f32[] add()", 0, 999,
       {{"device_offset_ps", std::uint64_t{5}}, {"device_duration_ps", std::uint64_t{100}}});
@@ -201,8 +189,7 @@ TEST(Xplane, KernelsOfOneInstructionAreOneOccurrence) {
 
 TEST(Xplane, EventsThatStandForManyAndImpossibleOnes) {
   ProfileOnDisk disk;
-  Plane device = disk.plane("/device:TPU:0");
-  device.line("XLA Ops");
+  Plane device = disk.core();
   device.op("a.1", 5, 0, 100).set_num_occurrences(4);
   device.op("a.1", 5, 200, -7);
   device.op("a.1", 5, 300, std::int64_t{1} << 62);
@@ -247,8 +234,7 @@ TEST(SelfTimes, ASequenceThatStartsOverBeyondTheWindowIsANewOne) {
 // 60,000 events are twice the size of the chunk in memory.
 TEST(Xplane, LargerThanTheBufferPlainGzippedAndTwiceInOneFile) {
   ProfileOnDisk disk;
-  Plane device = disk.plane("/device:TPU:0");
-  device.line("XLA Ops");
+  Plane device = disk.core();
   for (std::int64_t i = 0; i < 60000; ++i) device.op(i % 2 ? "a.1" : "b.2", 5, 100 * i, 40 + i % 3);
   const std::string bytes = disk.bytes();
   ASSERT_GT(bytes.size(), 1U << 19);
@@ -272,15 +258,14 @@ TEST(Xplane, LargerThanTheBufferPlainGzippedAndTwiceInOneFile) {
   EXPECT_EQ(twice.device.cores, 1);
   for (const std::size_t size : {bytes.size() / 2, bytes.size() - 1}) {
     disk.folder().write("cut.xplane.pb", bytes.substr(0, size));
-    EXPECT_THAT(error_of([&] { static_cast<void>(read_xplane({disk.at("cut.xplane.pb")}, {})); }),
+    EXPECT_THAT(support::error_of([&] { return read_xplane({disk.at("cut.xplane.pb")}, {}); }),
                 HasSubstr("cut off at byte"));
   }
 }
 
 TEST(Xplane, ALogFolderIsItsNewestRunWithAllHosts) {
   ProfileOnDisk disk;
-  Plane device = disk.plane("/device:TPU:0");
-  device.line("XLA Ops");
+  Plane device = disk.core();
   device.op("a.1", 5, 0, 100);
   for (const char* file : {"2026_01_02/a", "2026_01_02/b", "2025_12_31/c"}) {
     const std::string path = std::string("logs/plugins/profile/") + file + ".xplane.pb";
@@ -291,11 +276,11 @@ TEST(Xplane, ALogFolderIsItsNewestRunWithAllHosts) {
   expect_ps(profile.device_time, 200);
   EXPECT_EQ(profile.device.cores, 2);
   std::filesystem::create_directories(disk.at("empty"));
-  EXPECT_THAT(error_of([&] { static_cast<void>(read_xplane({disk.at("empty")}, {})); }),
+  EXPECT_THAT(support::error_of([&] { return read_xplane({disk.at("empty")}, {}); }),
               HasSubstr("holds no profile"));
   ProfileOnDisk host;
   host.plane("/host:CPU").line("python");
-  EXPECT_THAT(error_of([&] { static_cast<void>(read_xplane({host.write()}, {})); }),
+  EXPECT_THAT(support::error_of([&] { return read_xplane({host.write()}, {}); }),
               HasSubstr("a profile of the host only"));
 }
 
@@ -338,16 +323,15 @@ TEST(Xplane, JoinsInstructionsToKernelsAndListsTheRest) {
   EXPECT_EQ(join_modules(profile, {disk.at("g.hlo")}).modules.size(), 2);
   disk.folder().write("h.hlo",
                       "HloModule jit_h\n\nENTRY main {\n  ROOT p = f32[8]{0} parameter(0)\n}\n");
-  EXPECT_THAT(error_of([&] {
-                static_cast<void>(join_modules(profile, {disk.at("g.hlo"), disk.at("h.hlo")}));
+  EXPECT_THAT(support::error_of([&] {
+                return join_modules(profile, {disk.at("g.hlo"), disk.at("h.hlo")});
               }),
               HasSubstr("the profile has no module jit_h; its modules: jit_f, jit_g"));
 }
 
 TEST(Xplane, AModuleThatCannotBeReadIsListedAndTheOthersStay) {
   ProfileOnDisk disk;
-  Plane device = disk.plane("/device:TPU:0");
-  device.line("XLA Ops");
+  Plane device = disk.core();
   device.op("tanh.1", 5, 0, 100);
   device.op("tanh.1", 6, 200, 70);
   Plane metadata = disk.plane("/host:metadata");

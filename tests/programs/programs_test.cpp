@@ -1,6 +1,5 @@
 // The example programs parse, verify, and have the work for which their models are known.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "ir/counts/trip_count.h"
 #include "ir/counts/work_counts.h"

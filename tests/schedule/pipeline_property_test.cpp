@@ -17,7 +17,7 @@ namespace {
 
 using interpreter::Elements;
 
-constexpr std::uint64_t kSchedules = 2000;
+constexpr std::uint64_t kSchedules = 1000;
 
 TEST(PipelineProperty, PipelinedLoopsComputeWhatTheKernelDoes) {
   int with_pipeline = 0, fused = 0, two_levels = 0;
@@ -144,7 +144,7 @@ class PlantedFault : public testing::TestWithParam<Planted> {};
 
 TEST_P(PlantedFault, IsCaught) {
   int planted = 0;
-  for (std::uint64_t seed = 0; seed < kSchedules && planted < 150; ++seed) {
+  for (std::uint64_t seed = 0; seed < kSchedules && planted < 60; ++seed) {
     const RandomSchedule made = random_schedule(seed);
     if (made.pipelined == 0) continue;
     const std::vector<Elements> inputs = whole_inputs(made.kernel, seed);
@@ -154,7 +154,7 @@ TEST_P(PlantedFault, IsCaught) {
     ++planted;
     EXPECT_TRUE(caught(code, inputs, expected)) << seed << "\n" << to_text(code);
   }
-  EXPECT_GE(planted, 100);
+  EXPECT_GE(planted, 40);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -1,8 +1,6 @@
 // Schedules of small kernels: ALCOP's examples, errors of each rule and step, and the text.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "ir/kernels/kernel_sketch.h"
 #include "schedule/from_kernel.h"
 #include "schedule/pipeline.h"
@@ -11,6 +9,7 @@
 #include "schedule/walk.h"
 #include "tests/schedule/random_schedules.h"
 #include "tests/schedule/run_loops.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::schedule {
 namespace {
@@ -23,12 +22,7 @@ LoopProgram loops(const std::string& text) {
 
 template <class Step>
 std::string refusal(const Step& step) {
-  try {
-    step();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
+  return support::error_of([&] { step(); }, "accepted");
 }
 
 // The input of ALCOP's Fig. 7, one block: tiles of a and b in shared memory, parts of them in

@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "base/random.h"
 #include "ir/kernels/kernel_sketch.h"
 #include "schedule/from_kernel.h"
@@ -14,6 +12,7 @@
 #include "schedule/text.h"
 #include "tests/schedule/random_schedules.h"
 #include "tests/schedule/run_loops.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::schedule {
 namespace {
@@ -36,12 +35,7 @@ ir::Kernel product(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k, 
 
 template <class Step>
 std::string message(const Step& step) {
-  try {
-    step();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
+  return support::error_of([&] { step(); }, "accepted");
 }
 
 TEST(BlockTiles, ComputeWhatTheKernelDoes) {

@@ -110,7 +110,7 @@ void check(const LoopProgram& program, Checked& checked) {
 
 TEST(TouchedProperty, ElementsOfRandomSchedulesAreThoseEnumerated) {
   Checked checked;
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const RandomSchedule made = random_schedule(seed);
     check(made.program, checked);
     check(pipelined(made.program), checked);
@@ -159,7 +159,7 @@ LoopProgram random_program(std::mt19937_64& random) {
 TEST(TouchedProperty, ElementsOfRandomIndicesAreThoseEnumerated) {
   std::mt19937_64 random(1);
   Checked checked;
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 500; ++i) {
     check(random_program(random), checked);
     ASSERT_FALSE(HasFatalFailure()) << i;
   }

@@ -1,7 +1,6 @@
 #include "search/fusion_search.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <set>
 

@@ -1,7 +1,6 @@
 #include "search/fusion_tuner.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fstream>
 
@@ -11,6 +10,7 @@
 #include "ir/program.h"
 #include "ir/read_module.h"
 #include "tests/search/fresh_file.h"
+#include "tests/support/errors.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::search {
@@ -161,12 +161,8 @@ TEST(TuningJournal, BelongsToOneProgram) {
     EXPECT_EQ(again.find("def")->time.failure, "crash, twice");
     EXPECT_EQ(again.find("ghi"), nullptr);
   }
-  try {
-    const TuningJournal other(file, "two");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("the journal is of another program"));
-  }
+  EXPECT_THAT(support::error_of([&] { const TuningJournal other(file, "two"); }),
+              HasSubstr("the journal is of another program"));
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 
 #include "analytical/layout_rules.h"
 #include "hwdesc/device_yaml.h"
@@ -80,10 +79,9 @@ TEST(GoldenTiles, OfProductsOnShippedDevicesAreTheCommittedOnes) {
   if (const char* update = std::getenv("UPDATE_GOLDEN"); update && std::string(update) == "1") {
     std::ofstream(file) << got;
   }
-  std::stringstream expected;
-  expected << std::ifstream(file).rdbuf();
-  EXPECT_EQ(got, expected.str()) << "if this is meant: UPDATE_GOLDEN=1 search_unit "
-                                    "--gtest_filter='GoldenTiles.*', and read the difference";
+  EXPECT_EQ(got, support::bytes_of(file))
+      << "if this is meant: UPDATE_GOLDEN=1 search_unit "
+         "--gtest_filter='GoldenTiles.*', and read the difference";
 }
 
 }  // namespace

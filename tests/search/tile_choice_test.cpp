@@ -1,13 +1,13 @@
 #include "search/tile_choice.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "analytical/layout_rules.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/canonical_hash.h"
 #include "ir/load_program.h"
+#include "tests/support/errors.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::search {
@@ -53,12 +53,7 @@ TileChoices read(const std::string& text) {
 }
 
 std::string refusal(const std::string& text) {
-  try {
-    static_cast<void>(read(text));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return support::error_of([&] { return read(text); }, "");
 }
 
 const std::string kHash = "0123456789abcdef0123456789abcdef";
@@ -129,13 +124,11 @@ TEST(ChosenTiles, SaysThatAFixedTileCannotRun) {
   const ChosenTiles model(
       mixer.physics, {.fixed = {{ir::canonical_hash(kernel), {.output = {1, 1, 1, 1, 1, 1, 1}}}}});
   const analytical::KernelQuery query{kernel};
-  try {
-    static_cast<void>(model.estimate({&query, 1}, mixer.device));
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("cannot run on tpu_v3"));
-    EXPECT_THAT(error.what(), HasSubstr(kernel.name()));
-  }
+  const std::string error = support::error_of([&] {
+    return model.estimate({&query, 1}, mixer.device);
+  });
+  EXPECT_THAT(error, HasSubstr("cannot run on tpu_v3"));
+  EXPECT_THAT(error, HasSubstr(kernel.name()));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "search/tile_tuner.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <set>
 

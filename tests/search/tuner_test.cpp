@@ -2,7 +2,6 @@
 #include "search/tuner.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
@@ -14,6 +13,7 @@
 #include "hwdesc/device_yaml.h"
 #include "ir/kernels/kernel_sketch.h"
 #include "search/tuner_surrogate.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::search {
 namespace {
@@ -233,12 +233,8 @@ TEST(Tuner, TakesMissingFeatures) {
 }
 
 void expect_error(const TuneSpace& space, const TuneOptions& options, const std::string& message) {
-  try {
-    (void)tune(space, measured, options);
-    FAIL() << "expected: " << message;
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr(message));
-  }
+  EXPECT_THAT(support::error_of([&] { return tune(space, measured, options); }),
+              HasSubstr(message));
 }
 
 TEST(Tuner, RefusesWhatIsNoSpace) {
@@ -259,20 +255,28 @@ TEST(Tuner, RefusesTimesThatAreNotPositive) {
   EXPECT_THROW((void)tune(one, zero, {}), Error);
 }
 
+// The logarithms of the times of every `step`-th candidate, and a surrogate fitted to them.
+struct Fitted {
+  Fitted(const TuneSpace& space, std::size_t step) : surrogate(space, true) {
+    std::vector<std::size_t> rows;
+    for (std::size_t i = 3; i < space.size(); i += step) {
+      rows.push_back(i);
+      logs.push_back(std::log(time_of(i)));
+    }
+    surrogate.fit(rows, logs, 1);
+  }
+
+  Surrogate surrogate;
+  std::vector<double> logs;
+};
+
 TEST(Surrogate, ContinuesPhysicsThatIsOffByAFactor) {
   const TuneSpace space = space_of([](std::size_t i) { return 3 * time_of(i); });
-  Surrogate surrogate(space, true);
-  std::vector<std::size_t> rows;
-  std::vector<double> logs;
-  for (std::size_t i = 3; i < space.size(); i += 25) {
-    rows.push_back(i);
-    logs.push_back(std::log(time_of(i)));
-  }
-  surrogate.fit(rows, logs, 1);
-  EXPECT_NEAR(surrogate.trust(), 1, 0.05);
+  const Fitted fitted(space, 25);
+  EXPECT_NEAR(fitted.surrogate.trust(), 1, 0.05);
   const std::vector<std::size_t> asked{kFastest};
   double mean = 0, deviation = 0;
-  surrogate.predict(asked, {&mean, 1}, {&deviation, 1});
+  fitted.surrogate.predict(asked, {&mean, 1}, {&deviation, 1});
   EXPECT_NEAR(mean, std::log(time_of(kFastest)), 0.01);
 }
 
@@ -293,33 +297,20 @@ TEST(Surrogate, OrdersAsPhysicsDoesWhereOneIsMeasured) {
 TEST(Surrogate, TrustsPhysicsLessWhereItIsUpsideDown) {
   const TuneSpace space =
       space_of([](std::size_t i) { return std::optional(1e-9 / bowl(i, 11, 4)); });
-  Surrogate surrogate(space, true);
-  std::vector<std::size_t> rows;
-  std::vector<double> logs;
-  for (std::size_t i = 3; i < space.size(); i += 9) {
-    rows.push_back(i);
-    logs.push_back(std::log(time_of(i)));
-  }
-  surrogate.fit(rows, logs, 1);
-  EXPECT_LT(surrogate.trust(), 0.2);
+  const Fitted fitted(space, 9);
+  EXPECT_LT(fitted.surrogate.trust(), 0.2);
 }
 
 TEST(Surrogate, LearnsTimesThoughPhysicsIsNoise) {
   const TuneSpace space = space_of(
       [](std::size_t i) { return 1e-6 * std::exp(static_cast<double>(i * 7919 % 101) / 20); });
-  Surrogate surrogate(space, true);
-  std::vector<std::size_t> rows;
-  std::vector<double> logs;
-  for (std::size_t i = 3; i < space.size(); i += 9) {
-    rows.push_back(i);
-    logs.push_back(std::log(time_of(i)));
-  }
-  surrogate.fit(rows, logs, 1);
+  const Fitted fitted(space, 9);
   std::vector<std::size_t> all(space.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   std::vector<double> means(all.size()), deviations(all.size());
-  surrogate.predict(all, means, deviations);
-  const double mean = std::accumulate(logs.begin(), logs.end(), 0.0) / double(logs.size());
+  fitted.surrogate.predict(all, means, deviations);
+  const double mean =
+      std::accumulate(fitted.logs.begin(), fitted.logs.end(), 0.0) / double(fitted.logs.size());
   double error = 0, scatter = 0;  // equal if nothing is learned
   for (const std::size_t i : all) {
     error += std::abs(means[i] - std::log(time_of(i)));

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <set>
 
 #include "hwdesc/device_yaml.h"
 #include "sim/answers.h"
@@ -48,11 +47,7 @@ Device improved(const hwdesc::DeviceSource& source, const Better& better) {
 }
 
 std::vector<fs::path> programs() {
-  std::set<fs::path> paths;
-  for (const auto& entry : fs::directory_iterator(support::source_dir() / "configs/programs")) {
-    if (entry.path().extension() == ".hlo") paths.insert(entry.path());
-  }
-  return {paths.begin(), paths.end()};
+  return support::files_below(support::source_dir() / "configs/programs", ".hlo");
 }
 
 class BetterMachine : public testing::TestWithParam<const char*> {

@@ -1,7 +1,6 @@
 // Communication in simulate(): its time, the part hidden by compute kernels, and the effect of the
 // placement of groups on a slice.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <random>
 

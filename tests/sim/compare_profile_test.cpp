@@ -1,6 +1,5 @@
 // A hand-made profile compared with a model that predicts 1 us for every kernel.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include "hwdesc/device_yaml.h"
 #include "sim/compare_inputs.h"
 #include "sim/views/compare.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::sim {
 namespace {
@@ -189,12 +189,10 @@ TEST_F(CompareProfile, JsonAndCsvHoldTheSame) {
 }
 
 TEST_F(CompareProfile, WithoutAnyModuleSaysWhatToDo) {
-  try {
-    (void)compare_profile({"run.xplane.pb", profile(), {}, ""}, setup_);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("--module"));
-  }
+  EXPECT_THAT(support::error_of([&] {
+                return compare_profile({"run.xplane.pb", profile(), {}, ""}, setup_);
+              }),
+              HasSubstr("--module"));
 }
 
 }  // namespace

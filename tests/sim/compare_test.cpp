@@ -2,15 +2,14 @@
 #include "sim/compare.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "base/error.h"
 #include "measured/csv.h"
 #include "sim/views/compare.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::sim {
 namespace {
@@ -113,12 +112,9 @@ TEST(Compare, HoldsModelsAgainstWhatTheirOwnMachineMeasured) {
 }
 
 TEST(Compare, RefusesASideThatIsNotThere) {
-  try {
-    (void)compare(example(), {.reference = "quick", .sort = {}});
-    FAIL();
-  } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("--reference: got 'quick', expected one of 'fast'"));
-  }
+  EXPECT_THAT(support::error_of<UsageError>(
+                  [&] { return compare(example(), {.reference = "quick", .sort = {}}); }),
+              HasSubstr("--reference: got 'quick', expected one of 'fast'"));
   EXPECT_THROW((void)compare(example(), {.reference = {}, .sort = "quick"}), UsageError);
 }
 

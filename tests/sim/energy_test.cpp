@@ -1,7 +1,6 @@
 // Energy of programs: its parts sum up, and every key of the description has an effect.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "analytical/analytical_model.h"
 #include "base/source_text.h"

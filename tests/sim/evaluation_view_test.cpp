@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
@@ -16,7 +15,7 @@ using ::testing::Not;
 using Json = nlohmann::json;
 
 // Two kernels with three tiles each, and a program; "flat" always predicts 10 us.
-EvaluationReport example() {
+EvaluationReport evaluated() {
   EvaluationReport report;
   report.devices.resize(2);
   report.devices[0].name = "toy";
@@ -56,7 +55,7 @@ EvaluationReport example() {
 }
 
 TEST(EvaluationText, ShowsEveryModelInEveryStratumWithNAndIntervals) {
-  const std::string text = views::evaluation_text(example());
+  const std::string text = views::evaluation_text(evaluated());
   EXPECT_THAT(text, HasSubstr("all: n = 7 rows, 3 works"));
   EXPECT_THAT(text, HasSubstr("class copy: n = 6 rows, 2 works"));
   EXPECT_THAT(text, HasSubstr("MAPE %"));
@@ -70,7 +69,7 @@ TEST(EvaluationText, ShowsEveryModelInEveryStratumWithNAndIntervals) {
 }
 
 TEST(EvaluationText, ShowsIntervalsWhereAModelGivesThem) {
-  EvaluationReport report = example();
+  EvaluationReport report = evaluated();
   EXPECT_THAT(views::evaluation_text(report), Not(HasSubstr("interval width %")));
   EXPECT_THAT(views::evaluation_rows_csv(report), Not(HasSubstr("low ns")));
   for (measured::ScoredRow& row : report.sheet.rows) {
@@ -88,18 +87,18 @@ TEST(EvaluationText, ShowsIntervalsWhereAModelGivesThem) {
 }
 
 TEST(EvaluationText, SaysThatAModelCannotRankInsteadOfANumber) {
-  const std::string text = views::evaluation_text(example());
+  const std::string text = views::evaluation_text(evaluated());
   EXPECT_THAT(text, HasSubstr("0 of 2  cannot rank"));
   EXPECT_THAT(text, HasSubstr("2 of 2"));
 }
 
 TEST(EvaluationText, ListsFaultsWhenAsked) {
-  EXPECT_THAT(views::evaluation_text(example(), {.faults = true}),
+  EXPECT_THAT(views::evaluation_text(evaluated(), {.faults = true}),
               HasSubstr("fault: a|b: line 9: unit_slip: a thousand times too long"));
 }
 
 TEST(EvaluationText, DoesNotRepeatTheOnlyClass) {
-  EvaluationReport report = example();
+  EvaluationReport report = evaluated();
   for (auto& work : report.sheet.works) work.op_class = "copy";
   report.evaluation = measured::evaluate(report.sheet);
   const std::string text = views::evaluation_text(report);
@@ -108,7 +107,7 @@ TEST(EvaluationText, DoesNotRepeatTheOnlyClass) {
 }
 
 TEST(EvaluationText, ShowsKernelsOnOneLinePerModel) {
-  EvaluationReport report = example();
+  EvaluationReport report = evaluated();
   report.evaluation = measured::evaluate(report.sheet, {.by = {measured::Breakdown::kKernel}});
   const std::string text = views::evaluation_text(report);
   EXPECT_THAT(text, HasSubstr("\nk1      3  flat"));
@@ -116,7 +115,7 @@ TEST(EvaluationText, ShowsKernelsOnOneLinePerModel) {
 }
 
 TEST(EvaluationCsv, OfRowsHoldsWhatEveryModelSaid) {
-  EvaluationReport report = example();
+  EvaluationReport report = evaluated();
   report.sheet.rows[1].predicted_s[0].reset();
   const std::string text = views::evaluation_rows_csv(report);
   EXPECT_THAT(text, HasSubstr("measured_ns,flat ns,toy_fitted ns\n"
@@ -126,7 +125,7 @@ TEST(EvaluationCsv, OfRowsHoldsWhatEveryModelSaid) {
 
 TEST(EvaluationCsv, HasOneRowPerStratumModelAndMetricInFractions) {
   const measured::CsvTable table =
-      measured::read_csv(base::SourceText("e.csv", views::evaluation_csv(example())));
+      measured::read_csv(base::SourceText("e.csv", views::evaluation_csv(evaluated())));
   EXPECT_EQ(table.rows.size(), 3 * 2 * measured::kMetricCount);
   int found = 0;
   for (const measured::CsvRow& row : table.rows) {
@@ -140,7 +139,7 @@ TEST(EvaluationCsv, HasOneRowPerStratumModelAndMetricInFractions) {
 }
 
 TEST(EvaluationJson, IsVersionedAndHoldsModelsSetsScoresAndFaults) {
-  const auto json = Json::parse(views::evaluation_json(example(), {.faults = true}));
+  const auto json = Json::parse(views::evaluation_json(evaluated(), {.faults = true}));
   EXPECT_EQ(json["schema"], "tilecast.evaluate/1");
   EXPECT_EQ(json["models"][1]["calibrated_on"], "twelve rows of a set");
   EXPECT_EQ(json["sets"][0]["hash"], "0123456789abcdef");
@@ -157,7 +156,7 @@ TEST(EvaluationJson, IsVersionedAndHoldsModelsSetsScoresAndFaults) {
 }
 
 TEST(ModelCard, NamesModelsDataLicenceHashSplitAndLimits) {
-  const std::string card = views::model_card(example());
+  const std::string card = views::model_card(evaluated());
   EXPECT_THAT(card, HasSubstr("# Model card: flat, toy_fitted"));
   EXPECT_THAT(card, HasSubstr("| a\\|b | toy | 7 | 1 unit_slip | test | host | somebody | MIT | "
                               "`0123456789abcdef` |"));
@@ -170,7 +169,7 @@ TEST(ModelCard, NamesModelsDataLicenceHashSplitAndLimits) {
 }
 
 TEST(ReferenceTables, SayWhoseNumbersTheyAre) {
-  EvaluationReport report = example();
+  EvaluationReport report = evaluated();
   for (const auto& [subject, value] : {std::pair{"net", 7.0}, {"Mean", 5.0}}) {
     measured::ReferenceRow row;
     row.source = "Somebody 2020";

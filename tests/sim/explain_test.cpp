@@ -2,7 +2,6 @@
 #include "sim/explain.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "analytical/layout_rules.h"
 #include "base/error.h"
@@ -90,7 +89,7 @@ TEST(Explain, LeavesWhetherATileCanRunToPhysics) {
 
 TEST(Explain, AModelWithoutAnAnswerIsAnError) {
   const NoModel model;
-  EXPECT_THROW(static_cast<void>(explain(negation(), tpu(), {.model = &model})), Error);
+  EXPECT_THROW((void)explain(negation(), tpu(), {.model = &model}), Error);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "sim/model_choice.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -13,6 +12,7 @@
 #include "hybrid/hybrid_dir.h"
 #include "hybrid/hybrid_fit.h"
 #include "tests/hybrid/synthetic_set.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::sim {
 namespace {
@@ -44,20 +44,10 @@ hwdesc::Device calibrated() {
   return device;
 }
 
-class ModelChoice : public testing::Test {
+class ModelChoice : public testing::Test, protected support::Folder {
  protected:
-  ModelChoice()
-      : models_((fs::temp_directory_path() /
-                 ("tilecast_models_" + std::to_string(getpid()) + "_" +
-                  testing::UnitTest::GetInstance()->current_test_info()->name()))
-                    .string()) {
-    fs::create_directories(models_);
-    setenv("TILECAST_MODELS", models_.c_str(), 1);
-  }
-  ~ModelChoice() override {
-    unsetenv("TILECAST_MODELS");
-    fs::remove_all(models_);
-  }
+  ModelChoice() { setenv("TILECAST_MODELS", models_.c_str(), 1); }
+  ~ModelChoice() override { unsetenv("TILECAST_MODELS"); }
 
   // A hybrid of tpu_v3 that corrects known kernels by 50 %.
   [[nodiscard]] std::string ship(const std::string& name) const {
@@ -68,15 +58,15 @@ class ModelChoice : public testing::Test {
     return directory;
   }
 
-  std::string models_;
+  const std::string models_ = folder().string();
 };
 
 TEST_F(ModelChoice, NoneShippedMeansPhysics) {
   EXPECT_THAT(shipped_models(), IsEmpty());
   EXPECT_FALSE(shipped_model_for(tpu()).has_value());
   EXPECT_EQ(choose_model("default", {&tpu(), 1}).name, "analytical");
-  EXPECT_THROW(static_cast<void>(choose_model("hybrid", {&tpu(), 1})), Error);
-  EXPECT_THROW(static_cast<void>(choose_model("learned", {&tpu(), 1})), Error);
+  EXPECT_THROW((void)choose_model("hybrid", {&tpu(), 1}), Error);
+  EXPECT_THROW((void)choose_model("learned", {&tpu(), 1}), Error);
 }
 
 TEST_F(ModelChoice, AShippedOneFitsItsDeviceAndThoseOfItsLineage) {
@@ -99,13 +89,13 @@ TEST_F(ModelChoice, AShippedOneFitsItsDeviceAndThoseOfItsLineage) {
 }
 
 TEST_F(ModelChoice, OfSeveralThatFitTheFirstByNameAnswers) {
-  static_cast<void>(ship("b"));
+  (void)ship("b");
   const std::string first = ship("a");
   EXPECT_EQ(shipped_model_for(tpu()), first);
 }
 
 TEST_F(ModelChoice, DevicesThatNoneFitsMakeAllOfThemPhysics) {
-  static_cast<void>(ship("one"));
+  (void)ship("one");
   const std::vector<hwdesc::Device> devices{tpu(), hwdesc::load_device("tpu_v2")};
   const ChosenModel chosen = choose_model("default", devices);
   EXPECT_EQ(chosen.name, "analytical");

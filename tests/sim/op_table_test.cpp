@@ -1,9 +1,8 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "sim/tables.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::sim {
 namespace {
@@ -31,15 +30,13 @@ TEST(OpTable, IsReadToItsEndBeforeAnythingIsComputed) {
     return measured::read_csv(base::SourceText("ops.csv", text));
   };
   const CountingModel model;
-  try {
-    static_cast<void>(
-        estimate_operators(table(good + "add,f32,none\n"), device, model, {.jobs = 1}));
-    FAIL() << "expected an Error";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("ops.csv:4"));
-  }
+  EXPECT_THAT(support::error_of([&] {
+                return estimate_operators(table(good + "add,f32,none\n"), device, model,
+                                          {.jobs = 1});
+              }),
+              HasSubstr("ops.csv:4"));
   EXPECT_EQ(model.asked, 0U);
-  static_cast<void>(estimate_operators(table(good), device, model, {.jobs = 1}));
+  (void)estimate_operators(table(good), device, model, {.jobs = 1});
   EXPECT_EQ(model.asked, 2U);
 }
 

@@ -6,13 +6,14 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "sim/report/json_reader.h"
 #include "sim/report/page.h"
 #include "sim/version.h"
 #include "sim/views/simulation.h"
 #include "tests/support/damage.h"
+#include "tests/support/errors.h"
 #include "tests/support/small_run.h"
+#include "tests/support/texts.h"
 
 namespace tilecast::sim::report {
 namespace {
@@ -47,18 +48,7 @@ Result read_text(std::string text) {
 }
 
 std::string fault_of(const std::string& text) {
-  try {
-    (void)read_text(text);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "read without an error";
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
+  return support::error_of([&] { return read_text(text); }, "read without an error");
 }
 
 TEST(ReportResult, AFileSaysWhenItWasWritten) {
@@ -79,7 +69,7 @@ TEST(ReportResult, IsTheDocumentThatWasWritten) {
 TEST(ReportResult, FaultsNameTheirPlaceAndWhatWasExpected) {
   const std::string good = page_json();
   const auto fault = [&](const std::string& from, const std::string& to) {
-    return fault_of(replaced(good, from, to));
+    return fault_of(support::replaced(good, from, to));
   };
   EXPECT_THAT(fault("\"multiplicity\": 2.0", "\"multiplicity\": \"2\""),
               HasSubstr("programs[0].kernels[1].multiplicity: got text, expected a number"));

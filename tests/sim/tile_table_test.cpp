@@ -22,7 +22,7 @@ TEST(ParseTile, ReadsTheFormItIsGivenInAndTheFormReportsPrint) {
 TEST(ParseTile, RefusesWhatIsNoTile) {
   for (const char* text : {"", "out", "out=", "out=2x", "out=0x2", "out=2x-1", "2x2", "out=2y3",
                            "out=2 out=3", "out=99999999999999999999"}) {
-    EXPECT_THROW(static_cast<void>(analytical::parse_tile(text)), Error) << text;
+    EXPECT_THROW((void)analytical::parse_tile(text), Error) << text;
   }
 }
 

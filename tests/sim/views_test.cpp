@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -26,6 +25,14 @@ Simulation example() {
   run.kernels[1].estimate.edit().flags = {"approximate"};
   run.host_dispatch = Seconds{1e-4};
   return run;
+}
+
+// Runs as documents, read again.
+Json json_of(const Simulation& run) {
+  return Json::parse(views::json(std::vector{run}))["programs"][0];
+}
+measured::CsvTable csv_of(const std::vector<Simulation>& runs) {
+  return measured::read_csv(base::SourceText("out.csv", views::csv(runs)));
 }
 
 TEST(TableView, ShowsTotalsBoundsNotesAndTheSlowestKernelFirst) {
@@ -60,7 +67,7 @@ TEST(MemoryView, SaysWhatThePeakIsOfAndByHowMuchItDoesNotFit) {
   constexpr double kGiB = 1024.0 * 1024 * 1024;
   Simulation run = example();
   EXPECT_THAT(views::table(run), Not(HasSubstr("memory")));
-  EXPECT_FALSE(Json::parse(views::json(std::vector{run}))["programs"][0].contains("memory"));
+  EXPECT_FALSE(json_of(run).contains("memory"));
 
   run.memory = ProgramMemory{.peak = {.arguments = kGiB, .temporaries = kGiB / 2},
                              .at = "dot.1",
@@ -70,7 +77,7 @@ TEST(MemoryView, SaysWhatThePeakIsOfAndByHowMuchItDoesNotFit) {
                         "512.0 MiB, outputs 0 B  (at dot.1)\n"));
   run.memory->capacity = Bytes{kGiB};
   EXPECT_THAT(views::table(run), HasSubstr("DOES NOT FIT: 512.0 MiB too much"));
-  const Json json = Json::parse(views::json(std::vector{run}))["programs"][0]["memory"];
+  const Json json = json_of(run)["memory"];
   EXPECT_EQ(json["peak_bytes"], 1.5 * kGiB);
   EXPECT_EQ(json["capacity_bytes"], kGiB);
   EXPECT_EQ(json["fits"], false);
@@ -107,9 +114,8 @@ TEST(ProgramNumbers, HaveTheSameNamesAndValuesEverywhere) {
   Simulation run = example();
   run.energy = ProgramEnergy{.idle = Joules{1e-3}, .timeline = run.timeline};
   run.memory = ProgramMemory{.peak = {.arguments = 3e6}, .capacity = Bytes{8e6}};
-  const Json program = Json::parse(views::json(std::vector{run}))["programs"][0];
-  const measured::CsvTable csv =
-      measured::read_csv(base::SourceText("csv", views::csv(std::vector{run})));
+  const Json program = json_of(run);
+  const measured::CsvTable csv = csv_of({run});
   for (const ProgramNumber& number : energy_numbers()) {
     EXPECT_EQ(program[std::string(number.name)], *number.of(run)) << number.name;
   }
@@ -154,8 +160,7 @@ TEST(JsonView, HasTheSchemaAndSecondsEverywhere) {
 TEST(JsonView, SaysWhichKernelsWereSkipped) {
   Simulation run = example();
   run.kernels[0].skipped = true;
-  const std::vector<Simulation> runs{run};
-  const Json kernel = Json::parse(views::json(runs))["programs"][0]["kernels"][0];
+  const Json kernel = json_of(run)["kernels"][0];
   EXPECT_EQ(kernel["skipped"], true);
   EXPECT_FALSE(kernel.contains("bound"));
   EXPECT_THAT(views::table(run), HasSubstr("skipped"));
@@ -170,9 +175,7 @@ TEST(JsonView, EscapesNamesThatAreNotUtf8) {
 }
 
 TEST(CsvView, HasOneRowPerKernelWithAsManyCellsAsColumns) {
-  const std::vector<Simulation> runs{example(), example()};
-  const measured::CsvTable table =
-      measured::read_csv(base::SourceText("out.csv", views::csv(runs)));
+  const measured::CsvTable table = csv_of({example(), example()});
   ASSERT_EQ(table.rows.size(), 4U);
   EXPECT_EQ(table.cell(table.rows[1], "kernel"), "big");
   EXPECT_EQ(table.cell(table.rows[1], "total_s"), "4e-06");
@@ -214,8 +217,7 @@ TEST(ComparisonView, OfHybridsShowsIntervalsAndTheModel) {
 }
 
 TEST(JsonView, OfAHybridAppendsTheCorrection) {
-  const std::vector<Simulation> runs{corrected()};
-  const Json program = Json::parse(views::json(runs))["programs"][0];
+  const Json program = json_of(corrected());
   EXPECT_EQ(program["model"], "hybrid toy (models/toy)");
   EXPECT_EQ(program["low_s"], 4e-6);
   EXPECT_EQ(program["high_s"], 7e-6);
@@ -230,9 +232,7 @@ TEST(JsonView, OfAHybridAppendsTheCorrection) {
 }
 
 TEST(CsvView, OfAHybridEndsWithTheCorrection) {
-  const std::vector<Simulation> runs{corrected()};
-  const measured::CsvTable table =
-      measured::read_csv(base::SourceText("out.csv", views::csv(runs)));
+  const measured::CsvTable table = csv_of({corrected()});
   EXPECT_EQ(table.columns.back(), "high_s");
   EXPECT_EQ(table.cell(table.rows[1], "verdict"), "in");
   EXPECT_EQ(table.cell(table.rows[1], "analytical_s"), "1.6e-06");

@@ -1,14 +1,15 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 
 #include "analytical/analytical_model.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "sim/training/rows.h"
 #include "tests/hybrid/synthetic_set.h"
+#include "tests/support/errors.h"
 #include "validation/experiment_run.h"
 #include "validation/experiment_scores.h"
 
@@ -36,12 +37,7 @@ Experiment with(const std::string& split, const std::string& more = "") {
 }
 
 std::string message_of(const std::string& text) {
-  try {
-    static_cast<void>(parse_experiment(text, "e.yaml"));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { return parse_experiment(text, "e.yaml"); });
 }
 
 // Sums of arrays on TPU v3 and, if requested, the same on other devices; measured times are
@@ -81,11 +77,23 @@ std::vector<std::optional<double>> analytical(const Experiment& e, const LoadedS
   return predicted_s;
 }
 
+// An experiment that holds out a quarter of the works, and what its hybrid answers.
+struct Answered {
+  Experiment e = with("{kind: held_out_works, share: 25 %}");
+  measured::Split split;
+  HybridAnswer answer;
+};
+
+Answered answered(const LoadedSets& sets, std::optional<measured::Split> split = {}) {
+  Answered asked;
+  asked.split = split ? *split : deal_rows(asked.e, sets.sets, sets.names)[0].split;
+  asked.answer = answer_hybrid(kPrior, asked.e.hybrids[0], sets, asked.split, 0, 1);
+  return asked;
+}
+
 TEST(HybridColumns, CorrectWhatPhysicsIsWrongAboutInTheSameWay) {
   const LoadedSets sets = loaded(15, 6, 1.5);
-  const Experiment e = with("{kind: held_out_works, share: 25 %}");
-  const measured::Split split = deal_rows(e, sets.sets, sets.names)[0].split;
-  const HybridAnswer answer = answer_hybrid(kPrior, e.hybrids[0], sets, split, 0, 1);
+  const auto [e, split, answer] = answered(sets);
   ASSERT_EQ(answer.predicted_s.size(), split.score.size());
   const double before = mape(sets, split.score, analytical(e, sets, split.score));
   EXPECT_LT(mape(sets, split.score, answer.predicted_s), 0.5 * before);
@@ -98,9 +106,7 @@ TEST(HybridColumns, CorrectWhatPhysicsIsWrongAboutInTheSameWay) {
 
 TEST(HybridColumns, EveryAnswerHasAnIntervalAboutIt) {
   const LoadedSets sets = loaded(15, 6, 1.5);
-  const Experiment e = with("{kind: held_out_works, share: 25 %}");
-  const measured::Split split = deal_rows(e, sets.sets, sets.names)[0].split;
-  const HybridAnswer answer = answer_hybrid(kPrior, e.hybrids[0], sets, split, 0, 1);
+  const auto [e, split, answer] = answered(sets);
   ASSERT_EQ(answer.interval_s.size(), split.score.size());
   for (std::size_t i = 0; i < answer.interval_s.size(); ++i) {
     EXPECT_GT(answer.interval_s[i].value().low, 0);
@@ -110,9 +116,8 @@ TEST(HybridColumns, EveryAnswerHasAnIntervalAboutIt) {
 
 TEST(HybridColumns, OfTooFewRowsArePhysicsAloneAndSaySo) {
   const LoadedSets sets = loaded(15, 6, 1.5);
-  const Experiment e = with("{kind: held_out_works, share: 25 %}");
-  const measured::Split split{.fit = {0, 6, 12}, .score = {18, 24, 31}};
-  const HybridAnswer answer = answer_hybrid(kPrior, e.hybrids[0], sets, split, 0, 1);
+  const auto [e, split, answer] =
+      answered(sets, measured::Split{.fit = {0, 6, 12}, .score = {18, 24, 31}});
   EXPECT_EQ(answer.predicted_s, analytical(e, sets, split.score));
   for (const auto& interval : answer.interval_s) EXPECT_FALSE(interval.has_value());
   EXPECT_THAT(answer.round.notes, testing::ElementsAre(HasSubstr("physics alone")));
@@ -122,12 +127,11 @@ TEST(HybridColumns, AnswerProgramsAsSumsOfTheirKernels) {
   LoadedSets sets = loaded(12, 4, 1.5);
   measured::Workload& program = sets.sets[0].works[0];
   program.parts.push_back(program.parts.front());
-  const Experiment e = with("{kind: held_out_works, share: 25 %}");
-  std::vector<std::size_t> fit;
-  for (std::size_t row = 8; row < 48; ++row) fit.push_back(row);
-  const HybridAnswer two = answer_hybrid(kPrior, e.hybrids[0], sets, {fit, {0, 1}}, 0, 1);
+  measured::Split split{.fit = {}, .score = {0, 1}};
+  for (std::size_t row = 8; row < 48; ++row) split.fit.push_back(row);
+  const HybridAnswer two = answered(sets, split).answer;
   program.parts.pop_back();
-  const HybridAnswer one = answer_hybrid(kPrior, e.hybrids[0], sets, {fit, {0, 1}}, 0, 1);
+  const HybridAnswer one = answered(sets, split).answer;
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_NEAR(two.predicted_s[i].value() / one.predicted_s[i].value(), 2, 1e-9);
     EXPECT_TRUE(two.interval_s[i].has_value());
@@ -145,9 +149,7 @@ TEST(HybridColumns, AreTheSameEveryTimeWhateverTheJobs) {
 
 TEST(HybridColumns, ArePhysicsWhereMeasurementsDoNotSayOtherwise) {
   const LoadedSets sets = loaded(15, 6, 1);
-  const Experiment e = with("{kind: held_out_works, share: 25 %}");
-  const measured::Split split = deal_rows(e, sets.sets, sets.names)[0].split;
-  const HybridAnswer answer = answer_hybrid(kPrior, e.hybrids[0], sets, split, 0, 1);
+  const auto [e, split, answer] = answered(sets);
   EXPECT_EQ(answer.predicted_s, analytical(e, sets, split.score));
   EXPECT_EQ(answer.round.report.believed, 0U);
 }

@@ -1,15 +1,14 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "analytical/analytical_model.h"
-#include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "sim/training/rows.h"
 #include "sim/training/training.h"
 #include "tests/hybrid/synthetic_set.h"
+#include "tests/support/errors.h"
 #include "validation/experiment_scores.h"
 
 namespace tilecast::validation {
@@ -35,12 +34,7 @@ Experiment with(const std::string& split, const std::string& more = "") {
 }
 
 std::string message_of(const std::string& split, const std::string& more = "") {
-  try {
-    static_cast<void>(with(split, more));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { return with(split, more); });
 }
 
 const analytical::AnalyticalModel physics;

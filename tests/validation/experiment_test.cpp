@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <filesystem>
@@ -14,6 +13,7 @@
 #include "hwdesc/device_yaml.h"
 #include "sim/training/rows.h"
 #include "tests/hybrid/synthetic_set.h"
+#include "tests/support/errors.h"
 #include "tests/support/folders.h"
 #include "validation/experiment_run.h"
 #include "validation/experiment_scores.h"
@@ -35,12 +35,7 @@ constexpr const char* kHead =
 constexpr const char* kTail = "columns: [analytical, calibrated]\nmetrics: [mape]\n";
 
 std::string message_of(const std::string& text) {
-  try {
-    static_cast<void>(parse_experiment(text, "e.yaml"));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::error_of([&] { return parse_experiment(text, "e.yaml"); });
 }
 
 Experiment with_split(const std::string& split, const std::string& more = "") {
@@ -56,20 +51,15 @@ hwdesc::Device slower() {
 }
 
 // A folder with a measurement set `set` of matmuls and GELUs, timed with `truth`.
-class ExperimentOnDisk : public testing::Test {
+class ExperimentOnDisk : public testing::Test, protected support::Folder {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) /
-              (std::string("experiment_") +
-               testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(folder_);
-    fs::create_directories(folder_ / "set");
-    std::ofstream(folder_ / "set/manifest.yaml")
-        << "format: tilecast.measurements/1\nname: ops\ndevice: tpu_v3\nsource: made here\n"
-           "licence: none\ntiming: device\n";
+  ExperimentOnDisk() {
+    write("set/manifest.yaml",
+          "format: tilecast.measurements/1\nname: ops\ndevice: tpu_v3\nsource: made here\n"
+          "licence: none\ntiming: device\n");
     write_rows(std::vector<double>(kRows, 1e-3));
     const measured::SampleSet samples =
-        measured::make_samples(measured::read_measurement_set((folder_ / "set").string()),
+        measured::make_samples(measured::read_measurement_set(at("set")),
                                hwdesc::load_device("tpu_v3"), {.check_physics = false});
     std::vector<double> times;
     for (const measured::Prediction& p :
@@ -78,10 +68,9 @@ class ExperimentOnDisk : public testing::Test {
     }
     write_rows(times);
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   void write_rows(const std::vector<double>& times) const {
-    std::ofstream csv(folder_ / "set/measurements.csv");
+    std::ofstream csv(folder() / "set/measurements.csv");
     csv << "op,dtype,m,n,k,elements,runtime_ns\n";
     for (std::size_t i = 0; i < kRows; ++i) {
       const long size = 1024 + 256 * static_cast<long>(i);
@@ -91,7 +80,7 @@ class ExperimentOnDisk : public testing::Test {
     }
   }
   [[nodiscard]] ExperimentResult run(const std::string& split, const std::string& more = "") const {
-    ImportedData data(folder_.string());
+    ImportedData data(folder().string());
     return run_experiment(with_split(split, more), data, {});
   }
   static hwdesc::Device samples_device() { return hwdesc::load_device("tpu_v3"); }
@@ -102,7 +91,6 @@ class ExperimentOnDisk : public testing::Test {
   }
 
   static constexpr std::size_t kRows = 16;
-  fs::path folder_;
 };
 
 TEST(ExperimentReader, NamesFileLineAndKeyOfWhatIsWrong) {
@@ -289,9 +277,9 @@ TEST_F(ExperimentOnDisk, EveryRowIsScoredOnceOverFoldsAndAFitOfASlowerMachineHel
 // default rows.
 TEST_F(ExperimentOnDisk, PhysicsIsScaledByClassWithDefaultRowsOfTheScoredPrograms) {
   const measured::SampleSet samples =
-      measured::make_samples(measured::read_measurement_set((folder_ / "set").string()),
+      measured::make_samples(measured::read_measurement_set(at("set")),
                              hwdesc::load_device("tpu_v3"), {.check_physics = false});
-  std::ofstream csv(folder_ / "set/measurements.csv");
+  std::ofstream csv(folder() / "set/measurements.csv");
   csv << "op,dtype,m,n,k,elements,runtime_ns,family,x_name\n";
   std::size_t i = 0;
   for (const measured::Prediction& p :
@@ -305,7 +293,7 @@ TEST_F(ExperimentOnDisk, PhysicsIsScaledByClassWithDefaultRowsOfTheScoredProgram
     ++i;
   }
   csv.close();
-  ImportedData data(folder_.string());
+  ImportedData data(folder().string());
   const std::string scored = std::string(kHead) +
                              "split: {kind: none}\ncolumns: [analytical, analytical_scaled]\n"
                              "metrics: [mape]\nby: [family]\n";
@@ -336,8 +324,8 @@ TEST(ExperimentReader, AScaledColumnAndItsDefaultRowsComeTogether) {
 
 // The rows of TPU v2 match its description, those of TPU v3 are from a slower machine.
 TEST_F(ExperimentOnDisk, EachOfSeveralDevicesIsCalibratedOnItsOwnRows) {
-  fs::copy(folder_ / "set", folder_ / "v2", fs::copy_options::recursive);
-  std::ofstream(folder_ / "v2/manifest.yaml")
+  fs::copy(folder() / "set", folder() / "v2", fs::copy_options::recursive);
+  std::ofstream(folder() / "v2/manifest.yaml")
       << "format: tilecast.measurements/1\nname: v2\ndevice: tpu_v2\nsource: made here\n"
          "licence: none\ntiming: device\n";
   const Experiment e = parse_experiment(
@@ -347,7 +335,7 @@ TEST_F(ExperimentOnDisk, EachOfSeveralDevicesIsCalibratedOnItsOwnRows) {
       "split: {kind: held_out_works, share: 25 %, seed: 1}\nby: [set]\n" +
           std::string(kTail),
       "e.yaml");
-  ImportedData data(folder_.string());
+  ImportedData data(folder().string());
   const ExperimentResult result = run_experiment(e, data, {});
   ASSERT_EQ(result.strata.size(), 3U);  // all, v2, v3
   const auto mape = [&](std::size_t stratum, std::size_t column) {
@@ -386,21 +374,19 @@ TEST_F(ExperimentOnDisk, TheWorstOfSeveralSeedsIsAtLeastTheirMean) {
 }
 
 TEST_F(ExperimentOnDisk, ABarOnAStratumThatIsNotThereIsAnErrorThatNamesThoseThatAre) {
-  try {
-    static_cast<void>(run("{kind: largest, share: 25 %}",
-                          "bars: [{metric: mape, column: calibrated, stratum: class softmax, "
-                          "at_most: 6 %}]\n"));
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("no stratum is called 'class softmax'; there are: all"));
-  }
+  EXPECT_THAT(support::error_of([&] {
+                return run("{kind: largest, share: 25 %}",
+                           "bars: [{metric: mape, column: calibrated, stratum: class softmax, "
+                           "at_most: 6 %}]\n");
+              }),
+              HasSubstr("no stratum is called 'class softmax'; there are: all"));
 }
 
 TEST_F(ExperimentOnDisk, AProgramAndItsTimeBecomeASetOfOneRow) {
-  std::ofstream(folder_ / "step.hlo")
+  std::ofstream(folder() / "step.hlo")
       << "HloModule step\n\nENTRY main {\n  a = f32[1024,1024] parameter(0)\n"
          "  b = f32[1024,1024] negate(a)\n  ROOT c = f32[1024,1024] tanh(b)\n}\n";
-  ImportedData data(folder_.string());
+  ImportedData data(folder().string());
   const Experiment e = parse_experiment(
       "format: tilecast.experiment/1\nname: e\nclaim: c\ndevice: tpu_v3\n"
       "data: [{name: step, importer: program, from: step.hlo, runtime: 2 ms, source: made here, "
@@ -435,10 +421,9 @@ TEST(Experiment, LearnersExtendThoseAbove) {
 
 TEST_F(ExperimentOnDisk, ExtendsAnotherOfItsFile) {
   const auto read = [&](const std::string& more, const std::string& name = "") {
-    std::ofstream(folder_ / "e.yaml")
-        << kHead << "split: {kind: largest, share: 20 %}\nby: [class]\n"
-        << kTail << more;
-    return read_experiments((folder_ / "e.yaml").string() + name);
+    std::ofstream(at("e.yaml")) << kHead << "split: {kind: largest, share: 20 %}\nby: [class]\n"
+                                << kTail << more;
+    return read_experiments(at("e.yaml") + name);
   };
   const std::string more = "---\nextends: e\nname: more\nclaim: d\nsplit: {share: 40 %}\n";
   const Experiment e = read(more).at(1);
@@ -477,7 +462,7 @@ TEST(ShippedExperiments, AllRead) {
 }
 
 TEST_F(ExperimentOnDisk, MissingDataIsNamed) {
-  const ImportedData data((folder_ / "nowhere").string());
+  const ImportedData data(at("nowhere"));
   const auto missing = data.missing(with_split("{kind: k_fold}"));
   ASSERT_TRUE(missing.has_value());
   EXPECT_THAT(*missing, HasSubstr("nowhere/set"));

@@ -10,6 +10,7 @@
 #include "base/source_text.h"
 #include "measured/csv.h"
 #include "measured/measurement_set.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::measure_cuda {
 namespace {
@@ -26,23 +27,17 @@ GemmMeasurement timed(const GemmConfig& config, double seconds) {
   return at;
 }
 
-class GemmSet : public testing::Test {
+class GemmSet : public testing::Test, protected support::Folder {
  protected:
-  GemmSet()
-      : directory_(fs::temp_directory_path() / ("tilecast_gemm_set_" + std::to_string(getpid()))) {}
-  ~GemmSet() override { fs::remove_all(directory_); }
-
   measured::MeasurementSet written(const std::vector<GemmMeasurement>& measurements) {
     SetDescription about;
     about.name = "test";
     about.device = "cpu_generic";
     about.card.name = "a card";
     about.date = "2026-01-31";
-    write_gemm_set(directory_.string(), /*force=*/false, about, measurements);
-    return measured::read_measurement_set(directory_.string());
+    write_gemm_set(at("set"), /*force=*/false, about, measurements);
+    return measured::read_measurement_set(at("set"));
   }
-
-  fs::path directory_;
 };
 
 TEST_F(GemmSet, HoldsEveryConfiguration) {
@@ -69,7 +64,7 @@ TEST_F(GemmSet, KeepsWhatWasNotTimedBesideTheSet) {
   const measured::MeasurementSet set = written({timed({64, 64, 16, 4, 2}, 1e-4), large});
   EXPECT_EQ(set.rows.size(), 1U);
   const measured::CsvTable all =
-      measured::read_csv(base::SourceText::read_file((directory_ / "not_timed.csv").string()));
+      measured::read_csv(base::SourceText::read_file(at("set/not_timed.csv")));
   ASSERT_EQ(all.rows.size(), 1U);
   EXPECT_EQ(all.cell(all.rows[0], "status"), "does_not_fit");
   EXPECT_EQ(all.cell(all.rows[0], "reason"), "needs more");

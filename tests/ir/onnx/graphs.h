@@ -5,19 +5,12 @@
 #include <onnx/shape_inference/implementation.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 namespace tilecast::ir {
 
 inline std::filesystem::path graphs_dir() {
   return TILECAST_ONNX_GRAPHS;
-}
-
-inline std::string bytes_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 // The model with shapes declared by ONNX's own inference, so that reading it warns of different

@@ -31,7 +31,7 @@ double product_flops(const Module& module) {
 }
 
 Module read_model(const fs::path& file, const ReadOptions& options) {
-  return read_onnx(with_inferred_shapes(bytes_of(file)), file.string(), options);
+  return read_onnx(with_inferred_shapes(support::bytes_of(file)), file.string(), options);
 }
 
 // Kernel taps of one dimension inside the image, over all results: taps in the padding are no work
@@ -94,22 +94,20 @@ TEST(OnnxFlops, BertBaseIsWithinOnePercentOfTheHandCount) {
 TEST(OnnxModels, PublicOnesAreReadAndPrintedAsTheyAre) {
   const fs::path folder = support::shared_dir() / "inputs" / "onnx";
   if (!fs::exists(folder)) GTEST_SKIP() << "no models at " << folder;
-  int models = 0, read = 0;
-  for (const auto& file : fs::directory_iterator(folder)) {
-    if (file.path().extension() != ".onnx") continue;
-    ++models;
+  std::size_t read = 0;
+  const std::vector<fs::path> models = support::files_below(folder, ".onnx");
+  for (const fs::path& file : models) {
     try {
-      const Module module = read_model(file.path(), {});
+      const Module module = read_model(file, {});
       ++read;
       const std::string text = print_hlo(module);
       EXPECT_EQ(print_hlo(parse_hlo(base::SourceText("printed.hlo", text))), text);
-      std::cout << file.path().filename() << ": " << product_flops(module) / 1e9
-                << " GFLOP in products\n";
+      std::cout << file.filename() << ": " << product_flops(module) / 1e9 << " GFLOP in products\n";
     } catch (const Error& error) {
       std::cout << error.what() << "\n";
     }
   }
-  EXPECT_GE(read, 0.8 * models);
+  EXPECT_GE(static_cast<double>(read), 0.8 * static_cast<double>(models.size()));
 }
 
 }  // namespace

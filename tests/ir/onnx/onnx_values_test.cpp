@@ -13,6 +13,7 @@
 #include "ir/onnx/onnx.h"
 #include "tests/interpreter/evaluate.h"
 #include "tests/ir/onnx/graphs.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::ir {
 namespace {
@@ -84,11 +85,10 @@ TEST(OnnxValues, OperatorsComputeWhatOnnxSaysTheyDo) {
   const fs::path folder = graphs_dir() / "cases";
   if (!fs::exists(folder)) GTEST_SKIP() << "no graphs: python3-onnx is absent";
   int equal = 0, not_evaluated = 0, refused = 0;
-  for (const auto& file : fs::directory_iterator(folder)) {
-    if (file.path().extension() != ".onnx") continue;
+  for (const fs::path& file : support::files_below(folder, ".onnx")) {
     std::optional<Module> module;
     try {
-      module = read_onnx(with_inferred_shapes(bytes_of(file.path())), file.path().string(), {});
+      module = read_onnx(with_inferred_shapes(support::bytes_of(file)), file.string(), {});
     } catch (const Error& error) {
       ++refused;
       const std::string what = error.what();
@@ -99,7 +99,7 @@ TEST(OnnxValues, OperatorsComputeWhatOnnxSaysTheyDo) {
       continue;
     }
     const Kernel kernel = as_kernel(*module);
-    const Case given = read_case(fs::path(file.path()).replace_extension(".txt"));
+    const Case given = read_case(fs::path(file).replace_extension(".txt"));
     // Tensors of the file that became parameters have no value here.
     const auto is_given = [&](OpId id) { return given.inputs.count(kernel.name_of(id)) != 0; };
     const auto parameters = kernel.parameters();
@@ -111,7 +111,7 @@ TEST(OnnxValues, OperatorsComputeWhatOnnxSaysTheyDo) {
     std::vector<Elements> inputs;
     for (const OpId id : parameters) inputs.push_back(given.inputs.at(kernel.name_of(id)));
     const std::string wrong = difference(interpreter::evaluate(kernel, inputs), given.results);
-    EXPECT_EQ(wrong, "") << file.path().filename();
+    EXPECT_EQ(wrong, "") << file.filename();
     EXPECT_TRUE(module->warnings.empty()) << module->warnings[0];
     ++equal;
   }

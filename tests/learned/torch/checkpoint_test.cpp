@@ -3,15 +3,15 @@
 #include "learned/torch/checkpoint.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
-#include "base/error.h"
 #include "learned/torch/train.h"
 #include "random_examples.h"
+#include "tests/support/errors.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::learned::torch_module {
 namespace {
@@ -19,23 +19,13 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-std::string contents(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return std::move(text).str();
-}
-
-class Checkpoints : public ::testing::Test {
+class Checkpoints : public ::testing::Test, protected support::Folder {
  protected:
   Checkpoints() : train_(1), validation_(2) {
     set_threads(1);
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    path_ = fs::path(::testing::TempDir()) / (std::string("checkpoint_") + test->name());
-    fs::remove(path_);
     for (int i = 0; i < 12; ++i) train_.add(3 + train_.below(6), 3, train_.below(2) == 0 ? 1 : 2);
     for (int i = 0; i < 4; ++i) validation_.add(5, 3);
   }
-  ~Checkpoints() override { fs::remove(path_); }
 
   // Trains with the checkpoint; the hook stops after `stop` epochs.
   std::string train(int stop) {
@@ -52,18 +42,13 @@ class Checkpoints : public ::testing::Test {
                                        train_.examples(), validation_.examples(), hooks));
   }
   std::string refusal() {
-    try {
-      (void)train(training_.epochs);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "trained";
+    return support::error_of([&] { return train(training_.epochs); }, "trained");
   }
 
   RandomExamples train_, validation_;
   NetworkSpec spec_ = {.hops = 1, .hidden = 8, .opcode_width = 4, .dropout = 0.2};
   TrainingSpec training_ = {.epochs = 6, .batch = 5, .learning_rate = 0.01, .patience = 0};
-  fs::path path_;
+  fs::path path_ = at("checkpoint");
   std::vector<EpochReport> reports_;
 };
 
@@ -160,9 +145,9 @@ TEST_F(Checkpoints, OfAnotherTrainingAreRefused) {
 
 TEST_F(Checkpoints, ThatAreCorruptedOrTruncatedAreRefused) {
   (void)train(1);
-  const std::string good = contents(path_);
+  const std::string good = read("checkpoint");
   const auto refused_as = [&](const std::string& bytes) {
-    std::ofstream(path_, std::ios::binary) << bytes;
+    write("checkpoint", bytes);
     return refusal();
   };
   for (std::size_t size = 0; size < good.size(); size += 1 + size / 3) {
@@ -182,7 +167,7 @@ TEST_F(Checkpoints, ThatAreCorruptedOrTruncatedAreRefused) {
 }
 
 TEST_F(Checkpoints, ThatCannotBeWrittenAreAnError) {
-  path_ = fs::path(::testing::TempDir()) / "no_such_folder" / "checkpoint";
+  path_ = at("no_such_folder/checkpoint");
   EXPECT_THAT(refusal(), HasSubstr("no_such_folder/checkpoint: cannot write it"));
 }
 

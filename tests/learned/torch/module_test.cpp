@@ -11,26 +11,15 @@
 #include "base/error.h"
 #include "learned/graph_module_abi.h"
 #include "tests/learned/torch/random_graphs.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned {
 namespace {
 
-NetworkSpec small() {
-  NetworkSpec spec;
-  spec.hidden = 8;
-  spec.opcode_width = 4;
-  return spec;
-}
-
 // Must be first: a process that has loaded the module does not look for it again.
 std::string refusal_of(const std::string& file) {
   setenv("TILECAST_TORCH_MODULE", file.c_str(), /*overwrite=*/1);
-  std::string reason;
-  try {
-    static_cast<void>(graph_module());
-  } catch (const Error& error) {
-    reason = error.what();
-  }
+  const std::string reason = support::error_of([] { (void)graph_module(); }, "");
   unsetenv("TILECAST_TORCH_MODULE");
   return reason;
 }
@@ -109,12 +98,12 @@ TEST(GraphModule, LoadsWhatItSavedAndRefusesOtherWeights) {
 
   NetworkSpec other = small();
   other.graph = GraphLayer::kSageUndirected;
-  EXPECT_THROW(static_cast<void>(graph_module().load(other, kTestWidths, weights)), Error);
+  EXPECT_THROW((void)graph_module().load(other, kTestWidths, weights), Error);
   const std::string cut = weights.substr(0, weights.size() / 2);
-  EXPECT_THROW(static_cast<void>(graph_module().load(small(), kTestWidths, cut)), Error);
+  EXPECT_THROW((void)graph_module().load(small(), kTestWidths, cut), Error);
   other.hidden = 10;
   other.graph = GraphLayer::kGat;
-  EXPECT_THROW(static_cast<void>(graph_module().load(other, kTestWidths, weights)), Error);
+  EXPECT_THROW((void)graph_module().load(other, kTestWidths, weights), Error);
 }
 
 TEST(GraphParameters, HoldEveryFieldWithItsDefaultInRange) {

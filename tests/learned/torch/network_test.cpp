@@ -19,14 +19,6 @@ using torch::Tensor;
 
 constexpr double kTolerance = 1e-5;  // for single precision sums in another order
 
-NetworkSpec small() {
-  NetworkSpec spec;
-  spec.hidden = 8;
-  spec.opcode_width = 4;
-  spec.heads = 2;
-  return spec;
-}
-
 std::vector<float> predict(Network& network, const std::vector<GraphInput>& inputs,
                            const NetworkWidths& widths = kTestWidths) {
   const torch::NoGradGuard no_gradients;

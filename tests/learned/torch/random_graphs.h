@@ -10,6 +10,15 @@ namespace tilecast::learned {
 
 inline constexpr NetworkWidths kTestWidths{.opcodes = 5, .node = 3, .at_nodes = 2, .at_kernel = 1};
 
+// A network that is quickly computed.
+[[nodiscard]] inline NetworkSpec small() {
+  NetworkSpec spec;
+  spec.hidden = 8;
+  spec.opcode_width = 4;
+  spec.heads = 2;
+  return spec;
+}
+
 struct RandomKernel {
   KernelGraph graph;
   std::vector<float> at_nodes, at_kernel;

@@ -2,7 +2,6 @@
 #include "learned/torch/sampler.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <map>
 #include <numeric>
@@ -11,6 +10,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "random_examples.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned::torch_module {
 namespace {
@@ -157,12 +157,10 @@ TEST(Sampler, RefusesNothingToDraw) {
   RandomExamples kernels(5);
   kernels.add(3, 1);
   kernels.add(3, 1);
-  try {
-    const Sampler sampler(kernels.examples(), {.loss = NetworkLoss::kRankHinge}, false);
-    FAIL() << "two kernels of one tile were ranked";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("nothing to rank; got 2 examples of 2 kernels"));
-  }
+  EXPECT_THAT(support::error_of([&] {
+                const Sampler sampler(kernels.examples(), {.loss = NetworkLoss::kRankHinge}, false);
+              }),
+              HasSubstr("nothing to rank; got 2 examples of 2 kernels"));
 }
 
 TEST(Sampler, WeighsKernelsTheSame) {

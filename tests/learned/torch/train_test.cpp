@@ -2,7 +2,6 @@
 #include "learned/torch/train.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
@@ -12,6 +11,7 @@
 #include "base/error.h"
 #include "learned/torch/adam.h"
 #include "random_examples.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::learned::torch_module {
 namespace {
@@ -32,6 +32,15 @@ std::vector<float> predictions(Network& network, const RandomExamples& kernels) 
 std::unique_ptr<Network> trained(const NetworkSpec& spec, const TrainingSpec& training,
                                  RandomExamples& train, const TrainingHooks& hooks = {}) {
   return train_network(spec, RandomExamples::widths(), training, train.examples(), {}, hooks);
+}
+
+// Appends a number of every epoch to `kept`.
+template <class T>
+TrainingHooks keeping(std::vector<T>& kept, T EpochReport::*number) {
+  return {.epoch = [&kept, number](const EpochReport& epoch) {
+    kept.push_back(epoch.*number);
+    return true;
+  }};
 }
 
 // Examples whose times depend on a feature of the tile, so that a network can learn them.
@@ -105,14 +114,10 @@ TEST_F(Training, LearnsNothingWhereMarginsAreInOrder) {
     example.target *= 1e4F;
     example.margin = example.target;
   }
-  double loss = 1;
-  const auto keep = [&](const EpochReport& epoch) {
-    loss = epoch.loss;
-    return false;
-  };
+  std::vector<double> losses;
   const TrainingSpec training{.loss = NetworkLoss::kRankHinge, .epochs = 1, .batch = 4};
-  static_cast<void>(trained(kSmall, training, kernels, {.epoch = keep}));
-  EXPECT_EQ(loss, 0);
+  (void)trained(kSmall, training, kernels, keeping(losses, &EpochReport::loss));
+  EXPECT_THAT(losses, ::testing::ElementsAre(0));
 }
 
 TEST_F(Training, WeighsTheErrorsOfExamples) {
@@ -202,12 +207,8 @@ TEST_F(Training, LowersItsRateWhereValidationStandsStill) {
   };
   const auto history = [&](const TrainingSpec& of) {
     std::vector<double> validations;
-    const TrainingHooks hooks{.epoch = [&](const EpochReport& report) {
-      validations.push_back(report.validation);
-      return true;
-    }};
-    static_cast<void>(
-        train_network(kSmall, kWidths, of, train.examples(), validation.examples(), hooks));
+    (void)train_network(kSmall, kWidths, of, train.examples(), validation.examples(),
+                        keeping(validations, &EpochReport::validation));
     return validations;
   };
   TrainingSpec falling = training;
@@ -240,11 +241,7 @@ TEST_F(Training, EndsAfterItsSteps) {
   RandomExamples kernels(8);
   add_learnable(kernels, 8, 4);  // 4 batches per epoch
   const auto train = [&](const TrainingSpec& training, std::vector<int>& steps) {
-    const TrainingHooks hooks{.epoch = [&](const EpochReport& report) {
-      steps.push_back(report.steps);
-      return true;
-    }};
-    return save_weights(*trained(kSmall, training, kernels, hooks));
+    return save_weights(*trained(kSmall, training, kernels, keeping(steps, &EpochReport::steps)));
   };
   std::vector<int> by_steps, by_epochs, cut;
   EXPECT_EQ(train({.epochs = 1, .steps = 8, .batch = 8}, by_steps),
@@ -283,13 +280,9 @@ TEST_F(Training, EveryObjectiveAndReductionLowersItsLoss) {
       NetworkSpec spec = kSmall;
       spec.reduction = reduction;
       std::vector<double> losses;
-      const TrainingHooks hooks{.epoch = [&](const EpochReport& report) {
-        losses.push_back(report.loss);
-        return true;
-      }};
       const TrainingSpec training{
           .loss = loss, .epochs = 6, .batch = 6, .learning_rate = 3e-3, .weigh_kernels = true};
-      EXPECT_NE(trained(spec, training, kernels, hooks), nullptr);
+      EXPECT_NE(trained(spec, training, kernels, keeping(losses, &EpochReport::loss)), nullptr);
       EXPECT_LT(losses.back(), losses.front())
           << kNetworkLosses[static_cast<std::size_t>(loss)] << ' '
           << kReductions[static_cast<std::size_t>(reduction)];
@@ -301,13 +294,11 @@ TEST_F(Training, SaysInWhichEpochAndAtWhichRateALossIsNotFinite) {
   RandomExamples kernels(12);
   add_learnable(kernels, 4, 2);
   kernels.examples()[3].target = std::numeric_limits<float>::infinity();
-  try {
+  const std::string error = support::error_of([&] {
     EXPECT_EQ(trained(kSmall, {.epochs = 2, .learning_rate = 0.125, .clip = 0}, kernels), nullptr);
-    FAIL() << "an infinite target was learned";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("not finite in epoch 1 at a learning rate of 0.125"));
-    EXPECT_THAT(error.what(), HasSubstr("or set clip"));
-  }
+  });
+  EXPECT_THAT(error, HasSubstr("not finite in epoch 1 at a learning rate of 0.125"));
+  EXPECT_THAT(error, HasSubstr("or set clip"));
 }
 
 TEST_F(Training, RefusesNoExamples) {

@@ -1,7 +1,0 @@
-#include "ir/text/hlo_parser.h"
-#include "tests/fuzz/targets.h"
-
-void tilecast::fuzz::hlo_text(Bytes bytes) {
-  answer_or_error(
-      [&] { static_cast<void>(ir::parse_hlo(base::SourceText("fuzz.hlo", std::string(bytes)))); });
-}

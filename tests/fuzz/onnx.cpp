@@ -1,8 +1,0 @@
-#include "ir/onnx/onnx.h"
-
-#include "tests/fuzz/targets.h"
-
-void tilecast::fuzz::onnx(Bytes bytes) {
-  static_cast<void>(ir::is_onnx(bytes));
-  answer_or_error([&] { static_cast<void>(ir::read_onnx(bytes, "fuzz.onnx", {.bound = 8})); });
-}

@@ -1,9 +1,0 @@
-#include "measured/importers/xplane.h"
-
-#include "tests/fuzz/targets.h"
-
-void tilecast::fuzz::xplane(Bytes bytes) {
-  const std::string path = file_of(bytes, "fuzz.xplane.pb");
-  static_cast<void>(measured::is_xplane(path));
-  answer_or_error([&] { static_cast<void>(measured::read_xplane({path}, {})); });
-}
