@@ -8,8 +8,9 @@
 // busy_r: time per iteration for which resource r is occupied; round_trip: from the start of a
 // tile's load to the end of its use, latency included; in_order: a worker's own steps; N: stages
 // (buffers); M: workers that hide each other's latency. docs/model.md derives it (Rau, MICRO 1994,
-// section 2) and shows the published special cases, which tests/analytical/accounting_test.cpp holds.
-// Linear: n equal iterations may be combined into one. Seconds, >= 0; stages and workers >= 1.
+// section 2) and shows the published special cases, which tests/analytical/accounting_test.cpp
+// holds. Linear: n equal iterations may be combined into one. Seconds, >= 0; stages and workers
+// >= 1.
 #pragma once
 
 #include <algorithm>

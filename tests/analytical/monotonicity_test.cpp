@@ -406,8 +406,8 @@ TEST(Light, NothingIsFasterOnAnyPreset) {
       const Traffic bytes = distinct_traffic(kernel, device);
       const double least = device.execution == hwdesc::Execution::kSimt ? 0.25 : 1;  // Winograd
       const bool convolves = text.find("convolution") != std::string::npos;
-      constexpr double kRounding = 1 - 1e-6;  // counts are rounded to floats
-      const double flops = kRounding * kernel.work().flops * (convolves ? least : 1);
+      constexpr double kRounded = 1 - 1e-6;  // counts are rounded to floats
+      const double flops = kRounded * kernel.work().flops * (convolves ? least : 1);
       EXPECT_GE(best.time.value, flops / peak) << name << "\n" << text;
       EXPECT_GE(best.time.value, (bytes.read + bytes.write).value / bandwidth) << name << "\n"
                                                                                << text;

@@ -428,7 +428,7 @@ TEST_F(ExperimentOnDisk, ExtendsAnotherOfItsFile) {
   const std::string more = "---\nextends: e\nname: more\nclaim: d\nsplit: {share: 40 %}\n";
   const Experiment e = read(more).at(1);
   EXPECT_EQ(e.name, "more");
-  EXPECT_EQ(e.file, (folder_ / "e.yaml").string());
+  EXPECT_EQ(e.file, at("e.yaml"));
   EXPECT_EQ(e.split.kind, SplitKind::kLargest);
   EXPECT_DOUBLE_EQ(e.split.share, 0.4);
   EXPECT_EQ(e.by, std::vector{measured::Breakdown::kOpClass});
