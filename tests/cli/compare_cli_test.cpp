@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command_test.h"
+#include "tests/support/folders.h"
 #include "tests/support/texts.h"
 
 namespace tilecast::sim {
@@ -229,5 +230,207 @@ TEST_F(CompareCommand, RefusesWhatItCannotCompare) {
   expect_failure("-d tpu_v3 missing.hlo", 1, "missing.hlo");
 }
 
+// --- Tests `tilecast evaluate` on a set of three invented rows.
+
+class EvaluateCommand : public CommandTest {
+ protected:
+  EvaluateCommand() : CommandTest("evaluate") {
+    write_manifest();
+    write("set/measurements.csv",
+          "op,dtype,m,n,k,runtime_ns,split\n"
+          "matmul,bf16,1024,1024,1024,60000,train\n"
+          "matmul,bf16,2048,2048,2048,400000,test\n"
+          "matmul,bf16,4096,4096,4096,3000000,test\n"
+          "matmul,bf16,4096,4096,4096,-5,test\n");
+    write("fitted.yaml",
+          "extends: tpu_v3\nname: fitted\ncalibration:\n  matrix: 0.9\n  source: a test\n");
+  }
+};
+
+TEST_F(EvaluateCommand, ShowsRooflineAndAnalyticalOnTheSameRows) {
+  const Answer answer = ok("-d tpu_v3 set");
+  EXPECT_THAT(answer.out, HasSubstr("all (class matmul): n = 3 rows, 3 works"));
+  EXPECT_THAT(answer.out, HasSubstr("roofline"));
+  EXPECT_THAT(answer.out, HasSubstr("analytical"));
+  EXPECT_THAT(answer.out, HasSubstr("1 left out"));
+  EXPECT_THAT(run("-d tpu_v3 set --faults").out, HasSubstr("fault: made_up: line 5: not_positive"));
+}
+
+TEST_F(EvaluateCommand, PutsACalibratedDeviceBesideThePreset) {
+  const auto json =
+      nlohmann::json::parse(run("-d tpu_v3 -d fitted.yaml set --by split -f json").out);
+  EXPECT_EQ(json["schema"], "tilecast.evaluate/1");
+  std::vector<std::string> names;
+  for (const auto& model : json["models"]) names.push_back(model["name"]);
+  EXPECT_THAT(names, ::testing::ElementsAre("roofline", "analytical", "default", "fitted",
+                                            "default fitted"));
+  int test_rows = 0;
+  for (const auto& score : json["scores"]) {
+    if (score["by"] == "split" && score["stratum"] == "test") test_rows = score["rows"];
+  }
+  EXPECT_EQ(test_rows, 2);
+}
+
+TEST_F(EvaluateCommand, SaysWhenTheRowsAreOfAnotherMachine) {
+  EXPECT_THAT(run("-d tpu_v4 set").out,
+              HasSubstr("note: made_up: measured on tpu_v3, scored against a model of tpu_v4"));
+  EXPECT_THAT(run("-d fitted.yaml set").out, ::testing::Not(HasSubstr("scored against")));
+}
+
+TEST_F(EvaluateCommand, AnswersTheSameForAnyNumberOfThreads) {
+  for (const std::string format : {"table", "json", "csv"}) {
+    EXPECT_EQ(run("-d tpu_v3 set -j 1 -f " + format).out,
+              run("-d tpu_v3 set -j 3 -f " + format).out);
+  }
+}
+
+TEST_F(EvaluateCommand, WritesAModelCardWithOthersNumbersMarked) {
+  ok("-d tpu_v3 set --card card.md --references");
+  EXPECT_THAT(read("card.md"), StartsWith("# Model card: roofline, analytical"));
+  EXPECT_THAT(read("card.md"), HasSubstr("Others' published numbers"));
+}
+
+TEST_F(EvaluateCommand, RefusesWhatItCannotScore) {
+  expect_failure("-d tpu_v3 nowhere", 1, "nowhere");
+  expect_failure("-d tpu_v3", 2, "sets is required");
+  expect_failure("set", 2, "--device is required");
+  expect_failure("-d tpu_v3 set --by colour", 2, "expected class, size, split, family or kernel");
+  expect_failure("-d tpu_v3 set --model magic", 2, "magic");
+  expect_failure("-d tpu_v3 set --draws 0", 2, "draws");
+  expect_failure("-d tpu_v3 set --references-from nowhere.yaml --references", 1, "nowhere.yaml");
+  write("set/measurements.csv", "op,dtype,m,n,k,runtime_ns\nmatmul,bf16,64,64,64,-1\n");
+  expect_failure("-d tpu_v3 set", 1, "1 not_positive");
+}
+
+TEST_F(EvaluateCommand, TellsSetsOfOneNameApartAndTakesNoneTwice) {
+  expect_failure("-d tpu_v3 set set", 1, "give each set once");
+  write("other/manifest.yaml", read("set/manifest.yaml"));
+  write("other/measurements.csv", "op,dtype,m,n,k,runtime_ns\nmatmul,bf16,512,512,512,20000\n");
+  const Answer answer = run("-d tpu_v3 set other");
+  EXPECT_THAT(answer.out, HasSubstr("set made_up: n = 3"));
+  EXPECT_THAT(answer.out, HasSubstr("set made_up ("));
+}
+
+TEST_F(EvaluateCommand, ExplainsItselfWithExamples) {
+  EXPECT_THAT(run("--help").out, HasSubstr("Examples"));
+}
+
+// --- Tests `tilecast calibrate` on the synthetic set shipped with Tilecast.
+
+const std::string kSet = support::source_dir().string() + "/configs/measurements/example_matmul";
+
+class CalibrateCommand : public CommandTest {};
+
+TEST_F(CalibrateCommand, WritesADeviceThatOtherVerbsTake) {
+  const Answer answer = ok("calibrate --device tpu_v3 " + kSet + " -o mine.yaml");
+  EXPECT_THAT(answer.out, HasSubstr("accepted: held-out kernels are predicted better"));
+  EXPECT_THAT(read("mine.yaml"), HasSubstr("extends: \"tpu_v3\""));
+  EXPECT_THAT(read("mine.yaml"),
+              HasSubstr("source: \"tilecast calibrate on example_matmul (16 rows"));
+  const Answer scored = ok("evaluate --device tpu_v3 --device ./mine.yaml " + kSet);
+  EXPECT_THAT(scored.out, HasSubstr("mine "));
+}
+
+TEST_F(CalibrateCommand, CalibratesACalibratedDeviceFurther) {
+  ok("calibrate --device tpu_v3 " + kSet + " -o one.yaml");
+  const Json json = Json::parse(ok("calibrate --device ./one.yaml " + kSet + " --format json").out);
+  EXPECT_EQ(json.at("schema"), "tilecast.calibrate/1");
+  for (const auto& constant : json.at("constants")) {  // a second calibration changes nothing
+    if (constant.at("name") != "matrix") continue;
+    EXPECT_NEAR(constant.at("fitted").get<double>() / constant.at("described").get<double>(), 1,
+                0.05);
+  }
+}
+
+TEST_F(CalibrateCommand, DoesNotWriteOverTheDescriptionItExtends) {
+  write("mine.yaml", "extends: tpu_v3\nname: mine\n");
+  const Answer answer = run("calibrate --device ./mine.yaml " + kSet + " -o mine.yaml");
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_THAT(answer.err, HasSubstr("would be lost"));
+  EXPECT_EQ(read("mine.yaml"), "extends: tpu_v3\nname: mine\n");
+}
+
+TEST_F(CalibrateCommand, SaysWhatTheSelectionLeaves) {
+  const Answer answer = run("calibrate --device tpu_v3 --class softmax " + kSet + " -o mine.yaml");
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_THAT(answer.err, HasSubstr("got 0 usable rows for device tpu_v3, expected at least 3"));
+  EXPECT_FALSE(exists("mine.yaml"));
+}
+
+TEST_F(CalibrateCommand, NamesTheRowsThatItSetsApart) {
+  const Answer once = run("calibrate --device tpu_v3 " + kSet + " --format json");
+  const Answer twice = ok("calibrate --device tpu_v3 " + kSet + " " + kSet + " --format json");
+  const auto apart = Json::parse(twice.out).at("set_apart");
+  ASSERT_EQ(apart.size(), 1U);
+  EXPECT_EQ(apart.at(0).at("rows").size(), 16U);
+  EXPECT_THAT(apart.at(0).at("reason").get<std::string>(), HasSubstr("counted once"));
+  EXPECT_EQ(Json::parse(twice.out).at("constants"), Json::parse(once.out).at("constants"));
+  const Answer text = run("calibrate --device tpu_v3 " + kSet + " " + kSet);
+  EXPECT_THAT(text.out, HasSubstr("16 rows set apart (example_matmul line 2, 3, "));
+}
+
+TEST_F(CalibrateCommand, HintsAtMisspelledConstants) {
+  const Answer answer = run("calibrate --device tpu_v3 --fix matirx " + kSet);
+  EXPECT_EQ(answer.exit_code, 2);
+  EXPECT_THAT(answer.err, HasSubstr("did you mean 'matrix'?"));
+}
+
+TEST_F(CalibrateCommand, WritesNothingWhenNothingMayMove) {
+  const Answer answer = ok(
+      "calibrate --device tpu_v3 -o mine.yaml --fix memory_bandwidth,memory_write,memory_latency,"
+      "transfer_setup,iteration_overhead,matrix,vector,transcendental,cross_lane,network,"
+      "kernel_overhead,dispatch " +
+      kSet);
+  EXPECT_THAT(answer.out, HasSubstr("kept: "));
+  EXPECT_FALSE(exists("mine.yaml"));
+}
+
+TEST_F(CalibrateCommand, TrainsAHybridAfterTheConstants) {
+  const Answer answer =
+      ok("calibrate --device tpu_v3 " + kSet + " -o mine.yaml --then-train model --format json");
+  const auto hybrid = Json::parse(answer.out).at("hybrid");
+  EXPECT_EQ(hybrid.at("rows"), 16);
+  const auto& trials = hybrid.at("trials");  // corrected is not worse than analytical
+  EXPECT_LE(trials.at("mape").get<double>(), trials.at("mape_physics").get<double>());
+  EXPECT_THAT(read("model/model.yaml"), HasSubstr("all rows fitted; errors are of trials"));
+  EXPECT_THAT(read("model/model.yaml"), HasSubstr("example_matmul"));
+  EXPECT_TRUE(exists("model/correction.yaml"));
+  ok("evaluate --device ./mine.yaml --model ./model " + kSet);
+}
+
+// A description with a higher clock than the machine's, e.g. of a power-limited machine.
+TEST_F(CalibrateCommand, DoesNotWriteADescriptionThatTheRowsContradict) {
+  const std::string command = "calibrate --device tpu_v3 --set clock=1500MHz -o mine.yaml " + kSet;
+  const Answer refused = ok(command);
+  EXPECT_THAT(refused.out, HasSubstr("suspicious: matrix: 0."));
+  EXPECT_THAT(refused.out, HasSubstr("such constants say that the description is wrong"));
+  EXPECT_THAT(refused.err, HasSubstr("mine.yaml not written: the fit is suspicious"));
+  EXPECT_FALSE(exists("mine.yaml"));
+  const Answer taken = ok(command + " --accept-suspicious");
+  EXPECT_THAT(taken.out, HasSubstr("suspicious: matrix: 0."));
+  EXPECT_TRUE(exists("mine.yaml"));
+}
+
+TEST_F(CalibrateCommand, FitsNoHybridToThreeRows) {
+  write("set/manifest.yaml",
+        "format: tilecast.measurements/1\nname: three\nsource: nobody\nlicence: none\n"
+        "timing: device\ndevice: tpu_v3\n");
+  write("set/measurements.csv",
+        "op,dtype,m,n,k,runtime_ns\nmatmul,bf16,1024,1024,1024,60000\n"
+        "matmul,bf16,2048,1024,1024,110000\nmatmul,bf16,2048,2048,1024,210000\n");
+  const Answer answer = run("calibrate --device tpu_v3 set --then-train model");
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_THAT(answer.err,
+              HasSubstr("got 3 rows of single kernels that physics answers, expected at "
+                        "least 8"));
+  EXPECT_FALSE(exists("model/model.yaml"));
+}
+
+TEST_F(CalibrateCommand, DoesNotReplaceAModelUnlessForced) {
+  write("model/model.yaml", "mine\n");
+  const Answer refused = run("calibrate --device tpu_v3 " + kSet + " --then-train model");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("model: exists; --force replaces a model"));
+}
 }  // namespace
 }  // namespace tilecast::sim

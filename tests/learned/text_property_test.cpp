@@ -2,9 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <deque>
 #include <map>
+#include <random>
 #include <set>
+#include <thread>
 
+#include "analytical/analytical_model.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/counts/work_counts.h"
 #include "ir/kernels/kernel_fingerprint.h"
@@ -12,11 +18,17 @@
 #include "ir/stablehlo/stablehlo.h"
 #include "ir/text/hlo_printer.h"
 #include "ir/verify/verifier.h"
+#include "learned/kernel_graph.h"
+#include "learned/table_features.h"
 #include "learned/training/text_variants.h"
 #include "tests/host/random_kernels.h"
 
 namespace tilecast::learned {
 namespace {
+
+using analytical::Estimate;
+using analytical::KernelQuery;
+using analytical::TileConfig;
 
 constexpr std::uint64_t kTextSeeds = 1000;
 
@@ -254,5 +266,219 @@ TEST(TextProperty, RenamingIsOneToOneAndChangesNoOpsText) {
   }
 }
 
+// --- Graphs of random kernels: networks can read the graph of any kernel.
+
+constexpr std::uint64_t kSeeds = 1000;
+constexpr GraphEncoding kEncodings[] = {GraphEncoding::kTilecast, GraphEncoding::kTpuGraphs};
+
+TEST(KernelGraphProperty, FeaturesAreFiniteAndOpcodesKnown) {
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const ir::Kernel kernel = host::random_kernel(seed).kernel;
+    for (const GraphEncoding encoding : kEncodings) {
+      const KernelGraph graph = make_graph(kernel, encoding);
+      ASSERT_EQ(graph.nodes(), kernel.ops().size());
+      ASSERT_EQ(graph.features.size(), graph.nodes() * node_schema(encoding).columns.size());
+      for (const float value : graph.features) ASSERT_TRUE(std::isfinite(value)) << seed;
+      for (const std::int32_t opcode : graph.opcodes) {
+        ASSERT_GE(opcode, 0) << seed;
+        ASSERT_LT(opcode, opcode_count(encoding)) << seed;
+      }
+    }
+  }
+}
+
+TEST(KernelGraphProperty, EdgesAreTheOperandsOnce) {
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const ir::Kernel kernel = host::random_kernel(seed).kernel;
+    std::set<std::pair<std::int32_t, std::int32_t>> expected, found;
+    for (std::size_t i = 0; i < kernel.ops().size(); ++i) {
+      for (const ir::OpId operand : kernel.ops()[i].operands) {
+        expected.emplace(static_cast<std::int32_t>(operand.index()), static_cast<std::int32_t>(i));
+      }
+    }
+    const KernelGraph graph = make_graph(kernel, GraphEncoding::kTilecast);
+    for (const GraphEdge& edge : graph.edges) found.emplace(edge.producer, edge.consumer);
+    ASSERT_EQ(found, expected) << seed;
+    ASSERT_EQ(graph.edges.size(), expected.size()) << seed;
+    ASSERT_EQ(make_graph(kernel, GraphEncoding::kTpuGraphs).edges, graph.edges) << seed;
+  }
+}
+
+TEST(KernelGraphProperty, ProducersStandBeforeConsumers) {
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const KernelGraph graph =
+        make_graph(host::random_kernel(seed).kernel, GraphEncoding::kTilecast);
+    std::vector<std::size_t> position(graph.nodes(), graph.nodes());
+    ASSERT_EQ(graph.topological.size(), graph.nodes());
+    for (std::size_t i = 0; i < graph.topological.size(); ++i) {
+      position.at(static_cast<std::size_t>(graph.topological[i])) = i;
+    }
+    for (const std::size_t place : position) ASSERT_LT(place, graph.nodes()) << "every node once";
+    for (const GraphEdge& edge : graph.edges) {
+      ASSERT_LT(position[static_cast<std::size_t>(edge.producer)],
+                position[static_cast<std::size_t>(edge.consumer)])
+          << seed;
+    }
+  }
+}
+
+// The kernel with its ops renumbered: the last possible op first. `place[i]`: the new number of op
+// i.
+ir::Kernel renumbered(const ir::Kernel& kernel, std::vector<std::size_t>& place) {
+  const std::size_t count = kernel.ops().size();
+  ir::KernelBuilder builder(kernel.name(), kernel.opcode());
+  place.assign(count, count);
+  for (std::size_t added = 0; added < count; ++added) {
+    for (std::size_t i = count; i-- > 0;) {
+      if (place[i] != count) continue;
+      ir::Op op = kernel.ops()[i];
+      bool ready = true;
+      for (ir::OpId& operand : op.operands) {
+        const std::size_t moved = place[operand.index()];
+        ready = ready && moved != count;
+        operand = ir::OpId(moved);
+      }
+      if (!ready) continue;
+      place[i] = added;
+      if (op.opcode == ir::Opcode::kParameter) {
+        builder.parameter(op.shape, kernel.name_of(ir::OpId(i)));
+      } else {
+        builder.add(std::move(op));
+      }
+      break;
+    }
+  }
+  std::vector<ir::OpId> outputs;
+  for (const ir::OpId id : kernel.outputs()) outputs.emplace_back(place[id.index()]);
+  return builder.build(std::move(outputs));
+}
+
+TEST(KernelGraphProperty, RenumberingOpsMovesRowsAndKeepsTheSequence) {
+  const std::size_t width = node_schema(GraphEncoding::kTilecast).columns.size();
+  std::size_t moved = 0;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const ir::Kernel kernel = host::random_kernel(seed).kernel;
+    std::vector<std::size_t> place;
+    const ir::Kernel other = renumbered(kernel, place);
+    const KernelGraph before = make_graph(kernel, GraphEncoding::kTilecast);
+    const KernelGraph after = make_graph(other, GraphEncoding::kTilecast);
+    for (std::size_t i = 0; i < before.nodes(); ++i) {
+      moved += place[i] == i ? 0U : 1U;
+      ASSERT_EQ(before.opcodes[i], after.opcodes[place[i]]) << seed;
+      for (std::size_t c = 0; c < width; ++c) {
+        ASSERT_EQ(before.features[i * width + c], after.features[place[i] * width + c]) << seed;
+      }
+      const auto next = static_cast<std::size_t>(before.topological[i]);
+      ASSERT_EQ(place[next], static_cast<std::size_t>(after.topological[i])) << seed;
+    }
+  }
+  EXPECT_GT(moved, kSeeds) << "the orders differ";
+}
+
+// --- On random kernels: numbers are never infinite, and only depend on the query.
+
+constexpr std::size_t kKernels = 60;
+constexpr std::size_t kTiles = 4;  // per kernel; one of them is the empty tile
+
+struct Queries {
+  std::deque<ir::Kernel> kernels;
+  std::deque<TileConfig> tiles;
+  std::vector<KernelQuery> all;
+  std::vector<std::optional<Estimate>> priors;
+};
+
+Queries random_queries(std::uint64_t seed, const hwdesc::Device& device) {
+  Queries queries;
+  std::mt19937_64 random(seed);
+  for (std::size_t i = 0; i < kKernels; ++i) {
+    const ir::Kernel& kernel =
+        queries.kernels.emplace_back(host::random_kernel(seed * kKernels + i).kernel);
+    queries.all.push_back({kernel});
+    for (std::size_t t = 1; t < kTiles; ++t) {
+      queries.all.push_back(
+          {kernel, &queries.tiles.emplace_back(host::random_tile(kernel, random))});
+    }
+  }
+  queries.priors = analytical::AnalyticalModel().estimate(queries.all, device);
+  return queries;
+}
+
+TableFeatures all_features() {
+  using enum FeatureGroup;
+  return TableFeatures(
+      {.groups = {kStatic, kOps, kShape, kTile, kPrior, kMachine, kAlignment, kTileBounds}});
+}
+
+std::vector<float> extracted(const TableFeatures& features, const Queries& queries,
+                             const hwdesc::Device& device) {
+  std::vector<float> rows(queries.all.size() * features.width());
+  features.extract(queries.all, device, queries.priors, rows);
+  return rows;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+TEST(TableFeaturesProperty, ValuesAreFiniteOrMissingOnEveryMachine) {
+  const TableFeatures features = all_features();
+  for (const char* name : {"cpu_generic", "tpu_v3", "a100_sxm_40gb"}) {
+    const hwdesc::Device device = hwdesc::load_device(name);
+    const Queries queries = random_queries(1, device);
+    const std::vector<float> rows = extracted(features, queries, device);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      ASSERT_FALSE(std::isinf(rows[i]))
+          << name << ": " << features.schema().columns[i % features.width()].name << " of "
+          << queries.all[i / features.width()].kernel.name();
+    }
+  }
+}
+
+// Every column varies between kernels, except those of ops that random kernels do not have.
+TEST(TableFeaturesProperty, ColumnsThatDescribeKernelsDiffer) {
+  const hwdesc::Device device = hwdesc::load_device("cpu_generic");
+  const TableFeatures features({.groups = {FeatureGroup::kStatic, FeatureGroup::kTile}});
+  const Queries queries = random_queries(2, device);
+  const std::vector<float> rows = extracted(features, queries, device);
+  for (std::size_t column = 0; column < features.width(); ++column) {
+    const std::string& name = features.schema().columns[column].name;
+    if (name.starts_with("tile.input")) continue;  // tiles of kernels do not cut inputs
+    std::set<float> values;
+    for (std::size_t row = 0; row < queries.all.size(); ++row) {
+      const float value = rows[row * features.width() + column];
+      if (!std::isnan(value)) values.insert(value);
+    }
+    const bool deep = name.ends_with(".4") || name.ends_with(".5");
+    EXPECT_GE(values.size(), deep ? 1U : 2U) << name;
+  }
+}
+
+TEST(TableFeaturesProperty, AnswersDoNotDependOnTheRestOfTheBatch) {
+  const hwdesc::Device device = hwdesc::load_device("tpu_v3");
+  const TableFeatures features = all_features();
+  Queries queries = random_queries(3, device);
+  const std::vector<float> rows = extracted(features, queries, device);
+  const std::size_t width = features.width();
+  for (std::size_t i = queries.all.size(); i-- > 0;) {
+    std::vector<float> alone(width);
+    features.extract(std::span(queries.all).subspan(i, 1), device,
+                     std::span(queries.priors).subspan(i, 1), alone);
+    ASSERT_EQ(std::memcmp(alone.data(), &rows[i * width], width * sizeof(float)), 0) << i;
+  }
+}
+
+TEST(TableFeaturesProperty, AnswersDoNotDependOnTheNumberOfThreads) {
+  const hwdesc::Device device = hwdesc::load_device("cpu_generic");
+  const TableFeatures features = all_features();
+  const Queries queries = random_queries(4, device);
+  const std::vector<float> rows = extracted(features, queries, device);
+  std::vector<std::vector<float>> answers(4);
+  std::vector<std::thread> threads;
+  for (std::vector<float>& answer : answers) {
+    threads.emplace_back([&] { answer = extracted(features, queries, device); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::vector<float>& answer : answers) EXPECT_TRUE(same_bits(answer, rows));
+}
 }  // namespace
 }  // namespace tilecast::learned

@@ -4,12 +4,17 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <random>
+
+#include "base/error.h"
 #include "base/random.h"
 #include "ir/kernels/kernel_sketch.h"
+#include "schedule/convolution.h"
 #include "schedule/from_kernel.h"
 #include "schedule/pipeline.h"
 #include "schedule/primitives.h"
 #include "schedule/text.h"
+#include "schedule/walk.h"
 #include "tests/schedule/random_schedules.h"
 #include "tests/schedule/run_loops.h"
 #include "tests/support/errors.h"
@@ -17,6 +22,7 @@
 namespace tilecast::schedule {
 namespace {
 
+using interpreter::Elements;
 using ir::DType;
 using ir::OpId;
 using ::testing::HasSubstr;
@@ -181,5 +187,161 @@ TEST(ThreadLayout, BlocksAreAsTheTileSays) {
   EXPECT_THAT(message([&] { (void)thread_block(told, 4); }), HasSubstr("256 threads do not fit 2"));
 }
 
+// --- Convolutions by their template: the paper's space, and loops that compute them.
+
+struct Layer {
+  std::int64_t size, in, out, taps, stride;
+  std::size_t published;  // configurations: Tomczak et al., arXiv:1904.11876, Table 1
+};
+
+ir::Kernel convolution(const Layer& layer) {
+  const std::int64_t pad = layer.taps / 2;
+  const std::int64_t result = (layer.size + 2 * pad - layer.taps) / layer.stride + 1;
+  ir::KernelSketch sketch("layer", ir::Opcode::kConvolution, {.tiled = false});
+  const auto x = sketch.row_major_parameter(ir::DType::kF32, {1, layer.size, layer.size, layer.in});
+  const auto w =
+      sketch.row_major_parameter(ir::DType::kF32, {layer.taps, layer.taps, layer.in, layer.out});
+  ir::ConvAttrs attrs;
+  const ir::WindowDim window{
+      .size = layer.taps, .stride = layer.stride, .pad_low = pad, .pad_high = pad};
+  attrs.window = {window, window};
+  attrs.dims = {.input_batch = 0,
+                .input_feature = 3,
+                .kernel_input_feature = 2,
+                .kernel_output_feature = 3,
+                .output_batch = 0,
+                .output_feature = 3,
+                .input_spatial = {1, 2},
+                .kernel_spatial = {0, 1},
+                .output_spatial = {1, 2},
+                .text = "b01f_01io->b01f"};
+  return sketch.build(
+      {sketch.convolution(x, w, attrs, {1, result, result, layer.out}, ir::DType::kF32)});
+}
+
+// Layers of ResNet-18 (He et al., CVPR 2016, Table 1). The published table has 28 pixels for C9 to
+// C12; only the network's own 14 and 7 give the numbers of configurations next to them.
+TEST(ConvolutionTiles, AreAsManyAsPublishedForResNet18) {
+  constexpr Layer kLayers[] = {
+      {224, 3, 64, 7, 2, 252},   {56, 64, 64, 3, 1, 784},   {56, 64, 64, 1, 1, 784},
+      {56, 64, 128, 3, 2, 672},  {56, 64, 128, 1, 2, 672},  {28, 128, 128, 3, 1, 768},
+      {28, 128, 256, 3, 2, 576}, {28, 128, 256, 1, 2, 576}, {14, 256, 256, 3, 1, 648},
+      {14, 256, 512, 3, 2, 360}, {14, 256, 512, 1, 2, 360}, {7, 512, 512, 3, 1, 400}};
+  std::size_t all = 0;
+  for (const Layer& layer : kLayers) {
+    EXPECT_EQ(convolution_tiles(convolution(layer)).size(), layer.published) << layer.size;
+    all += layer.published;
+  }
+  EXPECT_EQ(all, 6852U);
+}
+
+TEST(ConvolutionLoops, ComputeWhatTheKernelDoes) {
+  constexpr std::uint64_t kSchedules = 300;
+  int staged = 0;
+  for (std::uint64_t seed = 0; seed < kSchedules; ++seed) {
+    const RandomSchedule made = random_convolution(seed);
+    const std::vector<Elements> inputs = whole_inputs(made.kernel, seed);
+    const std::vector<Elements> expected = interpreter::evaluate(made.kernel, inputs);
+    staged += made.pipelined;
+    for (const LoopProgram& program : {made.program, pipelined(made.program)}) {
+      try {
+        ASSERT_EQ(run_loops(program, inputs), expected) << seed << to_text(program);
+      } catch (const Error& error) {
+        FAIL() << seed << ": " << error.what() << "\n" << to_text(program);
+      }
+    }
+    ASSERT_EQ(to_text(parse_loops(base::SourceText("x", to_text(made.program)))),
+              to_text(made.program));
+  }
+  EXPECT_GT(staged, static_cast<int>(kSchedules) / 4);
+}
+
+TEST(ConvolutionLoops, NeedNoGuardOncePacked) {
+  const ir::Kernel kernel = convolution({8, 4, 8, 3, 1, 0});
+  for (analytical::TileConfig tile : convolution_tiles(kernel)) {
+    const LoopProgram program = convolution_loops(kernel, tile).program;
+    for_each_statement(program.body, [](const Statement& statement) {
+      const auto* assign = statement.get<Assign>();
+      const bool sums = assign != nullptr && assign->combine;
+      EXPECT_TRUE(!sums || assign->where.empty());
+    });
+  }
+}
+
+TEST(ConvolutionLoops, RefuseOtherTilesWithTheReason) {
+  const ir::Kernel kernel = convolution({8, 4, 8, 3, 1, 0});
+  const auto refusal = [&](const std::string& tile) -> std::string {
+    return support::error_of(
+        [&] { return convolution_loops(kernel, analytical::parse_tile(tile)); }, "accepted");
+  };
+  EXPECT_EQ(refusal("out=1x1x4x8 kernel=3x3x2x8 unroll=3"), "accepted");
+  EXPECT_THAT(refusal("out=1x1x3x8 kernel=3x3x4x8"), HasSubstr("3 does not divide 8"));
+  EXPECT_THAT(refusal("out=1x1x4x8 kernel=3x1x4x8"), HasSubstr("the whole window"));
+  EXPECT_THAT(refusal("out=1x1x4x8 kernel=3x3x4x8 unroll=2"), HasSubstr("the window's 3 columns"));
+  EXPECT_THAT(refusal("out=1x1x4x8 kernel=3x3x4x8 order=1x2x3x3"), HasSubstr("no dimension 4"));
+  EXPECT_THAT(refusal("out=1x4x8 kernel=3x3x4x8"), HasSubstr("has 3 dimensions"));
+}
+
+constexpr const char* kReader = R"(program p
+  input main x f32[4,6]
+  output main y f32[4,6]
+{
+  loop i < 4 {
+    loop j < 6 {
+      y[i, j] = x[i, j]
+    }
+  }
+}
+)";
+
+TEST(Pack, PutsPiecesOutsideAndReadsThem) {
+  Schedule schedule(parse_loops(base::SourceText("p", kReader)));
+  schedule.split("j", 3);
+  EXPECT_EQ(schedule.pack("x", {{1, 3}, {0}, {1, 3, true}}), "x.packed");
+  const std::string text = to_text(schedule.program());
+  EXPECT_THAT(text, HasSubstr("temporary main x.packed f32[2,4,3]"));
+  EXPECT_THAT(text, HasSubstr("y[i, ji + 3 * jo] = x.packed[jo, i, ji]"));
+}
+
+TEST(Pack, RefusesWhatIsNoLayout) {
+  const auto refusal = [](const std::vector<LayoutDim>& layout) -> std::string {
+    Schedule schedule(parse_loops(base::SourceText("p", kReader)));
+    const std::string before = to_text(schedule.program());
+    try {
+      schedule.pack("x", layout);
+      return "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(to_text(schedule.program()), before);
+      return error.what();
+    }
+  };
+  EXPECT_THAT(refusal({{0}}), HasSubstr("dimension 1 has to be there once"));
+  EXPECT_THAT(refusal({{0}, {1, 4}, {1, 4, true}}), HasSubstr("no whole pieces of 4"));
+  EXPECT_THAT(refusal({{0}, {1}, {2}}), HasSubstr("no dimension 2"));
+}
+
+// Simplification does not change the value of an index, for any parts and ranges.
+TEST(Index, SimplifiedHasTheSameValues) {
+  std::mt19937_64 random(1);
+  const auto pick = [&](std::uint64_t most) {
+    return static_cast<std::int64_t>(base::draw(random, most + 1));
+  };
+  for (int trial = 0; trial < 1000; ++trial) {
+    const Extents extents{{"a", 1 + pick(5)}, {"b", 1 + pick(5)}};
+    Index index = Index::of("a") * (pick(8) - 4) + Index::of("b") * (pick(8) - 4) + (pick(20) - 10);
+    for (int depth = 0; depth < 2; ++depth) {
+      const std::int64_t by = 1 + pick(6);
+      index = pick(1) == 0 ? index / by : index % by;
+      index = index * (1 + pick(3)) + Index::of("a");
+    }
+    const Index simple = index.simplified(extents);
+    for (std::int64_t a = 0; a < extents.at("a"); ++a) {
+      for (std::int64_t b = 0; b < extents.at("b"); ++b) {
+        ASSERT_EQ(simple.value({{"a", a}, {"b", b}}), index.value({{"a", a}, {"b", b}}))
+            << index.text() << " as " << simple.text();
+      }
+    }
+  }
+}
 }  // namespace
 }  // namespace tilecast::schedule

@@ -7,6 +7,12 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <set>
+#include <stdexcept>
+
+#include "search/constrained_minimum.h"
+#include "search/pareto.h"
+#include "search/sampling.h"
 
 namespace tilecast::search {
 namespace {
@@ -199,5 +205,201 @@ TEST(LikelyHyper, AreChosenByASampleOfManyPointsTheSameEveryTime) {
   EXPECT_NEAR(found.noise / 0.2, 1, 0.15);
 }
 
+// --- Functions whose constrained minimum is known in closed form.
+
+using Values = std::span<const double>;
+
+double square(double x) {
+  return x * x;
+}
+
+Trial trial_of(double value, std::vector<double> slacks) {
+  bool feasible = true;
+  for (const double slack : slacks) feasible = feasible && slack >= 0;
+  return {value, std::move(slacks), feasible};
+}
+
+double least(const Minimum& found) {
+  return found.trials.at(found.best.value()).value;
+}
+
+// Runtime of a machine with bandwidth b and clock c, with area b + c = 1: a / b + 1 / c is minimal
+// at b = sqrt(a) / (1 + sqrt(a)), with the value (1 + sqrt(a))^2.
+TEST(ConstrainedMinimum, MeetsTheClosedFormOfABalancedMachine) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> weights(0.1, 10);
+  for (int i = 0; i < 20; ++i) {
+    const double a = weights(random);
+    const Minimum found =
+        constrained_minimum({.levels = {0, 0},
+                             .constraints = 1,
+                             .evaluations = 200,
+                             .seed = static_cast<std::uint64_t>(i),
+                             .evaluate = [&](Values x) {
+                               const double b = 0.01 + x[0], c = 0.01 + x[1];
+                               return trial_of(1e-6 * (a / b + 1 / c), {1 - b - c});
+                             }});
+    const double expected = 1e-6 * square(1 + std::sqrt(a));
+    EXPECT_GE(least(found), expected * (1 - 1e-12));
+    EXPECT_LE(least(found), expected * (1 + 1e-4)) << "a = " << a;
+    EXPECT_LE(found.trials.size(), 200U);
+  }
+}
+
+TEST(ConstrainedMinimum, FindsABoundWhereTheFunctionFallsTowardsIt) {
+  const Minimum found =
+      constrained_minimum({.levels = {0, 0, 0}, .evaluations = 150, .evaluate = [](Values x) {
+                             return trial_of(3 - x[0] + x[1] + square(x[2] - 0.3), {});
+                           }});
+  EXPECT_NEAR(least(found), 2, 1e-5);
+}
+
+// Rastrigin's function has 11 x 11 local minima in this cube; the global one is 0 at (0.6, 0.6).
+TEST(ConstrainedMinimum, LeavesLocalMinima) {
+  const auto rastrigin = [](double x) {
+    return 10 + square(10 * (x - 0.6)) - 10 * std::cos(2 * M_PI * 10 * (x - 0.6));
+  };
+  const Minimum found =
+      constrained_minimum({.levels = {0, 0}, .evaluations = 2000, .evaluate = [&](Values x) {
+                             return trial_of(rastrigin(x[0]) + rastrigin(x[1]), {});
+                           }});
+  EXPECT_LT(least(found), 1e-6);
+}
+
+// An integer n and a share x with n x <= limit, compared with all n and their best x.
+TEST(ConstrainedMinimum, RoundsDimensionsWithLevelsAsWellAsTryingAll) {
+  std::mt19937 random(11);
+  std::uniform_real_distribution<double> unit(0, 1);
+  for (int i = 0; i < 20; ++i) {
+    const double want = 1 + 14 * unit(random), limit = 2 + 6 * unit(random);
+    const auto value = [&](double n, double x) { return square(n - want) / 16 + 1 / (0.1 + x); };
+    double expected = 1e300;
+    for (int n = 1; n <= 16; ++n) {
+      expected = std::min(expected, value(n, std::min(1.0, limit / n)));
+    }
+    const Minimum found = constrained_minimum(
+        {.levels = {16, 0}, .constraints = 1, .evaluations = 250, .evaluate = [&](Values x) {
+           const double n = 1 + std::floor(16 * x[0]);
+           return trial_of(value(n, x[1]), {(limit - n * x[1]) / limit});
+         }});
+    EXPECT_GE(least(found), expected * (1 - 1e-12));
+    EXPECT_LE(least(found), expected * (1 + 1e-4)) << "want " << want << ", limit " << limit;
+  }
+}
+
+TEST(ConstrainedMinimum, AsksForNoPointTwiceAndEndsWhereThereAreFewer) {
+  const Minimum found =
+      constrained_minimum({.levels = {3, 4}, .evaluations = 1000, .evaluate = [](Values x) {
+                             return trial_of(square(x[0] - 0.1) + square(x[1] - 0.9), {});
+                           }});
+  EXPECT_EQ(found.trials.size(), 12U);
+  EXPECT_EQ(found.points[*found.best], (std::vector<double>{0.5 / 3, 3.5 / 4}));
+}
+
+TEST(ConstrainedMinimum, GoesAroundPointsWithoutAnAnswer) {
+  const Minimum found = constrained_minimum(
+      {.levels = {0, 0}, .evaluations = 400, .evaluate = [](Values x) {
+         const bool none = square(x[0] - 0.5) + square(x[1] - 0.5) < 0.04;
+         return trial_of(none ? std::nan("") : square(x[0] - 0.5) + square(x[1] - 0.5), {});
+       }});
+  EXPECT_NEAR(least(found), 0.04, 1e-3);
+}
+
+TEST(ConstrainedMinimum, HasNoBestWhereNothingIsFeasible) {
+  const Minimum found = constrained_minimum(
+      {.levels = {0}, .constraints = 1, .evaluations = 40, .evaluate = [](Values x) {
+         return trial_of(x[0], {-0.1 - x[0]});
+       }});
+  EXPECT_FALSE(found.best.has_value());
+  EXPECT_EQ(found.trials.size(), 40U);
+}
+
+TEST(ConstrainedMinimum, IsTheSameForASeedAndStopsWhenAsked) {
+  int asked = 0;
+  MinimumOptions options{.levels = {0, 7, 0}, .evaluations = 120, .evaluate = [&](Values x) {
+                           ++asked;
+                           return trial_of(std::sin(9 * x[0]) + x[1] * x[2], {});
+                         }};
+  const Minimum one = constrained_minimum(options), two = constrained_minimum(options);
+  EXPECT_EQ(one.points, two.points);
+  EXPECT_EQ(one.best, two.best);
+  options.seed = 2;
+  EXPECT_NE(constrained_minimum(options).points, one.points);
+  asked = 0;
+  options.stop = [&] { return asked == 17; };
+  EXPECT_EQ(constrained_minimum(options).points.size(), 17U);
+}
+
+TEST(ConstrainedMinimum, ThrowsWhatTheFunctionThrows) {
+  int asked = 0;
+  const MinimumOptions options{.levels = {0, 0}, .evaluate = [&](Values) -> Trial {
+                                 if (++asked == 25) throw std::domain_error("at 25");
+                                 return {static_cast<double>(asked), {}, true};
+                               }};
+  EXPECT_THROW((void)constrained_minimum(options), std::domain_error);
+}
+
+TEST(LatinHypercube, HasOnePointInEveryStratumOfEveryDimension) {
+  for (const std::size_t count : {1, 2, 10, 1000}) {
+    const Points points = latin_hypercube(count, 3, 7);
+    for (std::size_t d = 0; d < 3; ++d) {
+      std::set<double> strata;
+      for (const auto& point : points) {
+        EXPECT_GE(point[d], 0);
+        EXPECT_LT(point[d], 1);
+        strata.insert(std::floor(point[d] * static_cast<double>(count)));
+      }
+      EXPECT_EQ(strata.size(), count) << "dimension " << d;
+    }
+  }
+  EXPECT_EQ(latin_hypercube(50, 4, 1), latin_hypercube(50, 4, 1));
+  EXPECT_NE(latin_hypercube(50, 4, 1), latin_hypercube(50, 4, 2));
+}
+
+// The first 2^k - 1 points and the origin fill every dyadic interval of length 2^-k once.
+TEST(Sobol, FillsDyadicIntervalsOnce) {
+  constexpr std::size_t kCount = 255;
+  const Points points = sobol(kCount, 5);
+  for (std::size_t d = 0; d < 5; ++d) {
+    std::set<double> cells = {0};
+    for (const auto& point : points) cells.insert(std::floor(point[d] * (kCount + 1)));
+    EXPECT_EQ(cells.size(), kCount + 1) << "dimension " << d;
+  }
+  EXPECT_EQ(points[0], std::vector<double>(5, 0.5));
+}
+
+bool beats(const std::vector<double>& a, const std::vector<double>& b) {
+  bool less = false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] > b[i]) return false;
+    less = less || a[i] < b[i];
+  }
+  return less;
+}
+
+TEST(ParetoFront, IsWhatComparingAllPairsLeaves) {
+  std::mt19937_64 random(3);
+  for (int trial = 0; trial < 1000; ++trial) {
+    const std::size_t objectives = 1 + random() % 4;
+    std::vector<std::vector<double>> points(random() % 30);
+    for (auto& point : points) {
+      for (std::size_t i = 0; i < objectives; ++i) {
+        point.push_back(random() % 20 == 0 ? std::nan("") : static_cast<double>(random() % 6));
+      }
+    }
+    std::vector<std::size_t> expected;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      bool kept = true;
+      for (const double value : points[i]) kept = kept && !std::isnan(value);
+      for (const auto& other : points) {
+        bool whole = true;
+        for (const double value : other) whole = whole && !std::isnan(value);
+        kept = kept && !(whole && beats(other, points[i]));
+      }
+      if (kept) expected.push_back(i);
+    }
+    EXPECT_EQ(pareto_front(points), expected) << "trial " << trial;
+  }
+}
 }  // namespace
 }  // namespace tilecast::search

@@ -1,17 +1,39 @@
 #include "sim/simulator.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
+#include <set>
 
+#include "analytical/layout_rules.h"
+#include "base/error.h"
+#include "hwdesc/device_yaml.h"
+#include "hybrid/hybrid_dir.h"
+#include "hybrid/hybrid_fit.h"
+#include "ir/fusion/fusion_space.h"
+#include "ir/load_program.h"
 #include "ir/text/hlo_parser.h"
+#include "sim/answers.h"
+#include "sim/model_choice.h"
+#include "sim/program_gain.h"
+#include "sim/tables.h"
+#include "tests/hybrid/synthetic_set.h"
 #include "tests/support/errors.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::sim {
 namespace {
 
+using analytical::Estimate;
+using analytical::TileConfig;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // Every kernel takes a microsecond, except those with unknown opcodes.
 class UnitModel final : public analytical::CostModel {
@@ -174,6 +196,288 @@ TEST(Simulator, AModelWithoutCorrectionsHasNoIntervalAndNoShares) {
   EXPECT_FALSE(run.interval.has_value());
   EXPECT_FALSE(belief_shares(run).has_value());
 }
+
+// Every kernel takes as many microseconds as it has ops, with an interval from half to twice that.
+class OpsTakeTime final : public analytical::CostModel {
+ public:
+  explicit OpsTakeTime(bool sure) : sure_(sure) {}
+  std::vector<std::optional<analytical::Estimate>> estimate(
+      std::span<const analytical::KernelQuery> queries, const hwdesc::Device&) const override {
+    std::vector<std::optional<analytical::Estimate>> answers;
+    for (const analytical::KernelQuery& query : queries) {
+      analytical::Estimate answer;
+      answer.time = Seconds{1e-6 * static_cast<double>(query.kernel.ops().size())};
+      if (sure_) {
+        answer.correction = analytical::Correction{.analytical = answer.time,
+                                                   .factor = 1,
+                                                   .weight = 1,
+                                                   .low = answer.time * 0.5,
+                                                   .high = answer.time * 2,
+                                                   .correlation = 1};
+      }
+      answers.emplace_back(std::move(answer));
+    }
+    return answers;
+  }
+
+ private:
+  bool sure_;
+};
+
+struct Programs {
+  hwdesc::Device device = hwdesc::load_device("tpu_v3");
+  ir::FusionSpace space{
+      ir::read_module(support::source_dir().string() + "/configs/programs/small_mixer.hlo")};
+  [[nodiscard]] ir::Program program(const ir::FusionConfiguration& chosen) const {
+    return ir::program_for({"", space.fused(chosen), {}}, analytical::layout_rules(device), {})
+        .program;
+  }
+};
+
+ProgramGain gain_of(const ir::Program& before, const ir::Program& after,
+                    const hwdesc::Device& device, bool sure) {
+  const OpsTakeTime model(sure);
+  return program_gain({before, model}, {after, model}, device);
+}
+
+TEST(ProgramGain, OfAProgramToItselfIsCertainlyNothing) {
+  const Programs programs;
+  const ir::Program rules = programs.program(programs.space.by_rules());
+  const ProgramGain gain = gain_of(rules, rules, programs.device, true);
+  EXPECT_GT(gain.before_s, 0);
+  EXPECT_EQ(gain.share(), 0);
+  EXPECT_FALSE(gain.saved_s) << "no kernel differs";
+  EXPECT_FALSE(gain.accepted());
+}
+
+TEST(ProgramGain, CountsOnlyWhatDiffersAsUncertain) {
+  const Programs programs;
+  const ir::Program rules = programs.program(programs.space.by_rules());
+  ir::FusionConfiguration chosen = programs.space.by_rules();
+  chosen.front() = ir::FusionChoice::kKeep;
+  for (std::size_t i = 0; i < chosen.size() / 8; ++i) chosen[i] = ir::FusionChoice::kKeep;
+  const ir::Program other = programs.program(chosen);
+  const ProgramGain gain = gain_of(rules, other, programs.device, true);
+  const ProgramGain back = gain_of(other, rules, programs.device, true);
+  ASSERT_TRUE(gain.saved_s);
+  const double saved = gain.before_s - gain.after_s;
+  EXPECT_LT(gain.saved_s->low, saved);
+  EXPECT_GT(gain.saved_s->high, saved);
+  EXPECT_GT(gain.saved_s->low, -2 * gain.after_s) << "not the whole program";
+  EXPECT_NEAR(back.saved_s->low, -gain.saved_s->high, 1e-12);
+  EXPECT_NEAR(back.saved_s->high, -gain.saved_s->low, 1e-12);
+  const ProgramGain unsure = gain_of(rules, other, programs.device, false);
+  EXPECT_FALSE(unsure.saved_s);
+  EXPECT_EQ(unsure.before_s, gain.before_s);
+}
+
+// --- The model meant by a name if no model, or one, is shipped.
+
+namespace fs = std::filesystem;
+
+const hwdesc::Device& tpu() {
+  static const hwdesc::Device device = hwdesc::load_device("tpu_v3");
+  return device;
+}
+
+// Sums of arrays that take 1.5 times the analytical time.
+const measured::SampleSet& rows() {
+  static const measured::SampleSet set = [] {
+    measured::SampleSet slower = hybrid::synthetic_set(tpu(), 12, 4, 0.01);
+    for (measured::Sample& sample : slower.samples) sample.measured = sample.measured * 1.5;
+    return slower;
+  }();
+  return set;
+}
+
+hwdesc::Device calibrated() {
+  hwdesc::Device device = tpu();
+  device.name = "mine";
+  device.lineage = {"tpu_v3"};
+  return device;
+}
+
+class ModelChoice : public testing::Test, protected support::Folder {
+ protected:
+  ModelChoice() { setenv("TILECAST_MODELS", models_.c_str(), 1); }
+  ~ModelChoice() override { unsetenv("TILECAST_MODELS"); }
+
+  // A hybrid of tpu_v3 that corrects known kernels by 50 %.
+  [[nodiscard]] std::string ship(const std::string& name) const {
+    static const hybrid::FittedHybrid fitted =
+        hybrid::fit_hybrid(analytical_prior(), {.name = "hybrid"}, {&rows(), 1}, {&tpu(), 1}, {});
+    const std::string directory = models_ + "/" + name;
+    hybrid::save_hybrid(fitted.card, fitted.parts, directory);
+    return directory;
+  }
+
+  const std::string models_ = folder().string();
+};
+
+TEST_F(ModelChoice, NoneShippedMeansPhysics) {
+  EXPECT_THAT(shipped_models(), IsEmpty());
+  EXPECT_FALSE(shipped_model_for(tpu()).has_value());
+  EXPECT_EQ(choose_model("default", {&tpu(), 1}).name, "analytical");
+  EXPECT_THROW((void)choose_model("hybrid", {&tpu(), 1}), Error);
+  EXPECT_THROW((void)choose_model("learned", {&tpu(), 1}), Error);
+}
+
+TEST_F(ModelChoice, AShippedOneFitsItsDeviceAndThoseOfItsLineage) {
+  const std::string directory = ship("one");
+  fs::create_directories(models_ + "/no_model");
+  EXPECT_THAT(shipped_models(), ElementsAre(directory));
+  EXPECT_EQ(shipped_model_for(tpu()), directory);
+  EXPECT_EQ(shipped_model_for(calibrated()), directory);
+  EXPECT_FALSE(shipped_model_for(hwdesc::load_device("tpu_v2")).has_value());
+  const ChosenModel chosen = choose_model("default", {&tpu(), 1});
+  EXPECT_EQ(chosen.name, "hybrid one (" + directory + ")");
+  const ir::Kernel& kernel = rows().works.front().parts.front().kernel;
+  EXPECT_GT(chosen.explain({.kernel = kernel}, tpu())->correction.weight, 0.5);
+  const hwdesc::Device other = hwdesc::load_device("tpu_v2");
+  EXPECT_EQ(chosen.explain({.kernel = kernel}, other)->correction.weight, 0);
+  const ChosenModel learned = choose_model("learned", {&tpu(), 1});
+  EXPECT_EQ(learned.explain({.kernel = kernel}, other)->correction.weight, 1);
+  EXPECT_FALSE(choose_model("analytical", {&tpu(), 1}).explain);
+  EXPECT_THAT(learned.note, HasSubstr("comparison"));
+}
+
+TEST_F(ModelChoice, OfSeveralThatFitTheFirstByNameAnswers) {
+  (void)ship("b");
+  const std::string first = ship("a");
+  EXPECT_EQ(shipped_model_for(tpu()), first);
+}
+
+TEST_F(ModelChoice, DevicesThatNoneFitsMakeAllOfThemPhysics) {
+  (void)ship("one");
+  const std::vector<hwdesc::Device> devices{tpu(), hwdesc::load_device("tpu_v2")};
+  const ChosenModel chosen = choose_model("default", devices);
+  EXPECT_EQ(chosen.name, "analytical");
+  EXPECT_THAT(chosen.note, HasSubstr("no shipped model fits tpu_v2"));
+  const std::vector<hwdesc::Device> kin{tpu(), calibrated()};
+  EXPECT_THAT(choose_model("default", kin).name, HasSubstr("hybrid one"));
+}
+
+TEST_F(ModelChoice, AFolderSaysWhereItWasNotTrained) {
+  const std::string directory = ship("one");
+  const hwdesc::Device other = hwdesc::load_device("tpu_v2");
+  EXPECT_EQ(choose_model(directory, {&tpu(), 1}).note, "");
+  EXPECT_THAT(choose_model(directory, {&other, 1}).note,
+              HasSubstr("tpu_v2 was not measured: physics alone"));
+  EXPECT_EQ(model_name_fault(directory), "");
+  EXPECT_THAT(model_name_fault(models_), HasSubstr("expected analytical, roofline"));
+}
+
+// --- One kernel with one tile has one time per model, independent of who chose the tile and of the
+// verb; and the analytical time shown is the analytical estimate of that tile.
+
+constexpr double kEqual = 1e-9;       // relative
+constexpr double kCsvStep_s = 1e-12;  // estimate_ns has three decimals
+
+struct Case {
+  const char* device;
+  const char* program;
+  hwdesc::Overrides changed = {};  // of the description
+};
+
+PlacedProgram placed_on(const hwdesc::Device& device, const std::string& program) {
+  return place(ir::load_module((support::source_dir() / "configs/programs" / program).string(), {}),
+               device, {});
+}
+
+void expect_equal(double time_s, double expected_s, const std::string& what) {
+  EXPECT_NEAR(time_s, expected_s, kEqual * expected_s) << what;
+}
+
+// All other queries about the tile used by a simulation.
+class OneKernel {
+ public:
+  OneKernel(const PlacedProgram& placed, const ir::Kernel& kernel, const ChosenModel& model)
+      : placed_(placed), kernel_(kernel), model_(model) {}
+
+  void expect_time(const Estimate& simulated) const {
+    const double time_s = simulated.time.value;
+    const Explanation why = explain(placed_, kernel_.name(), model_, "", 3);
+    expect_equal(why.estimate.time.value, time_s, "explain, no tile stated");
+    EXPECT_EQ(why.estimate.tile, simulated.tile);
+    expect_listed(why, simulated);
+    expect_analytical(simulated);
+    const TileConfig& tile = simulated.tile;
+    const analytical::KernelAnalysis analysis(kernel_, placed_.device);
+    if (tile == TileConfig{} || !analysis.infeasible_reason(tile).empty()) return;
+    const Explanation stated =
+        explain(placed_, kernel_.name(), model_, analytical::to_string(tile), 0);
+    expect_equal(stated.estimate.time.value, time_s, "explain, tile stated");
+    const std::vector<TileConfig> asked{{}, tile};
+    for (const double listed_s : tile_times_s(kernel_, placed_.device, model_, asked)) {
+      expect_equal(listed_s, time_s, "tile_times_s");
+    }
+    expect_in_table(tile, time_s);
+  }
+
+ private:
+  static void expect_listed(const Explanation& why, const Estimate& simulated) {
+    for (const Estimate& listed : why.best_tiles) {
+      if (listed.tile != simulated.tile) continue;
+      expect_equal(listed.time.value, simulated.time.value, "explain, list of tiles");
+    }
+  }
+
+  // For the same tile; the factor is relative to it.
+  void expect_analytical(const Estimate& simulated) const {
+    if (!simulated.correction) return;
+    const bool stated = simulated.tile != TileConfig{};
+    const analytical::KernelQuery own{kernel_}, same{kernel_, stated ? &simulated.tile : nullptr};
+    const auto best = analytical_prior().estimate({&own, 1}, placed_.device).front();
+    const auto physics = analytical_prior().estimate({&same, 1}, placed_.device).front();
+    const analytical::Correction& correction = *simulated.correction;
+    EXPECT_EQ(best->tile, simulated.tile);
+    expect_equal(correction.analytical.value, best->time.value, "analytical");
+    if (physics) expect_equal(correction.analytical.value, physics->time.value, "analytical, tile");
+    expect_equal(correction.factor * correction.analytical.value, simulated.time.value, "factor");
+  }
+
+  void expect_in_table(const TileConfig& tile, double time_s) const {
+    const measured::CsvTable answered =
+        estimate_tiles(table_of_tiles({&tile, 1}), kernel_, placed_.device, model_.model.get());
+    EXPECT_NEAR(std::stod(std::string(answered.cell(answered.rows.front(), "estimate_ns"))) * 1e-9,
+                time_s, kCsvStep_s);
+  }
+
+  const PlacedProgram& placed_;
+  const ir::Kernel& kernel_;
+  const ChosenModel& model_;
+};
+
+class SameTime : public testing::TestWithParam<Case> {};
+
+TEST_P(SameTime, WhicheverQuestionAsksForIt) {
+  const hwdesc::Device device = hwdesc::load_device(GetParam().device, GetParam().changed);
+  const PlacedProgram placed = placed_on(device, GetParam().program);
+  for (const std::string name : {"analytical", "default"}) {
+    const ChosenModel model = choose_model(name, {&device, 1});
+    const Simulation run = simulate(placed, model, {.contents = true});
+    std::set<std::string> seen;
+    for (const SimulatedKernel& kernel : run.kernels) {
+      if (!seen.insert(kernel.content).second) continue;
+      SCOPED_TRACE(name + ", " + kernel.name);
+      OneKernel(placed, placed.built.program.at(kernel.id).kernel, model)
+          .expect_time(*kernel.estimate);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shipped, SameTime,
+    testing::Values(Case{"tpu_v5e", "transformer_block_train.hlo"},
+                    Case{"tpu_v3", "small_mixer.hlo"}, Case{"tpu_v6e", "small_resnet.hlo"},
+                    Case{"cpu_generic", "small_mixer.hlo"},
+                    Case{"h100_sxm", "small_transformer_train.hlo"},
+                    Case{"h100_sxm", "small_mixer.hlo", {{"clock", "1.5 GHz"}}},
+                    Case{"a100_sxm_80gb", "small_resnet.hlo"}, Case{"l4", "small_diffusion.hlo"},
+                    Case{"mi300x", "small_decoder_train.hlo"}),
+    [](const auto& test) {
+      return test.param.device + std::string(test.param.changed.empty() ? "" : "_changed");
+    });
 
 }  // namespace
 }  // namespace tilecast::sim

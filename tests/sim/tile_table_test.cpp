@@ -1,15 +1,22 @@
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "analytical/energy.h"
+#include "analytical/layout_rules.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
+#include "ir/kernels/kernel_sketch.h"
+#include "ir/load_program.h"
+#include "sim/explain.h"
 #include "sim/tables.h"
+#include "tests/support/errors.h"
 #include "tests/support/tile_offers.h"
 
 namespace tilecast::sim {
 namespace {
 
+using analytical::Estimate;
 using analytical::TileConfig;
+using ::testing::HasSubstr;
 
 TEST(ParseTile, ReadsTheFormItIsGivenInAndTheFormReportsPrint) {
   const TileConfig tile{.output = {2, 26, 4, 2}, .kernel = {3, 3, 24, 1}, .input = {}};
@@ -57,7 +64,7 @@ TEST(TileTable, EndsWithTheEnergyOfALaunchWhereTheDeviceDescribesIt) {
   EXPECT_EQ(plain.columns.back(), "reason");
 }
 
-// The commands' part of the contract of choosing (tests/search/tile_contract_test.cpp).
+// The commands' part of the contract of choosing (tests/search/tile_tuner_test.cpp).
 TEST(TileTable, RanksOnlyRowsWhoseTileRuns) {
   const hwdesc::Device device = hwdesc::load_device("a100_sxm_40gb");
   const ir::Kernel kernel = support::product(512, 384, 768);
@@ -111,5 +118,114 @@ TEST(TileMismatch, SaysHowManyDimensionsTheKernelHas) {
             "kernel tile has 1 dimensions, this kernel has 4");
 }
 
+// Counts its queries; a kernel takes a second.
+class CountingModel final : public analytical::CostModel {
+ public:
+  std::vector<std::optional<analytical::Estimate>> estimate(
+      std::span<const analytical::KernelQuery> queries,
+      const hwdesc::Device& /*device*/) const override {
+    asked += queries.size();
+    analytical::Estimate estimate;
+    estimate.time = Seconds{1};
+    return {queries.size(), estimate};
+  }
+  mutable std::size_t asked = 0;
+};
+
+TEST(OpTable, IsReadToItsEndBeforeAnythingIsComputed) {
+  const hwdesc::Device device = hwdesc::load_device("tpu_v3");
+  const std::string good = "op,dtype,elements\nadd,f32,64\nadd,f32,128\n";
+  const auto table = [](const std::string& text) {
+    return measured::read_csv(base::SourceText("ops.csv", text));
+  };
+  const CountingModel model;
+  EXPECT_THAT(support::error_of([&] {
+                return estimate_operators(table(good + "add,f32,none\n"), device, model,
+                                          {.jobs = 1});
+              }),
+              HasSubstr("ops.csv:4"));
+  EXPECT_EQ(model.asked, 0U);
+  (void)estimate_operators(table(good), device, model, {.jobs = 1});
+  EXPECT_EQ(model.asked, 2U);
+}
+
+// --- explain() with a model other than the analytical one.
+
+// The time is the first dimension of the tile in microseconds; without a tile, 7 us.
+class FirstDimensionModel final : public analytical::CostModel {
+ public:
+  std::vector<std::optional<Estimate>> estimate(std::span<const analytical::KernelQuery> queries,
+                                                const hwdesc::Device&) const override {
+    std::vector<std::optional<Estimate>> answers(queries.size());
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      const TileConfig* tile = queries[i].tile;
+      const double time = tile == nullptr ? 7 : static_cast<double>(tile->output.front());
+      answers[i].emplace().time = Seconds{time * 1e-6};
+      if (tile != nullptr) answers[i]->tile = *tile;
+    }
+    return answers;
+  }
+};
+
+class NoModel final : public analytical::CostModel {
+ public:
+  std::vector<std::optional<Estimate>> estimate(std::span<const analytical::KernelQuery> queries,
+                                                const hwdesc::Device&) const override {
+    return std::vector<std::optional<Estimate>>(queries.size());
+  }
+};
+
+const hwdesc::Device& tpu() {
+  static const hwdesc::Device device = hwdesc::load_device("tpu_v3");
+  return device;
+}
+
+ir::Kernel negation() {
+  ir::KernelSketch sketch("rows", ir::Opcode::kFusion, analytical::layout_rules(tpu()));
+  const ir::OpId x = sketch.parameter(ir::DType::kF32, {256, 1024});
+  return sketch.build({sketch.elementwise(ir::Opcode::kNegate, {x})});
+}
+
+TEST(Explain, AsksTheModelAndRanksTilesByIt) {
+  const ir::Kernel kernel = negation();
+  const FirstDimensionModel model;
+  const Explanation why = explain(kernel, tpu(), {.top = 5, .model = &model});
+  EXPECT_EQ(why.estimate.time, Seconds{7e-6});
+  EXPECT_EQ(why.tile_origin, "none");
+  ASSERT_EQ(why.best_tiles.size(), 5U);
+  for (std::size_t i = 1; i < why.best_tiles.size(); ++i) {
+    EXPECT_LE(why.best_tiles[i - 1].time, why.best_tiles[i].time);
+  }
+  EXPECT_EQ(why.best_tiles.front().tile.output.front(), 1);
+}
+
+TEST(Explain, WhatResourcesAddIsPhysicsInProportionToTheAnswer) {
+  const ir::Kernel kernel = negation();
+  const Explanation physics = explain(kernel, tpu());
+  const FirstDimensionModel model;
+  const Explanation other = explain(kernel, tpu(), {.model = &model});
+  const double factor = other.estimate.time / physics.estimate.time;
+  Seconds sum;
+  for (std::size_t i = 0; i < physics.added.size(); ++i) {
+    EXPECT_NEAR(other.added[i].value, factor * physics.added[i].value, 1e-15);
+    sum = sum + other.added[i];
+  }
+  EXPECT_NEAR(sum.value, 7e-6, 1e-15);
+  const TileConfig bad{.output = {1, 2, 3}};
+  EXPECT_EQ(explain(kernel, tpu(), {.tile = &bad}).added, analytical::BoundVector{});
+}
+
+TEST(Explain, LeavesWhetherATileCanRunToPhysics) {
+  const ir::Kernel kernel = negation();
+  const FirstDimensionModel model;
+  const TileConfig good{.output = {2, 1}}, bad{.output = {1, 2, 3}};
+  EXPECT_EQ(explain(kernel, tpu(), {.tile = &good, .model = &model}).estimate.time, Seconds{2e-6});
+  EXPECT_TRUE(explain(kernel, tpu(), {.tile = &bad, .model = &model}).infeasible.has_value());
+}
+
+TEST(Explain, AModelWithoutAnAnswerIsAnError) {
+  const NoModel model;
+  EXPECT_THROW((void)explain(negation(), tpu(), {.model = &model}), Error);
+}
 }  // namespace
 }  // namespace tilecast::sim
