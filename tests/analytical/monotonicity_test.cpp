@@ -12,7 +12,7 @@
 #include "analytical/analytical_model.h"
 #include "analytical/transfer.h"
 #include "hwdesc/device_yaml.h"
-#include "simt_kernels.h"
+#include "test_kernels.h"
 #include "test_kernels.h"
 
 namespace tilecast::analytical::testing {
