@@ -14,12 +14,12 @@ class Fields {
   using Words = std::span<const std::string_view>;
   explicit Fields(SchemaVisitor& visitor) : visitor_(visitor) {}
 
-  template <class T>
+  template <class T>  // NOLINTNEXTLINE(readability-function-size): the columns of a key
   void required(std::string_view key, UnitKind kind, double low, double high, std::string_view doc,
                 T& value, Words words = {}) {
     visit({key, kind, low, high, true, doc, words}, value);
   }
-  template <class T>
+  template <class T>  // NOLINTNEXTLINE(readability-function-size): the columns of a key
   void optional(std::string_view key, UnitKind kind, double low, double high, std::string_view doc,
                 T& value, Words words = {}) {
     visit({key, kind, low, high, false, doc, words}, value);

@@ -408,7 +408,7 @@ std::string Schedule::pack(const std::string& buffer, const std::vector<LayoutDi
     throw Error(fmt::format("pack {}: nothing reads it, or it is written after that", buffer));
   }
   const Packing packing(array, layout, margin);
-  const std::string name = free_name(program, buffer + ".packed");
+  std::string name = free_name(program, buffer + ".packed");
   const Buffer packed{name, array.dtype, packing.dims(), {}, Scope::kMain, Role::kTemporary, 1};
   PackedReads(packing, buffer, packed).visit(program.body, {});
   program.buffers.push_back(packed);

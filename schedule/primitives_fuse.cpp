@@ -185,7 +185,7 @@ class Inliner {
   }
 
   std::string rename(const std::string& buffer, ir::DType dtype) {
-    const std::string name = free_name(program_, source_ + buffer.substr(buffer.rfind('.')));
+    std::string name = free_name(program_, source_ + buffer.substr(buffer.rfind('.')));
     Buffer& renamed = program_.buffer(buffer);
     renamed.name = name;
     renamed.dtype = dtype;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/word_table.h"
 #include "ir/counts/op_counts.h"
@@ -276,6 +277,7 @@ struct Draft : OpRow {
   }
 };
 
+// NOLINTNEXTLINE(readability-function-size): the columns of a row
 constexpr Draft op(Opcode opcode, std::string_view name, int arity, OpClass work,
                    Traits traits = {}, OpAttributes attributes = {}, ShapeRule shape = {},
                    Count count = nullptr, OpForm form = {}) {
@@ -315,6 +317,7 @@ constexpr OpForm generic(Body body, std::string_view name = {}) {
 constexpr OpForm kPlainForm{Style::kElementwise, plain_body};
 constexpr OpForm kOperandForm{Style::kOperand};
 
+// NOLINTNEXTLINE(readability-function-size): the columns of a row
 constexpr Draft mapping(OpClass work, Opcode opcode, std::string_view name, int arity,
                         Arithmetic arithmetic, Count count, ShapeRule shape, OpForm form) {
   if (shape.infer == nullptr) shape = {arity == 1 ? infer::unary : infer::binary};
@@ -365,6 +368,7 @@ constexpr Draft done(Opcode opcode, std::string_view name, Opcode start, ShapeRu
   draft.info.partner = start;
   return draft;
 }
+// NOLINTNEXTLINE(readability-function-size): the columns of a row
 constexpr Draft free_op(Opcode opcode, std::string_view name, int arity, Traits traits,
                         OpAttributes attributes = {}, ShapeRule shape = {}, OpForm form = {},
                         Count count = changed<count_nothing>) {
@@ -620,12 +624,18 @@ constexpr OpRow kTable[] = {
        result(no_attributes_body)),
 };
 
-constexpr std::array<OpRow, kOpcodes> kByOpcode = [] {
-  std::array<OpRow, kOpcodes> ordered{};
-  for (const OpRow& row : kTable) ordered[static_cast<std::size_t>(row.info.opcode)] = row;
-  return ordered;
+constexpr std::array<std::uint8_t, kOpcodes> kRowOf = [] {
+  std::array<std::uint8_t, kOpcodes> rows{};
+  for (std::size_t i = 0; i < kOpcodes; ++i) {
+    rows[static_cast<std::size_t>(kTable[i].info.opcode)] = static_cast<std::uint8_t>(i);
+  }
+  return rows;
 }();
 static_assert(std::size(kTable) == kOpcodes);
+template <std::size_t... opcode>
+constexpr std::array<OpInfo, kOpcodes> infos(std::index_sequence<opcode...>) {
+  return {kTable[kRowOf[opcode]].info...};
+}
 
 using Spelling = base::WordEntry<Opcode>;
 
@@ -635,7 +645,7 @@ constexpr base::WordTable kSpellings([] {
                                Spelling{"tuple-select", kSelect}};
   std::array<Spelling, kOpcodes + kOld.size()> all{};
   const auto end =
-      std::transform(kByOpcode.begin(), kByOpcode.end(), all.begin(), [](const OpRow& row) {
+      std::transform(std::begin(kTable), std::end(kTable), all.begin(), [](const OpRow& row) {
         return Spelling{row.info.name, row.info.opcode};
       });
   std::copy(kOld.begin(), kOld.end(), end);
@@ -645,14 +655,10 @@ constexpr base::WordTable kSpellings([] {
 }  // namespace
 }  // namespace ops
 
-constexpr std::array<OpInfo, kOpcodes> kOpInfos = [] {
-  std::array<OpInfo, kOpcodes> infos{};
-  std::ranges::transform(ops::kByOpcode, infos.begin(), &OpRow::info);
-  return infos;
-}();
+constexpr std::array<OpInfo, kOpcodes> kOpInfos = ops::infos(std::make_index_sequence<kOpcodes>());
 
 const OpRow& op_row(Opcode opcode) {
-  return ops::kByOpcode[static_cast<std::size_t>(opcode)];
+  return ops::kTable[ops::kRowOf[static_cast<std::size_t>(opcode)]];
 }
 
 std::span<const AttributeRow> common_attributes() {

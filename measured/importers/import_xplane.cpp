@@ -17,7 +17,6 @@
 namespace tilecast::measured {
 namespace {
 
-namespace fs = std::filesystem;
 constexpr double kNsPerSecond = 1e9, kMsPerSecond = 1e3, kMostRepeats = 1e9;
 constexpr std::size_t kLeftOverShown = 10;
 
