@@ -350,7 +350,7 @@ TEST_F(TuneProgramCommand, KilledAndResumedAnswersAsUnbroken) {
                             "--hardware-budget 600s -f json" +
                             kTimesAndKills;
   const std::string fusion = "fusion " + mixer_ +
-                             " -d cpu_generic --model analytical --costs 60 --keep 4 "
+                             " -d cpu_generic --model analytical --costs 300 --keep 12 "
                              "--hardware-budget 600s -f json" +
                              kTimesAndKills;
   const std::string alone = "fusion " + mixer_ +

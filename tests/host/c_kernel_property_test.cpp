@@ -35,7 +35,7 @@ using ir::Opcode;
 using ir::OpId;
 
 constexpr int kPairs = 250;  // per shard
-constexpr int kShards = 4;   // tests that may run concurrently
+constexpr int kShards = 8;   // tests that may run concurrently
 constexpr std::uint64_t kSeedsPerShard = 1'000'000;
 constexpr std::size_t kFunctionsPerFile = 25;
 constexpr int kFilesPerOptimisedFile = 5;

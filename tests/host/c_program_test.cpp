@@ -277,7 +277,7 @@ void expect_right(const Trial& trial, const std::string& library) {
 TEST(CProgram, ComputesWhatItsOpsComputeInOneKernel) {
   const hwdesc::Device device = cpu();
   const Compiler compiler;
-  constexpr std::uint64_t kPrograms = 24;
+  constexpr std::uint64_t kPrograms = 48;
   std::vector<Trial> trials;
   std::vector<std::string> sources;
   std::map<std::string, int> not_generated;
@@ -358,7 +358,7 @@ void expect_right(const std::vector<Case>& cases) {
 }
 
 TEST(CLoops, ComputeWhatTheKernelDoes) {
-  constexpr std::uint64_t kSchedules = 100;
+  constexpr std::uint64_t kSchedules = 200;
   std::vector<Case> cases;
   for (std::uint64_t seed = 0; seed < kSchedules; ++seed) {
     schedule::RandomSchedule made = schedule::random_schedule(seed);
@@ -370,7 +370,7 @@ TEST(CLoops, ComputeWhatTheKernelDoes) {
 }
 
 TEST(CLoops, ComputeConvolutionsByTheirTemplate) {
-  constexpr std::uint64_t kSchedules = 50;
+  constexpr std::uint64_t kSchedules = 100;
   std::vector<Case> cases;
   for (std::uint64_t seed = 0; seed < kSchedules; ++seed) {
     schedule::RandomSchedule made = schedule::random_convolution(seed);

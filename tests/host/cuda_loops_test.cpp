@@ -102,7 +102,7 @@ void expect_right(std::vector<CudaCase> cases) {
 
 template <class Make>
 void expect_all_right(const Make& make) {
-  constexpr std::uint64_t kSeeds = 30, kAtOnce = 15;
+  constexpr std::uint64_t kSeeds = 60, kAtOnce = 20;
   for (std::uint64_t first = 0; first < kSeeds; first += kAtOnce) {
     std::vector<CudaCase> cases;
     for (std::uint64_t seed = first; seed < first + kAtOnce; ++seed) {
@@ -124,7 +124,7 @@ TEST(CudaLoops, TilesOfElementwiseKernelsComputeWhatTheKernelDoes) {
 }
 
 TEST(CudaLoops, RandomSchedulesComputeWhatTheKernelDoes) {
-  constexpr std::uint64_t kSchedules = 60;
+  constexpr std::uint64_t kSchedules = 120;
   std::vector<CudaCase> cases;
   std::map<std::string, int> refused;
   for (std::uint64_t seed = 0; seed < kSchedules; ++seed) {

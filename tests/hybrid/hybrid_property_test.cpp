@@ -73,7 +73,7 @@ Device with_rates(double bandwidth, double clock, int units) {
 TEST(HybridProperty, NeverFasterThanLightAndAlwaysInsideItsInterval) {
   Draw draw(11);
   int corrected = 0;
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 4000; ++i) {
     const ir::Kernel kernel = random_kernel(draw);
     for (const Belief belief : {Belief::kRules, Belief::kEverything}) {
       const Estimate said = ask(hybrid(belief), {kernel}, tpu_v3());
@@ -85,13 +85,13 @@ TEST(HybridProperty, NeverFasterThanLightAndAlwaysInsideItsInterval) {
       corrected += belief == Belief::kRules && said.correction->weight > 0 ? 1 : 0;
     }
   }
-  EXPECT_GT(corrected, 400);
+  EXPECT_GT(corrected, 800);
 }
 
 // Starting from the trained device, and from changed ones.
 TEST(HybridProperty, MoreBandwidthClockOrUnitsIsNeverSlower) {
   Draw draw(12);
-  for (int machine = 0; machine < 15; ++machine) {
+  for (int machine = 0; machine < 30; ++machine) {
     const bool trained = machine % 3 == 0;
     const double bandwidth = trained ? 1 : 0.5 + draw.unit(),
                  clock = trained ? 1 : 0.5 + draw.unit();

@@ -522,7 +522,7 @@ TEST(HloProto, NamesBecomeLegalAndStayUnique) {
 TEST(HloProto, DamagedOnesAreAnsweredOrRefused) {
   std::vector<std::string> sources;
   for (const Twin& twin : kTwins) sources.push_back(proto_of(twin).SerializeAsString());
-  support::expect_answer_or_error(sources, 5000, 1, [](const std::string& bytes) {
+  support::expect_answer_or_error(sources, 20000, 1, [](const std::string& bytes) {
     const Module module = read_hlo_proto(bytes, "damaged.pb");
     EXPECT_EQ(print_hlo(parse_text(print_hlo(module))), print_hlo(module));
   });

@@ -107,7 +107,7 @@ void read_everything(const std::string& bytes) {
 }
 
 TEST(MlirDamage, ATreeOrAnError) {
-  support::expect_answer_or_error({kPretty, kGeneric}, 5000, 12, read_everything);
+  support::expect_answer_or_error({kPretty, kGeneric}, 20'000, 12, read_everything);
 }
 
 TEST(MlirDamage, DamagedConstants) {
@@ -117,7 +117,7 @@ TEST(MlirDamage, DamagedConstants) {
 %c = stablehlo.constant dense<[(1.5,-0.0), (0x7FC00000,2)]> : tensor<2xcomplex<f32>>
 %d = stablehlo.constant dense<"0x05"> : tensor<5xi1>
 )";
-  support::expect_answer_or_error({constants}, 5000, 13, read_everything);
+  support::expect_answer_or_error({constants}, 20'000, 13, read_everything);
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ TEST(ReadModule, SeveralModulesInOneFileAreRefusedByName) {
 
 TEST(ReadModule, DamagedFilesOfEveryFormAreAnsweredOrRefused) {
   support::expect_answer_or_error(
-      {support::kTwoKernels, kMlir, gzipped(support::kTwoKernels), gzipped(kMlir)}, 5000, 11,
+      {support::kTwoKernels, kMlir, gzipped(support::kTwoKernels), gzipped(kMlir)}, 20'000, 11,
       [](const std::string& bytes) {
         (void)print_hlo(read_module(base::SourceText("damaged", bytes)));
       });
@@ -481,7 +481,7 @@ TEST(PrintStablehlo, PublicModulesReadBack) {
 
 TEST(PrintStablehlo, DamagedTextIsAnsweredOrRefused) {
   support::expect_answer_or_error(
-      {print_stablehlo(from_hlo(kAttention)), print_stablehlo(from_hlo(kSeveral))}, 5000, 7,
+      {print_stablehlo(from_hlo(kAttention)), print_stablehlo(from_hlo(kSeveral))}, 20'000, 7,
       [](const std::string& text) { (void)print_hlo(from_mlir(text)); });
 }
 }  // namespace

@@ -170,7 +170,7 @@ TEST(HostileInput, EveryPrefixOfAModuleIsReadOrRefused) {
 
 TEST(HostileInput, DamagedModulesAreReadOrRefused) {
   support::expect_answer_or_error(
-      {std::begin(kModules), std::end(kModules)}, 5000, 20261120,
+      {std::begin(kModules), std::end(kModules)}, 20'000, 20261120,
       [](const std::string& text) { (void)parse_hlo(base::SourceText("damaged.hlo", text)); });
 }
 

@@ -65,7 +65,7 @@ TEST(StableHloCorpus, GenericTwinsAreTheSameModule) {
 TEST(StableHloDamage, IsAnsweredOrRefused) {
   const std::vector<std::string> sources = {kFunctions, kLoop,        kDynamic, kDevices,
                                             kWindows,   kCustomCalls, kManual};
-  support::expect_answer_or_error(sources, 5000, 12, [](const std::string& text) {
+  support::expect_answer_or_error(sources, 20000, 12, [](const std::string& text) {
     (void)parse_stablehlo(base::SourceText("damaged.mlir", text), kBound);
   });
 }

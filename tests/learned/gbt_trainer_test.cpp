@@ -178,7 +178,7 @@ TEST(GbtTrainer, AQuantileHasItsShareOfTheRowsBelow) {
 }
 
 TEST(GbtTrainer, GivesTheSameBytesOnAnyNumberOfThreads) {
-  const GbtTable train = formula_table(1, {.rows = 1000, .group = 100, .missing = 0.1});
+  const GbtTable train = formula_table(1, {.rows = 3000, .group = 100, .missing = 0.1});
   const GbtTable validation = formula_table(2, {.rows = 300, .missing = 0.1});
   for (const GbtObjective objective : kObjectives) {
     const GbtSpec spec{.objective = objective, .trees = 30, .subsample = 0.7, .column_sample = 0.5};

@@ -24,7 +24,7 @@ namespace tilecast::measured {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kSeeds = 400;
+constexpr int kSeeds = 1500;
 
 const char* const kFields =
     "name: t\nsource: a test\nlicence: none\ntiming: device\nhow_timed: by hand\n"
@@ -243,7 +243,7 @@ void expect_sane(Seconds time) {
 TEST(XplaneProperty, DamagedProfilesGiveTimesOrAnError) {
   ProfileOnDisk disk;
   support::expect_answer_or_error(
-      {tpu_profile(), gpu_profile()}, 5000, 7, [&](const std::string& bytes) {
+      {tpu_profile(), gpu_profile()}, 20000, 7, [&](const std::string& bytes) {
         // Removed instead of truncated, because file systems sync rewritten files to disk.
         std::filesystem::remove(disk.at("damaged.xplane.pb"));
         disk.folder().write("damaged.xplane.pb", bytes);

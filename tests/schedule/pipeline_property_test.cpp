@@ -20,7 +20,7 @@ namespace {
 
 using interpreter::Elements;
 
-constexpr std::uint64_t kSchedules = 1000;
+constexpr std::uint64_t kSchedules = 2000;
 
 TEST(PipelineProperty, PipelinedLoopsComputeWhatTheKernelDoes) {
   int with_pipeline = 0, fused = 0, two_levels = 0;
@@ -147,7 +147,7 @@ class PlantedFault : public testing::TestWithParam<Planted> {};
 
 TEST_P(PlantedFault, IsCaught) {
   int planted = 0;
-  for (std::uint64_t seed = 0; seed < kSchedules && planted < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < kSchedules && planted < 150; ++seed) {
     const RandomSchedule made = random_schedule(seed);
     if (made.pipelined == 0) continue;
     const std::vector<Elements> inputs = whole_inputs(made.kernel, seed);
@@ -157,7 +157,7 @@ TEST_P(PlantedFault, IsCaught) {
     ++planted;
     EXPECT_TRUE(caught(code, inputs, expected)) << seed << "\n" << to_text(code);
   }
-  EXPECT_GE(planted, 40);
+  EXPECT_GE(planted, 100);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -285,7 +285,7 @@ void check(const LoopProgram& program, Checked& checked) {
 
 TEST(TouchedProperty, ElementsOfRandomSchedulesAreThoseEnumerated) {
   Checked checked;
-  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const RandomSchedule made = random_schedule(seed);
     check(made.program, checked);
     check(pipelined(made.program), checked);
@@ -334,7 +334,7 @@ LoopProgram random_program(std::mt19937_64& random) {
 TEST(TouchedProperty, ElementsOfRandomIndicesAreThoseEnumerated) {
   std::mt19937_64 random(1);
   Checked checked;
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     check(random_program(random), checked);
     ASSERT_FALSE(HasFatalFailure()) << i;
   }

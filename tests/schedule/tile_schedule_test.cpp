@@ -236,7 +236,7 @@ TEST(ConvolutionTiles, AreAsManyAsPublishedForResNet18) {
 }
 
 TEST(ConvolutionLoops, ComputeWhatTheKernelDoes) {
-  constexpr std::uint64_t kSchedules = 300;
+  constexpr std::uint64_t kSchedules = 1000;
   int staged = 0;
   for (std::uint64_t seed = 0; seed < kSchedules; ++seed) {
     const RandomSchedule made = random_convolution(seed);
@@ -326,7 +326,7 @@ TEST(Index, SimplifiedHasTheSameValues) {
   const auto pick = [&](std::uint64_t most) {
     return static_cast<std::int64_t>(base::draw(random, most + 1));
   };
-  for (int trial = 0; trial < 1000; ++trial) {
+  for (int trial = 0; trial < 3000; ++trial) {
     const Extents extents{{"a", 1 + pick(5)}, {"b", 1 + pick(5)}};
     Index index = Index::of("a") * (pick(8) - 4) + Index::of("b") * (pick(8) - 4) + (pick(20) - 10);
     for (int depth = 0; depth < 2; ++depth) {

@@ -370,7 +370,7 @@ TEST(Onnx, DamagedGraphsAreReadOrRefused) {
         r = Resize<mode = "linear">(x, , , sizes)  y = SoftmaxCrossEntropyLoss(r, r) })"),
   };
   const ReadOptions options{.bound = 3};
-  support::expect_answer_or_error(sources, 5000, 12, [&](const std::string& bytes) {
+  support::expect_answer_or_error(sources, 20000, 12, [&](const std::string& bytes) {
     (void)is_onnx(bytes);
     verify(read_graph(bytes, options));
   });

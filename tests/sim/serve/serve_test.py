@@ -454,7 +454,7 @@ class TenThousand(unittest.TestCase):
 class LongRun(unittest.TestCase):
     """No leaks of memory or descriptors: TILECAST_LONG_RUN=1000000 sends a day's worth of requests,
     with distinct programs on a few devices."""
-    REQUESTS = int(os.environ.get("TILECAST_LONG_RUN", "1000"))
+    REQUESTS = int(os.environ.get("TILECAST_LONG_RUN", "2000"))
     WARM_UP = 1000  # fills the caches
     SAMPLES = 10  # of the memory, which fluctuates: compares the minima of both halves
     MOST_GROWTH_MB = 32  # heaps of threads still grow: 50 to 80 MB in total, for any length
