@@ -13,7 +13,6 @@
 #include "analytical/transfer.h"
 #include "hwdesc/device_yaml.h"
 #include "test_kernels.h"
-#include "test_kernels.h"
 
 namespace tilecast::analytical::testing {
 namespace {
