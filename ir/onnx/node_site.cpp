@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstring>
 
 #include "ir/literal.h"
@@ -21,63 +19,26 @@ constexpr DType kTypes[] = {
     DType::kF8E5M2FNUZ, DType::kU4,   DType::kS4,       DType::kF4E2M1FN,
 };
 
-double half(std::uint16_t bits) {
-  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
-  double value = std::ldexp(exponent == 0 ? mantissa : mantissa + 1024, std::max(exponent, 1) - 25);
-  if (exponent == 31) value = mantissa == 0 ? INFINITY : NAN;
-  return (bits & 0x8000) != 0 ? -value : value;
+// The number whose bits, as in memory, are the low ones of `word`.
+double number_of(std::uint64_t word, DType dtype) {
+  if (is_floating(dtype)) return from_bits(word, dtype);
+  if (!is_signed_integer(dtype)) return static_cast<double>(word);
+  const int unused = 64 - bits(dtype);
+  return static_cast<double>(static_cast<std::int64_t>(word << unused) >> unused);
 }
 
-double brain(std::uint16_t bits) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
-}
-
-template <class T>
-Numbers from_raw(const std::string& raw) {
+// Empty for types whose numbers are not read: those of less than a byte, of 8 floating-point bits
+// and complex ones.
+Numbers raw_numbers(DType dtype, const std::string& raw) {
   Numbers numbers;
-  for (std::size_t at = 0; at + sizeof(T) <= raw.size(); at += sizeof(T)) {
-    T value;
-    std::memcpy(&value, raw.data() + at, sizeof(T));
-    numbers.push_back(static_cast<double>(value));
+  const auto width = static_cast<std::size_t>(storage_bytes(dtype));
+  if (bits(dtype) < (is_floating(dtype) ? 16 : 8) || is_complex(dtype)) return numbers;
+  for (std::size_t at = 0; at + width <= raw.size(); at += width) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, raw.data() + at, width);
+    numbers.push_back(number_of(word, dtype));
   }
   return numbers;
-}
-
-Numbers raw_numbers(DType dtype, const std::string& raw) {
-  const auto words = [&](double (*number)(std::uint16_t)) {
-    Numbers numbers = from_raw<std::uint16_t>(raw);
-    for (double& value : numbers) value = number(static_cast<std::uint16_t>(value));
-    return numbers;
-  };
-  switch (dtype) {
-    case DType::kF32:
-      return from_raw<float>(raw);
-    case DType::kF64:
-      return from_raw<double>(raw);
-    case DType::kS8:
-      return from_raw<std::int8_t>(raw);
-    case DType::kS16:
-      return from_raw<std::int16_t>(raw);
-    case DType::kS32:
-      return from_raw<std::int32_t>(raw);
-    case DType::kS64:
-      return from_raw<std::int64_t>(raw);
-    case DType::kPred:
-    case DType::kU8:
-      return from_raw<std::uint8_t>(raw);
-    case DType::kU16:
-      return from_raw<std::uint16_t>(raw);
-    case DType::kU32:
-      return from_raw<std::uint32_t>(raw);
-    case DType::kU64:
-      return from_raw<std::uint64_t>(raw);
-    case DType::kF16:
-      return words(half);
-    case DType::kBF16:
-      return words(brain);
-    default:
-      return {};
-  }
 }
 
 Numbers typed_numbers(DType dtype, const ::onnx::TensorProto& tensor) {
@@ -88,8 +49,9 @@ Numbers typed_numbers(DType dtype, const ::onnx::TensorProto& tensor) {
   if (dtype == DType::kU32 || dtype == DType::kU64) return all(tensor.uint64_data());
   Numbers numbers = all(tensor.int32_data());
   for (double& value : numbers) {
-    if (dtype == DType::kF16) value = half(static_cast<std::uint16_t>(to_integer(value)));
-    if (dtype == DType::kBF16) value = brain(static_cast<std::uint16_t>(to_integer(value)));
+    if (dtype == DType::kF16 || dtype == DType::kBF16) {
+      value = from_bits(static_cast<std::uint16_t>(to_integer(value)), dtype);
+    }
   }
   return numbers;
 }

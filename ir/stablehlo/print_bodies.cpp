@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "ir/literal.h"
 #include "ir/text/hlo_printer.h"
 
 namespace tilecast::ir::stablehlo {
@@ -43,28 +44,13 @@ std::string mlir_tensor_type(const Shape& shape) {
 // The bits of infinity, or of the NaN that HLO text prints without payload, in MLIR syntax; empty
 // if unknown for the type.
 std::string special_bits(DType dtype, bool is_nan, bool negative) {
-  struct Bits {
-    int digits;
-    std::uint64_t infinity, quiet, sign;
-  };
-  const auto bits = [&]() -> std::optional<Bits> {
-    switch (dtype) {
-      case DType::kF16:
-        return Bits{4, 0x7C00, 0x200, 0x8000};
-      case DType::kBF16:
-        return Bits{4, 0x7F80, 0x40, 0x8000};
-      case DType::kF32:
-        return Bits{8, 0x7F800000, 0x400000, 0x80000000};
-      case DType::kF64:
-        return Bits{16, 0x7FF0000000000000, 0x8000000000000, 0x8000000000000000};
-      default:
-        return std::nullopt;
-    }
-  }();
-  if (!bits) return {};
-  return fmt::format("0x{:0{}X}",
-                     bits->infinity | (is_nan ? bits->quiet : 0) | (negative ? bits->sign : 0),
-                     bits->digits);
+  if (!is_floating(dtype) || bits(dtype) < 16) return {};
+  const int width = bits(dtype), mantissa = nan_payload_bits(dtype);
+  const std::uint64_t sign = std::uint64_t{1} << (width - 1);
+  const std::uint64_t infinity = sign - (std::uint64_t{1} << mantissa);
+  const std::uint64_t quiet = std::uint64_t{1} << (mantissa - 1);
+  return fmt::format("0x{:0{}X}", infinity | (is_nan ? quiet : 0) | (negative ? sign : 0),
+                     width / 4);
 }
 
 }  // namespace
