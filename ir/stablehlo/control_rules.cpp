@@ -53,8 +53,7 @@ void lower_while(Lowering& lowering, const Operation& op, Opcode opcode) {
 
 // if, case
 void lower_conditional(Lowering& lowering, const Operation& op, Opcode opcode) {
-  Instruction made = lowering.instruction(op, opcode);
-  made.operands = {lowering.operand(op, 0)};
+  Instruction made = lowering.applied(op, opcode, 1);
   for (const Region& branch : op.regions) {
     RegionForm form;
     form.captures = lowering.captures({&branch});
@@ -69,8 +68,7 @@ void lower_conditional(Lowering& lowering, const Operation& op, Opcode opcode) {
 
 template <const auto& dimensions>
 void with_reducer(Lowering& lowering, const Operation& op, Opcode opcode) {
-  Instruction made = lowering.instruction(op, opcode);
-  made.operands = lowering.operands(op);
+  Instruction made = lowering.applied(op, opcode);
   made.dimensions = lowering.integers(op, dimensions);
   made.called = {lowering.scalar_region(op, 0)};
   lowering.define(op, lowering.add(std::move(made)));
@@ -79,8 +77,7 @@ void with_reducer(Lowering& lowering, const Operation& op, Opcode opcode) {
 constexpr std::string_view kReduced = "dimensions";
 
 void lower_sort(Lowering& lowering, const Operation& op, Opcode opcode) {
-  Instruction made = lowering.instruction(op, opcode);
-  made.operands = lowering.operands(op);
+  Instruction made = lowering.applied(op, opcode);
   if (made.operands.empty()) lowering.fail(op, "needs an operand");
   const int rank = lowering.shape(made.operands.front()).rank();
   const std::int64_t dimension = lowering.integer(op, "dimension", -1);
@@ -147,8 +144,7 @@ void lower_manual_computation(Lowering& lowering, const Operation& op, Opcode) {
 }
 
 void lower_sharding_constraint(Lowering& lowering, const Operation& op, Opcode opcode) {
-  Instruction made = lowering.instruction(op, opcode);
-  made.operands = {lowering.operand(op, 0)};
+  Instruction made = lowering.applied(op, opcode, 1);
   CustomCallAttrs attrs;
   attrs.target = "Sharding";
   made.attrs = std::move(attrs);
@@ -276,8 +272,7 @@ void lower_dynamic_window(Lowering& lowering, const Operation& op) {
     window[i] = {lists[0][i], lists[1][i], lists[4][2 * i], lists[4][2 * i + 1], lists[2][i],
                  lists[3][i], false};
   }
-  Instruction made = lowering.instruction(op, Opcode::kReduceWindow);
-  made.operands = lowering.operands(op);
+  Instruction made = lowering.applied(op, Opcode::kReduceWindow);
   made.operands.resize(first);
   const Attribute& called = lowering.required(op, "called_computations");
   if (called.elements.size() != 1) lowering.fail(op, "needs one called computation");
@@ -329,8 +324,7 @@ void lower_foreign(Lowering& lowering, const Operation& op) {
 }
 
 void lower_top_k(Lowering& lowering, const Operation& op, std::int64_t k) {
-  Instruction made = lowering.instruction(op, Opcode::kTopK);
-  made.operands = {lowering.operand(op, 0)};
+  Instruction made = lowering.applied(op, Opcode::kTopK, 1);
   made.attrs = IndexAttrs{k};
   made.raw.edit().push_back({"largest", "true"});
   lowering.define(op, lowering.add(std::move(made)));
@@ -354,8 +348,7 @@ void lower_dynamic_broadcast(Lowering& lowering, const Operation& op, Opcode) {
 }
 
 void lower_dynamic_reshape(Lowering& lowering, const Operation& op, Opcode opcode) {
-  Instruction made = lowering.instruction(op, opcode);
-  made.operands = {lowering.operand(op, 0)};
+  Instruction made = lowering.applied(op, opcode, 1);
   // A single unknown size follows from the others.
   Shape result = lowering.written_results(op);
   const std::optional<Integers> sizes = lowering.known_operand(op, 1);
@@ -397,8 +390,7 @@ std::vector<Integers> known_lists(const Lowering& lowering, const Operation& op,
 void lower_dynamic_pad(Lowering& lowering, const Operation& op, Opcode opcode) {
   const std::vector<Integers> lists = known_lists(lowering, op, 2);
   if (lists.empty()) lowering.fail(op, "its padding is not known before it runs");
-  Instruction made = lowering.instruction(op, opcode);
-  made.operands = {lowering.operand(op, 0), lowering.operand(op, 1)};
+  Instruction made = lowering.applied(op, opcode, 2);
   auto& dims = made.attrs.edit<PadAttrs>().dims;
   for (std::size_t i = 0; i < lists[0].size(); ++i) {
     dims.push_back({lists[0][i], lists[1][i], lists[2][i]});
@@ -408,8 +400,7 @@ void lower_dynamic_pad(Lowering& lowering, const Operation& op, Opcode opcode) {
 
 // If the limits are known only at run time, the slice has the size of the result.
 void lower_real_dynamic_slice(Lowering& lowering, const Operation& op, Opcode opcode) {
-  Instruction made = lowering.instruction(op, opcode);
-  made.operands = {lowering.operand(op, 0)};
+  Instruction made = lowering.applied(op, opcode, 1);
   const Shape from = lowering.shape(made.operands[0]);
   auto& dims = made.attrs.edit<SliceAttrs>().dims;
   const std::vector<Integers> lists = known_lists(lowering, op, 1);
@@ -432,12 +423,9 @@ void lower_real_dynamic_slice(Lowering& lowering, const Operation& op, Opcode op
 // tensor.from_elements of unknown values.
 void lower_from_elements(Lowering& lowering, const Operation& op, Opcode opcode) {
   Instruction made = lowering.instruction(op, opcode);
-  const Shape element = Shape::array(made.shape.dtype, {1});
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
-    Shape shape = element;
-    shape.layout = default_layout(1);
-    made.operands.push_back(
-        lowering.emit(op, Opcode::kReshape, {lowering.operand(op, i)}, std::move(shape)));
+    made.operands.push_back(lowering.emit(op, Opcode::kReshape, {lowering.operand(op, i)},
+                                          row_major(made.shape.dtype, {1})));
   }
   made.dimensions = {0};
   lowering.define(op, lowering.add(std::move(made)));
@@ -455,8 +443,7 @@ void lower_compare_integers(Lowering& lowering, const Operation& op, Opcode opco
                                               "GE", "LT", "LE", "GT", "GE"};
   const std::int64_t predicate = lowering.required_integer(op, "predicate");
   if (predicate < 0 || predicate > 9) lowering.fail(op, "has an unknown predicate");
-  Instruction made = lowering.instruction(op, opcode);
-  made.operands = lowering.operands(op);
+  Instruction made = lowering.applied(op, opcode);
   made.attrs = CompareAttrs{std::string(kPredicates[predicate]), predicate > 5 ? "UNSIGNED" : ""};
   lowering.define(op, lowering.add(std::move(made)));
 }

@@ -201,6 +201,16 @@ Instruction Lowering::instruction(const Operation& op, Opcode opcode) {
   return made;
 }
 
+Instruction Lowering::applied(const Operation& op, Opcode opcode) {
+  return applied(op, opcode, op.operands.size());
+}
+
+Instruction Lowering::applied(const Operation& op, Opcode opcode, std::size_t count) {
+  Instruction made = instruction(op, opcode);
+  for (std::size_t i = 0; i < count; ++i) made.operands.push_back(operand(op, i));
+  return made;
+}
+
 InstrId Lowering::add(Instruction instruction) {
   if (++instruction_count_ > kMostInstructions) {
     fail_at(instruction.offset, "more than {} instructions", kMostInstructions);
@@ -596,41 +606,34 @@ InstrId Lowering::constant(const Operation& op, const Attribute& value, TypeId t
     return add(std::move(made));
   }
   // A splat; XLA turns it into a broadcast.
-  Shape scalar = Shape::array(shape.dtype, {});
-  scalar.layout = default_layout(0);
-  Instruction number;
-  number.opcode = Opcode::kConstant;
-  number.attrs = ConstantAttrs{literal_of(scalar, values)};
-  number.shape = std::move(scalar);
-  number.offset = op.offset;
   made.opcode = Opcode::kBroadcast;
   made.attrs = OpAttrs();
+  made.operands = {constant(op, row_major(shape.dtype, {}), values)};
   made.shape = std::move(shape);
-  made.operands = {add(std::move(number))};
+  return add(std::move(made));
+}
+
+InstrId Lowering::constant(const Operation& op, Shape shape, const mlir::DenseValues& values) {
+  Instruction made;
+  made.opcode = Opcode::kConstant;
+  made.attrs = ConstantAttrs{literal_of(shape, values)};
+  made.shape = std::move(shape);
+  made.offset = op.offset;
   return add(std::move(made));
 }
 
 InstrId Lowering::splat(const Operation& op, double value, const Shape& like) {
-  Shape scalar = Shape::array(like.dtype, {});
-  scalar.layout = default_layout(0);
   mlir::DenseValues values;
   values.numbers = {value, 0};
   values.integers = {static_cast<std::int64_t>(value)};
   values.splat = true;
-  Instruction number;
-  number.opcode = Opcode::kConstant;
-  number.attrs = ConstantAttrs{literal_of(scalar, values)};
-  number.shape = std::move(scalar);
-  number.offset = op.offset;
-  return broadcast_scalar(op, add(std::move(number)), like);
+  return broadcast_scalar(op, constant(op, row_major(like.dtype, {}), values), like);
 }
 
 InstrId Lowering::broadcast_scalar(const Operation& op, InstrId id, const Shape& like) {
   const Shape& from = shape(id);
   if (!from.is_scalar() || like.dims.empty()) return id;
-  Shape result = Shape::array(from.dtype, like.dims);
-  result.layout = default_layout(result.rank());
-  return emit(op, Opcode::kBroadcast, {id}, std::move(result));
+  return emit(op, Opcode::kBroadcast, {id}, row_major(from.dtype, like.dims));
 }
 
 }  // namespace tilecast::ir::stablehlo

@@ -44,12 +44,16 @@ class Lowering : public AttributeValues {
 
   // A new instruction with the annotations and result shapes of `op`, without operands or name.
   [[nodiscard]] Instruction instruction(const Operation& op, Opcode opcode);
+  // The same with all operands of `op`, or with the first `count`, which it must have.
+  [[nodiscard]] Instruction applied(const Operation& op, Opcode opcode);
+  [[nodiscard]] Instruction applied(const Operation& op, Opcode opcode, std::size_t count);
   // Adds an instruction; missing sizes and types are inferred, or taken from the bound.
   InstrId add(Instruction instruction);
   InstrId emit(const Operation& op, Opcode opcode, std::vector<InstrId> operands, Shape shape = {});
   InstrId tuple(const Operation& op, std::vector<InstrId> elements);
   InstrId element(const Operation& op, InstrId tuple, std::int64_t index);
   InstrId constant(const Operation& op, const Attribute& value, TypeId type);
+  InstrId constant(const Operation& op, Shape shape, const mlir::DenseValues& values);
   // A number broadcast to the sizes and type of `like`.
   InstrId splat(const Operation& op, double value, const Shape& like);
   // The scalar `id` broadcast to the sizes of `like`; arrays are returned unchanged.

@@ -16,6 +16,12 @@ namespace tilecast::ir::stablehlo {
 
 using Integers = std::vector<std::int64_t>;  // elements of an integer tensor, row-major
 
+[[nodiscard]] inline Shape row_major(DType dtype, Dims dims) {
+  Shape shape = Shape::array(dtype, std::move(dims));
+  shape.layout = default_layout(shape.rank());
+  return shape;
+}
+
 // How a region becomes a computation.
 struct RegionForm {
   std::vector<Shape> arguments;   // of the block's arguments

@@ -85,15 +85,18 @@ InstrId numbers(Lowering& lowering, const Operation& op, const std::vector<doubl
   if (values.size() == 1 || axis < 0 || axis >= like.rank()) {
     return lowering.splat(op, values.empty() ? 1 : values.front(), like);
   }
-  Instruction list;
-  list.opcode = Opcode::kConstant;
-  list.shape = Shape::array(like.dtype, {static_cast<std::int64_t>(values.size())});
-  list.shape.layout = default_layout(1);
   mlir::DenseValues dense;
   dense.numbers = values;
-  list.attrs = ConstantAttrs{literal_of(list.shape, dense)};
-  list.offset = op.offset;
-  return broadcast_in_dim(lowering, op, lowering.add(std::move(list)), {axis}, like);
+  const Shape list = row_major(like.dtype, {static_cast<std::int64_t>(values.size())});
+  return broadcast_in_dim(lowering, op, lowering.constant(op, list, dense), {axis}, like);
+}
+
+// `value` with the zero points added or subtracted, if there are any.
+InstrId shifted(Lowering& lowering, const Operation& op, Opcode opcode, InstrId value,
+                const Quantisation& how, const Shape& like) {
+  const auto is_set = [](double zero_point) { return zero_point != 0; };
+  if (!std::ranges::any_of(how.zero_points, is_set)) return value;
+  return lowering.emit(op, opcode, {value, numbers(lowering, op, how.zero_points, how.axis, like)});
 }
 
 Shape retyped(Shape shape, DType dtype) {
@@ -105,12 +108,8 @@ InstrId dequantised(Lowering& lowering, const Operation& op, InstrId stored,
                     const mlir::Type& type) {
   const Quantisation how = read_quantisation(lowering, op, type);
   const Shape like = retyped(lowering.shape(stored), how.expressed);
-  InstrId value = lowering.emit(op, Opcode::kConvert, {stored}, like);
-  if (std::any_of(how.zero_points.begin(), how.zero_points.end(),
-                  [](double z) { return z != 0; })) {
-    const InstrId zero = numbers(lowering, op, how.zero_points, how.axis, like);
-    value = lowering.emit(op, Opcode::kSubtract, {value, zero});
-  }
+  const InstrId value = shifted(lowering, op, Opcode::kSubtract,
+                                lowering.emit(op, Opcode::kConvert, {stored}, like), how, like);
   return lowering.emit(op, Opcode::kMultiply,
                        {value, numbers(lowering, op, how.scales, how.axis, like)});
 }
@@ -118,14 +117,10 @@ InstrId dequantised(Lowering& lowering, const Operation& op, InstrId stored,
 InstrId quantised(Lowering& lowering, const Operation& op, InstrId value, const mlir::Type& type) {
   const Quantisation how = read_quantisation(lowering, op, type);
   const Shape like = lowering.shape(value);
-  InstrId scaled = lowering.emit(op, Opcode::kDivide,
-                                 {value, numbers(lowering, op, how.scales, how.axis, like)});
-  if (std::any_of(how.zero_points.begin(), how.zero_points.end(),
-                  [](double z) { return z != 0; })) {
-    const InstrId zero = numbers(lowering, op, how.zero_points, how.axis, like);
-    scaled = lowering.emit(op, Opcode::kAdd, {scaled, zero});
-  }
-  const InstrId rounded = lowering.emit(op, Opcode::kRoundNearestEven, {scaled});
+  const InstrId scaled = lowering.emit(op, Opcode::kDivide,
+                                       {value, numbers(lowering, op, how.scales, how.axis, like)});
+  const InstrId rounded = lowering.emit(op, Opcode::kRoundNearestEven,
+                                        {shifted(lowering, op, Opcode::kAdd, scaled, how, like)});
   const InstrId clamped = lowering.emit(
       op, Opcode::kClamp,
       {lowering.splat(op, how.least, like), rounded, lowering.splat(op, how.most, like)});

@@ -24,8 +24,7 @@ std::string lower_case(std::string text) {
 // Lowers the op to one instruction over all its operands; `fill` sets its attributes.
 template <class Fill>
 void one(Lowering& lowering, const Operation& op, Opcode opcode, Fill&& fill) {
-  Instruction made = lowering.instruction(op, opcode);
-  made.operands = lowering.operands(op);
+  Instruction made = lowering.applied(op, opcode);
   fill(made);
   lowering.define(op, lowering.add(std::move(made)));
 }
@@ -158,8 +157,7 @@ void lower_reduce_precision(Lowering& lowering, const Operation& op, Opcode opco
 }
 
 void lower_rng(Lowering& lowering, const Operation& op, Opcode opcode) {
-  Instruction made = lowering.instruction(op, opcode);
-  made.operands = {lowering.operand(op, 0), lowering.operand(op, 1)};
+  Instruction made = lowering.applied(op, opcode, 2);
   made.shape = lowering.resolved(op, std::move(made.shape),
                                  op.operands.size() > 2 ? lowering.known(op.operands[2]) : nullptr);
   made.raw.edit().push_back(
@@ -233,8 +231,7 @@ InstrId broadcast_in_dim(Lowering& lowering, const Operation& op, InstrId operan
 }
 
 void lower_elementwise(Lowering& lowering, const Operation& op, Opcode opcode) {
-  Instruction made = lowering.instruction(op, opcode);
-  made.operands = lowering.operands(op);
+  Instruction made = lowering.applied(op, opcode);
   // Scalar operands of select and clamp are broadcast.
   if (made.operands.size() == 3) {
     const Shape like = lowering.shape(made.operands[1]);
@@ -352,8 +349,7 @@ void lower_top_k_op(Lowering& lowering, const Operation& op, Opcode) {
 // Operands that the region takes whole are carried from step to step; of the others it takes
 // slices.
 void lower_scan(Lowering& lowering, const Operation& op, Opcode opcode) {
-  Instruction made = lowering.instruction(op, opcode);
-  made.operands = lowering.operands(op);
+  Instruction made = lowering.applied(op, opcode);
   made.called = {lowering.scalar_region(op, 0)};
   const auto arguments = lowering.region_shapes(op, 0);
   if (arguments.size() != made.operands.size()) lowering.fail(op, "not one argument an operand");
@@ -387,9 +383,7 @@ void lower_broadcasting(Lowering& lowering, const Operation& op, Opcode opcode) 
     for (std::size_t i = 0; i < from.dims.size(); ++i) {
       dimensions.push_back(static_cast<std::int64_t>(sizes.size() - from.dims.size() + i));
     }
-    Shape to = Shape::array(from.dtype, sizes);
-    to.layout = default_layout(to.rank());
-    id = broadcast_in_dim(lowering, op, id, dimensions, std::move(to));
+    id = broadcast_in_dim(lowering, op, id, dimensions, row_major(from.dtype, sizes));
   }
   made.operands = std::move(operands);
   if (opcode == Opcode::kCompare) {

@@ -49,8 +49,7 @@ std::string algorithm_of(const Lowering& lowering, const Operation& op) {
 }
 
 void lower_dot_with(Lowering& lowering, const Operation& op, Opcode opcode, DotDims dims) {
-  Instruction made = lowering.instruction(op, opcode);
-  made.operands = lowering.operands(op);
+  Instruction made = lowering.applied(op, opcode);
   made.attrs = DotAttrs{std::move(dims), algorithm_of(lowering, op), precision_of(lowering, op)};
   lowering.define(op, lowering.add(std::move(made)));
 }
@@ -133,8 +132,7 @@ ConvDims convolution_dims(const Lowering& lowering, const Operation& op) {
 }
 
 void lower_convolution_with(Lowering& lowering, const Operation& op, std::vector<Dims> padding) {
-  Instruction made = lowering.instruction(op, Opcode::kConvolution);
-  made.operands = {lowering.operand(op, 0), lowering.operand(op, 1)};
+  Instruction made = lowering.applied(op, Opcode::kConvolution, 2);
   ConvAttrs attrs;
   attrs.dims = convolution_dims(lowering, op);
   const Shape& kernel = lowering.shape(made.operands[1]);
@@ -174,15 +172,13 @@ void lower_dynamic_conv(Lowering& lowering, const Operation& op, Opcode) {
 void lower_reduce_window_op(Lowering& lowering, const Operation& op, Opcode opcode) {
   const Window window =
       read_window_attributes(lowering, op, lowering.integers(op, "window_dimensions"));
-  Instruction made = lowering.instruction(op, opcode);
-  made.operands = lowering.operands(op);
+  Instruction made = lowering.applied(op, opcode);
   made.called = {lowering.scalar_region(op, 0)};
   lower_reduce_window(lowering, op, std::move(made), window);
 }
 
 void lower_select_and_scatter(Lowering& lowering, const Operation& op, Opcode opcode) {
-  Instruction made = lowering.instruction(op, opcode);
-  made.operands = lowering.operands(op);
+  Instruction made = lowering.applied(op, opcode);
   Dims sizes = lowering.integers(op, "window_dimensions");
   if (sizes.empty()) sizes.assign(lowering.shape(made.operands.at(0)).dims.size(), 1);
   made.attrs = WindowAttrs{read_window_attributes(lowering, op, sizes)};
@@ -197,8 +193,7 @@ void keep_flag(const Lowering& lowering, const Operation& op, std::string_view n
 
 void lower_gather_with(Lowering& lowering, const Operation& op, Dims slice_sizes) {
   const Attribute& numbers = lowering.required(op, "dimension_numbers");
-  Instruction made = lowering.instruction(op, Opcode::kGather);
-  made.operands = {lowering.operand(op, 0), lowering.operand(op, 1)};
+  Instruction made = lowering.applied(op, Opcode::kGather, 2);
   GatherAttrs attrs;
   attrs.offset_dims = lowering.field(numbers, "offset_dims");
   attrs.collapsed_slice_dims = lowering.field(numbers, "collapsed_slice_dims");
@@ -225,8 +220,7 @@ void lower_dynamic_gather(Lowering& lowering, const Operation& op, Opcode) {
 
 // Lowers a selection of slices along dimension `dim` to a gather.
 void lower_torch_index_select(Lowering& lowering, const Operation& op, Opcode opcode) {
-  Instruction made = lowering.instruction(op, opcode);
-  made.operands = {lowering.operand(op, 0), lowering.operand(op, 1)};
+  Instruction made = lowering.applied(op, opcode, 2);
   const std::int64_t dim = lowering.required_integer(op, "dim");
   const std::int64_t batch = lowering.integer(op, "batch_dims", 0);
   const Shape from = lowering.shape(made.operands[0]);
@@ -254,8 +248,7 @@ void lower_torch_index_select(Lowering& lowering, const Operation& op, Opcode op
 
 void lower_scatter(Lowering& lowering, const Operation& op, Opcode opcode) {
   const Attribute& numbers = lowering.required(op, "scatter_dimension_numbers");
-  Instruction made = lowering.instruction(op, opcode);
-  made.operands = lowering.operands(op);
+  Instruction made = lowering.applied(op, opcode);
   ScatterAttrs attrs;
   attrs.update_window_dims = lowering.field(numbers, "update_window_dims");
   attrs.inserted_window_dims = lowering.field(numbers, "inserted_window_dims");
@@ -441,8 +434,7 @@ CollectiveAttrs collective_attributes(const Lowering& lowering, const Operation&
 }
 
 Instruction collective(Lowering& lowering, const Operation& op, Opcode opcode) {
-  Instruction made = lowering.instruction(op, opcode);
-  made.operands = lowering.operands(op);
+  Instruction made = lowering.applied(op, opcode);
   made.attrs = collective_attributes(lowering, op);
   if (!op.regions.empty()) made.called = {lowering.scalar_region(op, 0)};
   return made;
@@ -506,8 +498,7 @@ void lower_all_to_all(Lowering& lowering, const Operation& op, Opcode opcode) {
 }
 
 void lower_infeed(Lowering& lowering, const Operation& op, Opcode opcode) {
-  Instruction made = lowering.instruction(op, opcode);
-  made.operands = lowering.operands(op);
+  Instruction made = lowering.applied(op, opcode);
   if (op.result_count == 0) lowering.fail(op, "needs a token as result");
   std::vector<Shape> data =
       made.shape.is_tuple() ? made.shape.elements : std::vector<Shape>{made.shape};
