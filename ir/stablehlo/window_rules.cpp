@@ -302,105 +302,42 @@ void lower_reduce_window(Lowering& lowering, const Operation& op, Instruction ma
 
 namespace {
 
-struct Axis {
-  std::string name;
-  std::int64_t size = 1;
-};
-
-// `<["x"=2, "y"=4]>`
-std::vector<Axis> read_axes(const Lowering& lowering, const Operation& mesh) {
-  std::vector<Axis> axes;
-  const Attribute& value = lowering.required(mesh, "mesh");
-  const std::string_view text = value.text;
-  std::size_t at = 0;
-  while ((at = text.find('"', at)) != std::string_view::npos) {
-    const std::size_t end = text.find("\"=", at + 1);
-    if (end == std::string_view::npos) break;
-    Axis axis{std::string(text.substr(at + 1, end - at - 1)), 1};
-    const char* first = text.data() + end + 2;
-    const auto [last, error] = std::from_chars(first, text.data() + text.size(), axis.size);
-    if (error != std::errc() || axis.size < 1) lowering.fail_at(value.offset, "axis of no size");
-    axes.push_back(std::move(axis));
-    at = end + 2;
+// `[#sdy<axis_ref"x">, #sdy.axis_ref<"y":(2)4>]` as `"x","y":(2)4`.
+std::string axis_names(std::string_view axes) {
+  std::string names;
+  for (std::size_t at = axes.find('"'); at < axes.size(); at = axes.find('"', at)) {
+    const std::size_t end = std::min(axes.find('>', at), axes.size());
+    names += names.empty() ? "" : ",";
+    names += axes.substr(at, end - at);
+    at = end;
   }
-  return axes;
+  return names;
 }
 
-struct ChosenAxis {
-  std::string name;
-  std::int64_t before = 1, size = 0;  // sub-axis `"x":(2)4`; size 0 = whole axis
-};
-
-// `[#sdy<axis_ref"x">, #sdy.axis_ref<"y":(2)4>]`
-std::vector<ChosenAxis> read_chosen(const Lowering& lowering, const Attribute& axes) {
-  std::vector<ChosenAxis> chosen;
-  const std::string_view text = axes.text;
-  std::size_t at = 0;
-  while ((at = text.find('"', at)) != std::string_view::npos) {
-    const std::size_t end = text.find('"', at + 1);
-    if (end == std::string_view::npos) break;
-    ChosenAxis axis{std::string(text.substr(at + 1, end - at - 1))};
-    at = end + 1;
-    if (text.substr(at, 2) == ":(") {
-      const char* last = text.data() + text.size();
-      const auto [close, error] = std::from_chars(text.data() + at + 2, last, axis.before);
-      const bool closes = error == std::errc() && close != last && *close == ')';
-      if (!closes || std::from_chars(close + 1, last, axis.size).ec != std::errc()) {
-        lowering.fail_at(axes.offset, "expects parts of axes as \"x\":(2)4");
-      }
-    }
-    chosen.push_back(std::move(axis));
-  }
-  return chosen;
-}
-
-// Devices are numbered row-major over the axes of the mesh; the devices of a group differ only in
-// `axes`.
+// Devices are numbered row-major over the axes of the mesh, `["x"=2, "y"=4]`, whatever its
+// device_ids; the devices of a group differ only in `axes`. Read as HLO text writes them.
 ReplicaGroups mesh_groups(const Lowering& lowering, const Operation& op, const Attribute& groups) {
   const Attribute* name = groups.find("mesh");
   const Operation* mesh = name == nullptr ? nullptr : lowering.find_symbol(name->string);
   const Attribute* chosen = groups.find("axes");
   if (mesh == nullptr || chosen == nullptr)
     lowering.fail(op, "replica groups of a mesh that is not here");
-  const std::vector<Axis> axes = read_axes(lowering, *mesh);
-  std::int64_t devices = 1;
-  constexpr std::int64_t kMostDevices = 1 << 20;
-  for (const Axis& axis : axes) {
-    if (axis.size > kMostDevices / devices)
-      lowering.fail(op, "a mesh of more than {} devices", kMostDevices);
-    devices *= axis.size;
-  }
-  std::vector<std::int64_t> offsets = {0};  // offsets of a group's members from its first
-  std::vector<bool> is_first(static_cast<std::size_t>(devices), true);
-  for (const ChosenAxis& part : read_chosen(lowering, *chosen)) {
-    std::int64_t stride = devices;
-    const auto axis = std::find_if(axes.begin(), axes.end(), [&](const Axis& each) {
-      stride /= each.size;
-      return each.name == part.name;
-    });
-    const std::int64_t before = part.before;
-    const std::int64_t size = part.size == 0 && axis != axes.end() ? axis->size : part.size;
-    if (axis == axes.end() || size < 1 || before < 1 || axis->size % before != 0 ||
-        axis->size / before % size != 0) {
-      lowering.fail(op, "axis \"{}\" of its replica groups is not one of the mesh", part.name);
-    }
-    stride *= axis->size / before / size;
-    std::vector<std::int64_t> longer;
-    for (const std::int64_t offset : offsets) {
-      for (std::int64_t i = 0; i < size; ++i) longer.push_back(offset + i * stride);
-    }
-    offsets = std::move(longer);
-    for (std::int64_t id = 0; id < devices; ++id) {
-      if (id / stride % size != 0) is_first[static_cast<std::size_t>(id)] = false;
-    }
-    if (offsets.size() > static_cast<std::size_t>(devices))
-      lowering.fail(op, "an axis is chosen twice");
-  }
+  const std::string_view sizes = lowering.required(*mesh, "mesh").text;
+  const std::size_t open = std::min(sizes.find('['), sizes.size());
+  const std::string_view axes = sizes.substr(open, sizes.find(']') - open);
   ReplicaGroups result;
-  for (std::int64_t id = 0; id < devices; ++id) {
-    if (!is_first[static_cast<std::size_t>(id)]) continue;
-    std::vector<std::int64_t>& group = result.groups.emplace_back();
-    for (const std::int64_t offset : offsets) group.push_back(id + offset);
+  if (axes.find('"') == std::string_view::npos) {  // no axes: one device
+    result.groups = {{0}};
+    return result;
+  }
+  try {
+    const base::SourceText source("replica_groups",
+                                  fmt::format("mesh{}] {{{}}}", axes, axis_names(chosen->text)));
+    Cursor cursor(source, {});
+    result.groups = read_replica_groups(cursor).groups;
+  } catch (const Error&) {
+    lowering.fail_at(groups.offset, "the axes of its replica groups do not divide those of @{}",
+                     name->string);
   }
   return result;
 }

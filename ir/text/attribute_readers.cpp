@@ -55,8 +55,20 @@ void keep_value(ModuleParser& parser, Instruction& instruction, Key key) {
   keep(instruction, key, one_line(parser.cursor().any_value()));
 }
 
+// Kept as written, but iota forms must match the number of devices.
 void sharding(ModuleParser& parser, Instruction& instruction, Key key) {
-  keep(instruction, key, one_line(parser.cursor().braces()));
+  Cursor& cursor = parser.cursor();
+  const std::size_t begin = cursor.token().begin;
+  cursor.fail_if(!cursor.at(Tok::kLeftBrace), "expected '{' to start sharding attribute");
+  int depth = 0;
+  do {
+    cursor.fail_if(cursor.at(Tok::kEof), "expects '}' at the end of a sharding");
+    depth += cursor.at(Tok::kLeftBrace) ? 1 : cursor.at(Tok::kRightBrace) ? -1 : 0;
+    const bool tiles = cursor.at(Tok::kAttributeName) && cursor.token().text == "devices";
+    cursor.advance();
+    if (tiles) check_tiles(cursor);
+  } while (depth > 0);
+  keep(instruction, key, one_line(cursor.text().substr(begin, cursor.read_up_to() - begin)));
 }
 
 void replication(ModuleParser& parser, Instruction& instruction, Key key) {

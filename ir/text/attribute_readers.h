@@ -27,7 +27,7 @@ void keep_value(ModuleParser& parser, Instruction& instruction, Key key);  // as
 void ignore(ModuleParser& parser, Instruction& instruction, Key key);
 
 // Common to all instructions.
-void sharding(ModuleParser& parser, Instruction& instruction, Key key);  // in braces, as written
+void sharding(ModuleParser& parser, Instruction& instruction, Key key);
 void replication(ModuleParser& parser, Instruction& instruction, Key key);
 void control_predecessors(ModuleParser& parser, Instruction& instruction, Key key);
 void metadata(ModuleParser& parser, Instruction& instruction, Key key);

@@ -530,6 +530,16 @@ ReplicaGroups read_mesh_groups(Cursor& cursor) {
 
 }  // namespace
 
+void check_tiles(Cursor& cursor) {
+  const std::size_t begin = cursor.token().begin;
+  const std::int64_t count = product_of(cursor, read_square_dims(cursor), begin);
+  const std::size_t iota = cursor.token().begin;
+  if (!cursor.accept(Tok::kLessEqual)) return;
+  const std::int64_t held = product_of(cursor, read_square_dims(cursor), iota);
+  cursor.fail_at_if(held != count, iota, "the reshaped dimensions hold {} devices, expected {}",
+                    held, count);
+}
+
 ReplicaGroups read_replica_groups(Cursor& cursor) {
   ReplicaGroups result;
   if (cursor.at(Tok::kIdentifier) && cursor.token().text == "mesh") return read_mesh_groups(cursor);

@@ -22,6 +22,8 @@ void fill_default_layouts(Shape& shape);
 [[nodiscard]] std::vector<PadDim> read_padding(Cursor& cursor);
 [[nodiscard]] std::vector<SliceDim> read_slices(Cursor& cursor);
 [[nodiscard]] ReplicaGroups read_replica_groups(Cursor& cursor);
+// Checks `[2,4]<=[8]` of a sharding: there must be as many devices as tiles.
+void check_tiles(Cursor& cursor);
 [[nodiscard]] std::vector<Alias> read_aliases(Cursor& cursor, bool with_kind);
 [[nodiscard]] Dims read_shape_index(Cursor& cursor);
 [[nodiscard]] Literal read_literal(Cursor& cursor, const Shape& shape);
