@@ -104,13 +104,6 @@ Module module_of(const Kernel& kernel) {
   return KernelPrinterModule(kernel).make();
 }
 
-bool is_whole(const Kernel& kernel) {
-  for (const Op& op : kernel.ops()) {
-    if (applies_pairs(op.opcode) && !op.applied) return false;
-  }
-  return true;
-}
-
 namespace {
 
 bool continues_chain(Opcode opcode) {

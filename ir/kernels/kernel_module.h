@@ -16,8 +16,6 @@
 namespace tilecast::ir {
 
 [[nodiscard]] Module module_of(const Kernel& kernel);
-// Whether all applied computations are known, so that module_of(kernel) is a complete program.
-[[nodiscard]] bool is_whole(const Kernel& kernel);
 
 // Extracts one instruction as a module of its own, in the form in which measurement sets store
 // kernels.

@@ -370,11 +370,6 @@ class Printer {
     return std::move(out_);
   }
 
-  std::string print_one(const Computation& computation, const Instruction& instruction) {
-    print(computation, instruction);
-    return std::move(out_);
-  }
-
  private:
   void print_header();
   void print_entry_layout();
@@ -488,10 +483,8 @@ void Printer::print(const Computation& computation, const Instruction& instructi
   if (is_async_chain(instruction.opcode)) {
     wrapped = wrapped_instruction(module_, computation, instruction);
   }
-  if (options_.names) {
-    append_name(instruction.name);
-    out_ += " = ";
-  }
+  append_name(instruction.name);
+  out_ += " = ";
   out_ += to_string(instruction.shape);
   out_ += ' ';
   print_opcode(instruction, wrapped);
@@ -529,9 +522,10 @@ void Printer::print_operands(const Computation& computation, const Instruction& 
 }
 
 void Printer::print_operand(const Instruction& operand) {
-  if (!options_.short_form) out_ += to_string(operand.shape);
-  if (!options_.names) return;
-  if (!options_.short_form) out_ += ' ';
+  if (!options_.short_form) {
+    out_ += to_string(operand.shape);
+    out_ += ' ';
+  }
   append_name(operand.name);
 }
 
@@ -539,11 +533,6 @@ void Printer::print_operand(const Instruction& operand) {
 
 std::string print_hlo(const Module& module, const PrintOptions& options) {
   return Printer(module, options).print_module();
-}
-
-std::string print_instruction(const Module& module, const Computation& computation,
-                              const Instruction& instruction, const PrintOptions& options) {
-  return Printer(module, options).print_one(computation, instruction);
 }
 
 }  // namespace tilecast::ir

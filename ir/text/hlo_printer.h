@@ -13,16 +13,9 @@ struct PrintOptions {
   // Long: `%names`, operand shapes, metadata, backend_config, signatures, /*index=5*/ comments.
   // Short ("parsable short form"): none of these.
   bool short_form = false;
-  // False: print_instruction() omits the names of the instruction and its operands (XLA's canonical
-  // form).
-  bool names = true;
 };
 
 [[nodiscard]] std::string print_hlo(const Module& module, const PrintOptions& options = {});
-// One instruction, without indentation and `ROOT`.
-[[nodiscard]] std::string print_instruction(const Module& module, const Computation& computation,
-                                            const Instruction& instruction,
-                                            const PrintOptions& options = {});
 [[nodiscard]] std::string to_string(const ReplicaGroups& groups);
 [[nodiscard]] std::string to_string(const Window& window);  // `{size=3x3 pad=1_1x1_1}`
 [[nodiscard]] std::string to_string(const std::vector<PadDim>& padding);  // `0_1x2_3`

@@ -22,9 +22,7 @@ std::string printed_short(const std::string& text) {
 
 // The root's line of a module with this entry computation.
 std::string root_line(const std::string& body, const PrintOptions& options = {}) {
-  const Module module = parse("HloModule m\n\nENTRY e {\n" + body + "\n}\n");
-  const Computation& entry = module.entry_computation();
-  return print_instruction(module, entry, entry.root_instruction(), options);
+  return support::root_text(parse("HloModule m\n\nENTRY e {\n" + body + "\n}\n"), options);
 }
 
 // Expects `first` before `second` in the text.
@@ -202,11 +200,6 @@ TEST(HloPrinter, CountsOfOneAreNotPrinted) {
       "ENTRY e {\n  ROOT p = f32[4] parameter(0)\n}\n");
   EXPECT_EQ(text.find("replica_count"), std::string::npos);
   EXPECT_THAT(text, HasSubstr("num_partitions=4"));
-}
-
-TEST(HloPrinter, NamesCanBeLeftOut) {
-  EXPECT_EQ(root_line("  p = f32[4] parameter(0)\n  ROOT a = f32[4] add(p, p)", {.names = false}),
-            "f32[4]{0} add(f32[4]{0}, f32[4]{0})");
 }
 
 TEST(HloPrinter, UnknownAttributesAreKept) {

@@ -143,12 +143,9 @@ std::string reprint_module(const Case& test, const std::string& text) {
   const base::SourceText source(test.file, text);
   const bool verified = test.expect == "reject" || test.note.starts_with("verifier");
   const Module module = verified ? parse_hlo(source, options) : parse_unverified(source, options);
-  PrintOptions print;
-  print.short_form = test.suite == "roundtrip_short" || test.suite == "nonroundtrip";
-  if (test.suite != "HloParserSingleOpTest") return print_hlo(module, print);
-  print.names = false;
-  const Computation& entry = module.entry_computation();
-  return print_instruction(module, entry, entry.root_instruction(), print);
+  if (test.suite == "HloParserSingleOpTest") return support::nameless_root_text(module);
+  return print_hlo(module,
+                   {.short_form = test.suite == "roundtrip_short" || test.suite == "nonroundtrip"});
 }
 
 // Every token is an integer; commas separate them.
