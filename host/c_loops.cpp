@@ -178,30 +178,16 @@ class LoopWriter {
       const Index step = step_of(of.read, variable);
       return step == Index(0) || step == Index(1);
     }
-    return vector_operator(of.opcode) != 0 && of.operands.size() == 2 &&
+    return infix_operator(of.opcode) != 0 && of.operands.size() == 2 &&
            std::all_of(of.operands.begin(), of.operands.end(), [&](const Value& operand) {
              return operand.dtype == of.dtype && is_vector(operand, variable);
            });
-  }
-  static char vector_operator(ir::Opcode opcode) {
-    switch (opcode) {
-      case ir::Opcode::kAdd:
-        return '+';
-      case ir::Opcode::kSubtract:
-        return '-';
-      case ir::Opcode::kMultiply:
-        return '*';
-      case ir::Opcode::kDivide:
-        return '/';
-      default:
-        return 0;
-    }
   }
   // Lanes of the widest vectors that divide the loop; 0 if it cannot be vectorised this way.
   [[nodiscard]] std::int64_t lanes_of(const Loop& loop) const {
     const Assign* assign = loop.body.size() == 1 ? loop.body[0].get<Assign>() : nullptr;
     if (assign == nullptr || !assign->where.empty() ||
-        (assign->combine && vector_operator(*assign->combine) == 0) ||
+        (assign->combine && infix_operator(*assign->combine) == 0) ||
         !(step_of(assign->to, loop.variable) == Index(1)) ||
         assign->value.dtype != program_.buffer(assign->to.buffer).dtype ||
         !is_vector(assign->value, loop.variable)) {
@@ -221,7 +207,7 @@ class LoopWriter {
     if (of.kind != Value::Kind::kApply) return value(now);
     return fmt::format(
         "({}) {} ({})", vector_value(of.operands[0], now.operands[0], variable, type),
-        vector_operator(of.opcode), vector_value(of.operands[1], now.operands[1], variable, type));
+        infix_operator(of.opcode), vector_value(of.operands[1], now.operands[1], variable, type));
   }
   bool write_vectors(const Loop& loop) {
     const std::int64_t lanes = lanes_of(loop);
@@ -234,9 +220,9 @@ class LoopWriter {
       const std::string to = fmt::format("*({}*)&{}", type, place(assign.to));
       const std::string made = vector_value(of, assign.value, loop.variable, type);
       // Without a sum, adding minus zero turns a scalar into a vector without changing its value.
-      out_.line(assign.combine ? fmt::format("{0} = {0} {1} ({2});", to,
-                                             vector_operator(*assign.combine), made)
-                               : fmt::format("{} = ({}) - ({}){{0}};", to, made, type));
+      out_.line(assign.combine
+                    ? fmt::format("{0} = {0} {1} ({2});", to, infix_operator(*assign.combine), made)
+                    : fmt::format("{} = ({}) - ({}){{0}};", to, made, type));
     }
     return true;
   }

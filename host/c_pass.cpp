@@ -20,44 +20,43 @@ using ir::OpId;
 constexpr std::int64_t kBufferAlignment = 64;  // bytes
 constexpr int kWorthSharing = 8;               // approximate additions per element
 
-// Whether a nest cannot compute the op element by element at any index.
-bool has_own_rule(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kDot:
-    case Opcode::kConvolution:
-    case Opcode::kReduce:
-    case Opcode::kReduceWindow:
-    case Opcode::kPad:
-    case Opcode::kConcatenate:
-    case Opcode::kDynamicUpdateSlice:
-      return true;
-    default:
-      return false;
-  }
-}
-
 bool changes_index(const Op& op) {
   return op.opcode == Opcode::kGather ||
          (ir::op_class(op.opcode) == ir::OpClass::kDataMovement && op.opcode != Opcode::kCopy);
 }
 
 bool only_moves(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kCopy:
-    case Opcode::kConvert:
-    case Opcode::kBroadcast:
-    case Opcode::kTranspose:
-    case Opcode::kReshape:
-    case Opcode::kBitcast:
-    case Opcode::kSlice:
-    case Opcode::kReverse:
-    case Opcode::kDynamicSlice:
-    case Opcode::kOptBarrier:
-    case Opcode::kAddDependency:
-      return true;
-    default:
-      return false;
-  }
+  return ir::has(opcode, ir::Trait::kView) ||
+         is_one_of(opcode, {Opcode::kDynamicSlice, Opcode::kOptBarrier, Opcode::kAddDependency});
+}
+
+PackSpec padded(Pass& pass, OpId id, const Box& box, const ir::Dims& order);
+PackSpec concatenated(Pass& pass, OpId id, const Box& box, const ir::Dims& order);
+PackSpec updated(Pass& pass, OpId id, const Box& box, const ir::Dims& order);
+
+// Ops with stages of their own: a nest cannot compute them element by element at any index.
+struct OwnRule {
+  Opcode opcode;
+  std::size_t (*sum)(Pass& pass, OpId id, const Box& box) = nullptr;
+  // If it is not a sum, but assembled from boxes of operands. `order`: as for lay_out().
+  PackSpec (*pieces)(Pass& pass, OpId id, const Box& box, const ir::Dims& order) = nullptr;
+};
+constexpr OwnRule kOwnRules[] = {
+    {Opcode::kDot, dot_stage},
+    {Opcode::kConvolution, convolution_stage},
+    {Opcode::kReduce, reduce_stage},
+    {Opcode::kReduceWindow, reduce_window_stage},
+    {Opcode::kPad, nullptr, padded},
+    {Opcode::kConcatenate, nullptr, concatenated},
+    {Opcode::kDynamicUpdateSlice, nullptr, updated},
+};
+
+const OwnRule* own_rule(Opcode opcode) {
+  const auto* found = std::ranges::find(kOwnRules, opcode, &OwnRule::opcode);
+  return found == std::end(kOwnRules) ? nullptr : found;
+}
+bool has_own_rule(Opcode opcode) {
+  return own_rule(opcode) != nullptr;
 }
 
 }  // namespace
@@ -264,28 +263,15 @@ std::size_t Pass::box(OpId id, const Box& box, BoxOrder order) {
 
 std::size_t Pass::make_box(OpId id, const Box& box, BoxOrder box_order) {
   const Op& made = op(id);
-  if (box_order == BoxOrder::kAny && function_.source(id) == nullptr) {
-    switch (made.opcode) {
-      case Opcode::kDot:
-        return dot_stage(*this, id, box);
-      case Opcode::kConvolution:
-        return convolution_stage(*this, id, box);
-      case Opcode::kReduce:
-        return reduce_stage(*this, id, box);
-      case Opcode::kReduceWindow:
-        return reduce_window_stage(*this, id, box);
-      default:
-        break;
-    }
+  const OwnRule* own = function_.source(id) == nullptr ? own_rule(made.opcode) : nullptr;
+  if (box_order == BoxOrder::kAny && own != nullptr && own->sum != nullptr) {
+    return own->sum(*this, id, box);
   }
   ir::Dims order = analytical::physical_order(made.shape);
   if (box_order == BoxOrder::kRowMajor) std::sort(order.begin(), order.end());
   PackSpec spec;
-  const bool own_rule = has_own_rule(made.opcode) && function_.source(id) == nullptr;
-  const bool sums = ir::op_class(made.opcode) == ir::OpClass::kMatrix ||
-                    ir::op_class(made.opcode) == ir::OpClass::kReduction;
-  if (own_rule && !sums) {
-    spec = pieces_of(*this, id, box, order);
+  if (own != nullptr && own->pieces != nullptr) {
+    spec = own->pieces(*this, id, box, order);
   } else {
     Piece piece{.op = id, .dims = {}, .base = ir::Dims(box.size(), 0)};
     for (const std::int64_t d : order) {
@@ -295,7 +281,7 @@ std::size_t Pass::make_box(OpId id, const Box& box, BoxOrder box_order) {
     spec.pieces.push_back(std::move(piece));
   }
   spec.type = storage_type(made.shape.dtype);
-  const Packed packed = make_pack(spec, own_rule ? OpId() : id);
+  const Packed packed = make_pack(spec, own != nullptr ? OpId() : id);
   Stage& stage = stages_[packed.stage];
   stage.op = id;
   stage.strides.assign(box.size(), 0);
@@ -543,38 +529,45 @@ Piece piece_at(Pass& pass, OpId operand, const Box& box, const ir::Dims& order, 
   return piece;
 }
 
-}  // namespace
-
-PackSpec pieces_of(Pass& pass, OpId id, const Box& box, const ir::Dims& order) {
+PackSpec padded(Pass& pass, OpId id, const Box& box, const ir::Dims& order) {
   const Op& op = pass.op(id);
-  const std::size_t rank = box.size();
+  const auto& edges = op.as<ir::PadAttrs>().dims;
+  Position low(box.size());
+  ir::Dims step(box.size(), 1);
+  for (std::size_t d = 0; d < box.size(); ++d) {
+    low[d] = edges[d].low;
+    step[d] = edges[d].interior + 1;
+  }
+  if (!pass.function().is_scalar(op.operands[1])) throw Refused{"a computed padding value"};
   PackSpec spec;
-  Position low(rank);
-  ir::Dims step(rank, 1);
-  if (op.opcode == Opcode::kPad) {
-    const auto& edges = op.as<ir::PadAttrs>().dims;
-    for (std::size_t d = 0; d < rank; ++d) {
-      low[d] = edges[d].low;
-      step[d] = edges[d].interior + 1;
-    }
-    if (!pass.function().is_scalar(op.operands[1])) throw Refused{"a computed padding value"};
-    spec.fill = pass.function().scalar(op.operands[1]);
-    spec.fill_type = op.shape.dtype;
-    spec.pieces.push_back(piece_at(pass, op.operands[0], box, order, low, step));
-    return spec;
-  }
-  if (op.opcode == Opcode::kConcatenate) {
-    const std::size_t dim = at(op.dimensions[0]);
-    for (const OpId operand : op.operands) {
-      spec.pieces.push_back(piece_at(pass, operand, box, order, low, step));
-      low[dim] = low[dim] + pass.op(operand).shape.dims[dim];
-    }
-    return spec;
-  }
+  spec.fill = pass.function().scalar(op.operands[1]);
+  spec.fill_type = op.shape.dtype;
   spec.pieces.push_back(piece_at(pass, op.operands[0], box, order, low, step));
-  low = dynamic_starts(pass, op, 2, op.shape.dims, pass.op(op.operands[1]).shape.dims);
+  return spec;
+}
+
+PackSpec concatenated(Pass& pass, OpId id, const Box& box, const ir::Dims& order) {
+  const Op& op = pass.op(id);
+  const std::size_t dim = at(op.dimensions[0]);
+  PackSpec spec;
+  Position low(box.size());
+  for (const OpId operand : op.operands) {
+    spec.pieces.push_back(piece_at(pass, operand, box, order, low, ir::Dims(box.size(), 1)));
+    low[dim] = low[dim] + pass.op(operand).shape.dims[dim];
+  }
+  return spec;
+}
+
+PackSpec updated(Pass& pass, OpId id, const Box& box, const ir::Dims& order) {
+  const Op& op = pass.op(id);
+  const ir::Dims step(box.size(), 1);
+  const Position low =
+      dynamic_starts(pass, op, 2, op.shape.dims, pass.op(op.operands[1]).shape.dims);
+  PackSpec spec;
+  spec.pieces.push_back(piece_at(pass, op.operands[0], box, order, Position(box.size()), step));
   spec.pieces.push_back(piece_at(pass, op.operands[1], box, order, low, step));
   return spec;
 }
 
+}  // namespace
 }  // namespace tilecast::host

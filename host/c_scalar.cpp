@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -20,115 +21,139 @@ using ir::Op;
 using ir::Opcode;
 using Text = std::optional<std::string>;
 
-// C pattern of an op with operands {a} and {b}. {v} is the value type, {s} its suffix,
-// {w} an unsigned integer type at least as wide, {n} the bits of an element, {m} the suffix of a
-// libm name.
-struct OpPattern {
+Text compare_text(const Op& op, std::span<const DType> types, std::span<const std::string> values);
+Text convert_text(const Op& op, std::span<const DType> types, std::span<const std::string> values);
+Text bitcast_text(const Op& op, std::span<const DType> types, std::span<const std::string> values);
+
+// An element that changes nothing it is combined with, by kind of type.
+struct Neutral {
+  std::string_view floating = {}, signed_integer = {}, unsigned_integer = {}, pred = {};
+};
+
+// An op in C. A pattern has operands {a}, {b} and {c}; {v} is the value type, {s} its suffix, {w}
+// an unsigned integer type at least as wide, {n} the bits of an element, {m} the suffix of a libm
+// name.
+struct COp {
   Opcode opcode;
-  std::string_view text;
-};
+  std::string_view floating = {};  // pattern
+  std::string_view integer = {};   // wraps: computed in unsigned types of at least 32 bits
+  std::string_view pred = {};      // empty: as of integers
+  bool exact = false;              // a result needs no rounding to the type of the operands
+  Neutral neutral = {};
+  Text (*write)(const Op& op, std::span<const DType> types,
+                std::span<const std::string> values) = nullptr;  // instead of patterns
 
-constexpr OpPattern kFloatPatterns[] = {
-    {Opcode::kNegate, "-{a}"},
-    {Opcode::kAbs, "fabs{m}({a})"},
-    {Opcode::kCeil, "ceil{m}({a})"},
-    {Opcode::kFloor, "floor{m}({a})"},
-    {Opcode::kRoundNearestEven, "rint{m}({a})"},
-    {Opcode::kSqrt, "sqrt{m}({a})"},
-    {Opcode::kRsqrt, "1/sqrt{m}({a})"},
-    {Opcode::kRoundNearestAfz, "tc_round_{s}({a})"},
-    {Opcode::kSign, "tc_sign_{s}({a})"},
-    {Opcode::kExp, "tc_exp_{s}({a})"},
-    {Opcode::kExpm1, "tc_expm1_{s}({a})"},
-    {Opcode::kLog, "tc_log_{s}({a})"},
-    {Opcode::kLog1p, "tc_log1p_{s}({a})"},
-    {Opcode::kLogistic, "tc_logistic_{s}({a})"},
-    {Opcode::kTanh, "tc_tanh_{s}({a})"},
-    {Opcode::kErf, "tc_erf_{s}({a})"},
-    {Opcode::kCbrt, "cbrt{m}({a})"},
-    {Opcode::kSin, "sin{m}({a})"},
-    {Opcode::kCos, "cos{m}({a})"},
-    {Opcode::kTan, "tan{m}({a})"},
-    {Opcode::kAsin, "asin{m}({a})"},
-    {Opcode::kAcos, "acos{m}({a})"},
-    {Opcode::kAtan, "atan{m}({a})"},
-    {Opcode::kSinh, "sinh{m}({a})"},
-    {Opcode::kCosh, "cosh{m}({a})"},
-    {Opcode::kAsinh, "asinh{m}({a})"},
-    {Opcode::kAcosh, "acosh{m}({a})"},
-    {Opcode::kAtanh, "atanh{m}({a})"},
-    {Opcode::kAdd, "{a}+{b}"},
-    {Opcode::kSubtract, "{a}-{b}"},
-    {Opcode::kMultiply, "{a}*{b}"},
-    {Opcode::kDivide, "{a}/{b}"},
-    {Opcode::kMaximum, "tc_max_{s}({a},{b})"},
-    {Opcode::kMinimum, "tc_min_{s}({a},{b})"},
-    {Opcode::kRemainder, "fmod{m}({a},{b})"},
-    {Opcode::kPower, "pow{m}({a},{b})"},
-    {Opcode::kAtan2, "atan2{m}({a},{b})"},
-};
-
-// Integers wrap: they are computed in unsigned types of at least 32 bits.
-constexpr OpPattern kIntegerPatterns[] = {
-    {Opcode::kNegate, "({v})(({w})0-({w}){a})"},
-    {Opcode::kNot, "({v})~{a}"},
-    {Opcode::kAbs, "({a}<0?({v})(({w})0-({w}){a}):{a})"},
-    {Opcode::kSign, "(({a}>0)-({a}<0))"},
-    {Opcode::kPopcnt, "tc_popcnt((uint64_t){a},{n})"},
-    {Opcode::kClz, "tc_clz((uint64_t){a},{n})"},
-    {Opcode::kAdd, "({v})(({w}){a}+({w}){b})"},
-    {Opcode::kSubtract, "({v})(({w}){a}-({w}){b})"},
-    {Opcode::kMultiply, "({v})(({w}){a}*({w}){b})"},
-    {Opcode::kMaximum, "({a}>{b}?{a}:{b})"},
-    {Opcode::kMinimum, "({a}<{b}?{a}:{b})"},
-    {Opcode::kAnd, "({v})({a}&{b})"},
-    {Opcode::kOr, "({v})({a}|{b})"},
-    {Opcode::kXor, "({v})({a}^{b})"},
-    {Opcode::kDivide, "tc_div_{s}({a},{b})"},
-    {Opcode::kRemainder, "tc_rem_{s}({a},{b})"},
-    {Opcode::kPower, "tc_pow_{s}({a},{b})"},
-    {Opcode::kShiftLeft, "tc_shl_{s}({a},{b})"},
-    {Opcode::kShiftRightArithmetic, "tc_sra_{s}({a},{b})"},
-    {Opcode::kShiftRightLogical, "tc_srl_{s}({a},{b})"},
-};
-
-constexpr OpPattern kPredPatterns[] = {
-    // only those that differ from integers
-    {Opcode::kNot, "!{a}"},
-    {Opcode::kAdd, "({a}|{b})"},
-    {Opcode::kMultiply, "({a}&{b})"},
-};
-
-const OpPattern* pattern_of(std::span<const OpPattern> patterns, Opcode opcode, bool binary) {
-  for (const OpPattern& pattern : patterns) {
-    const bool takes_two = pattern.text.find("{b}") != std::string_view::npos;
-    if (pattern.opcode == opcode && takes_two == binary) return &pattern;
+  constexpr COp of_any_type() const {
+    return {opcode, floating, floating, pred, /*exact=*/true, neutral, write};
   }
-  return nullptr;
+  constexpr COp keeps_precision() const {
+    return {opcode, floating, integer, pred, /*exact=*/true, neutral, write};
+  }
+  constexpr COp with(const Neutral& given) const {
+    return {opcode, floating, integer, pred, exact, given, write};
+  }
+};
+
+using enum Opcode;
+
+constexpr Neutral kZero{"0", "0", "0", "0"}, kOne{"1", "1", "1", "1"};
+constexpr Neutral kAllBits{"({v})-1", "({v})-1", "({v})-1", "1"};
+constexpr Neutral kLowest{"-INFINITY", "INT{n}_MIN", "0", "0"};
+constexpr Neutral kHighest{"INFINITY", "INT{n}_MAX", "UINT{n}_MAX", "1"};
+
+constexpr COp kOps[] = {
+    COp{kNegate, "-{a}", "({v})(({w})0-({w}){a})"}.keeps_precision(),
+    COp{kAbs, "fabs{m}({a})", "({a}<0?({v})(({w})0-({w}){a}):{a})"}.keeps_precision(),
+    {kCeil, "ceil{m}({a})"},
+    {kFloor, "floor{m}({a})"},
+    {kRoundNearestEven, "rint{m}({a})"},
+    {kSqrt, "sqrt{m}({a})"},
+    {kRsqrt, "1/sqrt{m}({a})"},
+    {kRoundNearestAfz, "tc_round_{s}({a})"},
+    {kSign, "tc_sign_{s}({a})", "(({a}>0)-({a}<0))"},
+    {kExp, "tc_exp_{s}({a})"},
+    {kExpm1, "tc_expm1_{s}({a})"},
+    {kLog, "tc_log_{s}({a})"},
+    {kLog1p, "tc_log1p_{s}({a})"},
+    {kLogistic, "tc_logistic_{s}({a})"},
+    {kTanh, "tc_tanh_{s}({a})"},
+    {kErf, "tc_erf_{s}({a})"},
+    {kCbrt, "cbrt{m}({a})"},
+    {kSin, "sin{m}({a})"},
+    {kCos, "cos{m}({a})"},
+    {kTan, "tan{m}({a})"},
+    {kAsin, "asin{m}({a})"},
+    {kAcos, "acos{m}({a})"},
+    {kAtan, "atan{m}({a})"},
+    {kSinh, "sinh{m}({a})"},
+    {kCosh, "cosh{m}({a})"},
+    {kAsinh, "asinh{m}({a})"},
+    {kAcosh, "acosh{m}({a})"},
+    {kAtanh, "atanh{m}({a})"},
+    {kNot, {}, "({v})~{a}", "!{a}"},
+    {kPopcnt, {}, "tc_popcnt((uint64_t){a},{n})"},
+    {kClz, {}, "tc_clz((uint64_t){a},{n})"},
+    COp{kAdd, "{a}+{b}", "({v})(({w}){a}+({w}){b})", "({a}|{b})"}.with(kZero),
+    {kSubtract, "{a}-{b}", "({v})(({w}){a}-({w}){b})"},
+    COp{kMultiply, "{a}*{b}", "({v})(({w}){a}*({w}){b})", "({a}&{b})"}.with(kOne),
+    {kDivide, "{a}/{b}", "tc_div_{s}({a},{b})"},
+    COp{kMaximum, "tc_max_{s}({a},{b})", "({a}>{b}?{a}:{b})"}.keeps_precision().with(kLowest),
+    COp{kMinimum, "tc_min_{s}({a},{b})", "({a}<{b}?{a}:{b})"}.keeps_precision().with(kHighest),
+    {kRemainder, "fmod{m}({a},{b})", "tc_rem_{s}({a},{b})"},
+    {kPower, "pow{m}({a},{b})", "tc_pow_{s}({a},{b})"},
+    {kAtan2, "atan2{m}({a},{b})"},
+    COp{kAnd, {}, "({v})({a}&{b})"}.with(kAllBits),
+    COp{kOr, {}, "({v})({a}|{b})"}.with(kZero),
+    COp{kXor, {}, "({v})({a}^{b})"}.with(kZero),
+    {kShiftLeft, {}, "tc_shl_{s}({a},{b})"},
+    {kShiftRightArithmetic, {}, "tc_sra_{s}({a},{b})"},
+    {kShiftRightLogical, {}, "tc_srl_{s}({a},{b})"},
+    COp{kClamp, "tc_min_{s}(tc_max_{s}({a},{b}),{c})",
+        "(({a}>{b}?{a}:{b})<{c}?({a}>{b}?{a}:{b}):{c})"}
+        .keeps_precision(),
+    COp{kSelect, "({a}?{b}:{c})"}.of_any_type(),
+    COp{kIsFinite, "({a}-{a}==0)"}.of_any_type(),
+    {.opcode = kCompare, .write = compare_text},
+    {.opcode = kConvert, .write = convert_text},
+    {.opcode = kBitcastConvert, .write = bitcast_text},
+};
+
+const COp* c_op(Opcode opcode) {
+  const auto* found = std::ranges::find(kOps, opcode, &COp::opcode);
+  return found == std::end(kOps) ? nullptr : found;
 }
 
-// `b`: nullptr for an op with one operand.
-Text op_text(Opcode opcode, DType dtype, const std::string& a, const std::string* b) {
-  const OpPattern* pattern =
-      ir::is_floating(dtype) ? pattern_of(kFloatPatterns, opcode, b != nullptr) : nullptr;
-  if (dtype == DType::kPred) pattern = pattern_of(kPredPatterns, opcode, b != nullptr);
-  if (pattern == nullptr && !ir::is_floating(dtype)) {
-    pattern = pattern_of(kIntegerPatterns, opcode, b != nullptr);
-  }
-  if (pattern == nullptr) return std::nullopt;
+// The column of a type: patterns, or elements that change nothing.
+std::string_view pattern_of(const COp& op, DType dtype) {
+  if (ir::is_floating(dtype)) return op.floating;
+  return dtype == DType::kPred && !op.pred.empty() ? op.pred : op.integer;
+}
+std::string_view pattern_of(const Neutral& neutral, DType dtype) {
+  if (ir::is_floating(dtype)) return neutral.floating;
+  if (dtype == DType::kPred) return neutral.pred;
+  return ir::is_signed_integer(dtype) ? neutral.signed_integer : neutral.unsigned_integer;
+}
+
+// nullopt if the pattern is empty or takes another number of values.
+Text filled(std::string_view pattern, DType dtype, std::span<const std::string> values) {
+  const bool has_b = pattern.find("{b}") != std::string_view::npos;
+  const bool has_c = pattern.find("{c}") != std::string_view::npos;
+  const std::size_t takes = has_c ? 3 : has_b ? 2 : 1;
+  if (pattern.empty() || values.size() != takes) return std::nullopt;
   return fmt::format(
-      fmt::runtime(pattern->text), fmt::arg("a", a),
-      fmt::arg("b", b != nullptr ? *b : std::string()), fmt::arg("v", value_type(dtype)),
+      fmt::runtime(pattern), fmt::arg("a", values[0]),
+      fmt::arg("b", has_b ? values[1] : std::string()),
+      fmt::arg("c", has_c ? values[2] : std::string()), fmt::arg("v", value_type(dtype)),
       fmt::arg("s", suffix(dtype)), fmt::arg("w", ir::bits(dtype) == 64 ? "uint64_t" : "uint32_t"),
       fmt::arg("n", ir::bits(dtype)), fmt::arg("m", dtype == DType::kF64 ? "" : "f"));
 }
 
-Text compare_text(const Op& op, DType dtype, const std::string& a, const std::string& b) {
+Text compare_text(const Op& op, std::span<const DType> types, std::span<const std::string> values) {
   const auto& attrs = op.as<ir::CompareAttrs>();
-  std::string x = a, y = b;
-  if (attrs.type == "TOTALORDER" && ir::is_floating(dtype)) {
-    x = fmt::format("tc_order_{}({})", suffix(dtype), a);
-    y = fmt::format("tc_order_{}({})", suffix(dtype), b);
+  std::string x = values[0], y = values[1];
+  if (attrs.type == "TOTALORDER" && ir::is_floating(types[0])) {
+    x = fmt::format("tc_order_{}({})", suffix(types[0]), x);
+    y = fmt::format("tc_order_{}({})", suffix(types[0]), y);
   }
   static const std::map<std::string_view, std::string_view> kSigns = {
       {"EQ", "=="}, {"NE", "!="}, {"LT", "<"}, {"LE", "<="}, {"GT", ">"}, {"GE", ">="}};
@@ -137,7 +162,13 @@ Text compare_text(const Op& op, DType dtype, const std::string& a, const std::st
   return fmt::format("({}{}{})", x, sign->second, y);
 }
 
-Text bitcast_text(DType from, DType to, const std::string& a) {
+Text convert_text(const Op& op, std::span<const DType> types, std::span<const std::string> values) {
+  return converted(types[0], op.shape.dtype, values[0]);
+}
+
+Text bitcast_text(const Op& op, std::span<const DType> types, std::span<const std::string> values) {
+  const DType from = types[0], to = op.shape.dtype;
+  const std::string& a = values[0];
   if (ir::bits(from) != ir::bits(to) || from == DType::kPred || to == DType::kPred) {
     return std::nullopt;
   }
@@ -153,73 +184,43 @@ Text bitcast_text(DType from, DType to, const std::string& a) {
 }  // namespace
 
 Text combined_text(Opcode combiner, DType dtype, const std::string& a, const std::string& b) {
-  return op_text(combiner, dtype, a, &b);
+  const COp* op = c_op(combiner);
+  if (op == nullptr) return std::nullopt;
+  return filled(pattern_of(*op, dtype), dtype, std::array{a, b});
 }
 
 Text neutral_text(Opcode combiner, DType dtype) {
-  const bool floating = ir::is_floating(dtype);
-  const int bits = ir::bits(dtype);
-  const bool is_signed = ir::is_signed_integer(dtype);
-  switch (combiner) {
-    case Opcode::kAdd:
-    case Opcode::kOr:
-    case Opcode::kXor:
-      return "0";
-    case Opcode::kMultiply:
-      return "1";
-    case Opcode::kAnd:
-      return dtype == DType::kPred ? "1" : fmt::format("({})-1", value_type(dtype));
-    case Opcode::kMaximum:
-      if (floating) return "-INFINITY";
-      return is_signed ? fmt::format("INT{}_MIN", bits) : "0";
-    case Opcode::kMinimum:
-      if (floating) return "INFINITY";
-      if (dtype == DType::kPred) return "1";
-      return is_signed ? fmt::format("INT{}_MAX", bits) : fmt::format("UINT{}_MAX", bits);
-    default:
-      return std::nullopt;
-  }
+  const COp* op = c_op(combiner);
+  if (op == nullptr) return std::nullopt;
+  return filled(pattern_of(op->neutral, dtype), dtype, std::array{std::string()});
 }
 
 Text elementwise_text(const Op& op, std::span<const DType> types,
                       std::span<const std::string> operands) {
+  const COp* known = c_op(op.opcode);
+  if (known == nullptr || operands.empty()) return std::nullopt;
+  if (known->write != nullptr) return known->write(op, types, operands);
   const DType dtype = op.shape.dtype;
-  if (operands.empty()) return std::nullopt;
-  const DType from = types[0];
-  const std::string& a = operands[0];
-  switch (op.opcode) {
-    case Opcode::kConvert:
-      return converted(from, dtype, a);
-    case Opcode::kBitcastConvert:
-      return bitcast_text(from, dtype, a);
-    case Opcode::kCompare:
-      return compare_text(op, from, a, operands[1]);
-    case Opcode::kSelect:
-      return fmt::format("({}?{}:{})", a, operands[1], operands[2]);
-    case Opcode::kIsFinite:
-      return fmt::format("({}-{}==0)", a, a);
-    case Opcode::kClamp: {
-      const Text low = combined_text(Opcode::kMaximum, dtype, a, operands[1]);
-      return low ? combined_text(Opcode::kMinimum, dtype, *low, operands[2]) : low;
-    }
-    default:
-      break;
-  }
-  if (operands.size() > 2) return std::nullopt;
-  const Text text = op_text(op.opcode, dtype, a, operands.size() == 1 ? nullptr : &operands[1]);
-  if (!text) return std::nullopt;
-  const bool exact = op.opcode == Opcode::kNegate || op.opcode == Opcode::kAbs ||
-                     op.opcode == Opcode::kMaximum || op.opcode == Opcode::kMinimum;
-  return exact ? *text : rounded(dtype, *text);
+  const Text text = filled(pattern_of(*known, dtype), dtype, operands);
+  return text && !known->exact ? rounded(dtype, *text) : text;
+}
+
+char infix_operator(Opcode opcode) {
+  const COp* op = c_op(opcode);
+  constexpr std::string_view kForm = "{a}?{b}";
+  const bool infix = op != nullptr && op->floating.size() == kForm.size() &&
+                     op->floating.starts_with("{a}") && op->floating.ends_with("{b}");
+  return infix ? op->floating[kForm.find('?')] : '\0';
 }
 
 int element_cost(const Op& op) {
+  const ir::Arithmetic arithmetic = ir::arithmetic(op.opcode);
   switch (ir::op_class(op.opcode)) {
     case ir::OpClass::kTranscendental:
       return 10;
     case ir::OpClass::kElementwise:
-      if (op.opcode == Opcode::kConvert) return is_half(op.shape.dtype) ? 2 : 0;
-      return op.opcode == Opcode::kDivide || op.opcode == Opcode::kRemainder ? 5 : 1;
+      if (arithmetic == ir::Arithmetic::kConversion) return is_half(op.shape.dtype) ? 2 : 0;
+      return arithmetic == ir::Arithmetic::kDivision ? 5 : 1;
     default:
       return 0;
   }

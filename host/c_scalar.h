@@ -21,6 +21,8 @@ namespace tilecast::host {
                                                        const std::string& a, const std::string& b);
 // The combiner's identity element.
 [[nodiscard]] std::optional<std::string> neutral_text(ir::Opcode combiner, ir::DType dtype);
+// The operator between the two operands, on numbers and on GCC's vectors; 0 if C has none.
+[[nodiscard]] char infix_operator(ir::Opcode opcode);
 // Rough cost per element in units of an addition; 0 for ops that only move data.
 [[nodiscard]] int element_cost(const ir::Op& op);
 

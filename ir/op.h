@@ -71,7 +71,7 @@ enum class Arithmetic : std::uint8_t {
   kLogarithm,
 };
 
-enum class Trait : std::uint16_t {
+enum class Trait : std::uint32_t {
   kStartsAsync = 1 << 0,   // the first op of an asynchronous pair or chain
   kAsyncChain = 1 << 1,    // async-start, async-update, async-done
   kView = 1 << 2,          // elements of the operand elsewhere or as another type; no arithmetic
@@ -79,19 +79,26 @@ enum class Trait : std::uint16_t {
   kScalar = 1 << 4,        // ir/counts/trip_count.h computes it
   kKeepsType = 1 << 5,     // passes data on: not even the precision of its type may differ
   kUntimed = 1 << 6,       // without time of its own in XLA's counts
+  kIdentity = 1 << 7,      // the first operand, element for element
+  kReshapes = 1 << 8,      // all elements of the operand in their order, in other dimensions
+  kSlices = 1 << 9,        // a box of the operand
+  kSpreads = 1 << 10,      // many elements made of few or of none: broadcast, iota
+  kUpdates = 1 << 11,      // the first operand (of scatter: operands) with some elements replaced
+  kFolds = 1 << 12,        // each element combines many of the operand by a called computation
+  kNeighbour = 1 << 13,    // send, recv: to or from one other device
 };
 class Traits {
  public:
   constexpr Traits(std::initializer_list<Trait> traits = {}) {
     for (const Trait trait : traits) add(trait);
   }
-  constexpr void add(Trait trait) { bits_ |= static_cast<std::uint16_t>(trait); }
+  constexpr void add(Trait trait) { bits_ |= static_cast<std::uint32_t>(trait); }
   [[nodiscard]] constexpr bool has(Trait trait) const {
-    return (bits_ & static_cast<std::uint16_t>(trait)) != 0;
+    return (bits_ & static_cast<std::uint32_t>(trait)) != 0;
   }
 
  private:
-  std::uint16_t bits_ = 0;
+  std::uint32_t bits_ = 0;
 };
 
 struct OpInfo {

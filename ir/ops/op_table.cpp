@@ -254,6 +254,7 @@ using namespace stablehlo;  // NOLINT(google-build-using-namespace): the bodies,
 using Style = OpForm::Style;
 using Infer = decltype(ShapeRule::infer);
 using Count = decltype(OpRow::count);
+constexpr OpClass kMovement = OpClass::kDataMovement;
 
 // A row under construction.
 struct Draft : OpRow {
@@ -348,7 +349,7 @@ constexpr Draft chlo(std::string_view name, Draft draft) {
   return draft;
 }
 constexpr Draft product(Opcode opcode, std::string_view name, int arity, OpAttributes attributes,
-                        Infer shape, OpForm form) {
+                        Infer shape, OpForm form = {}) {
   return op(opcode, name, arity, OpClass::kMatrix, {}, attributes, {shape}, changed<count_product>,
             form);
 }
@@ -446,50 +447,49 @@ constexpr OpRow kTable[] = {
         .with(changed<count_map>),
 
     // ---- movement
-    op(kBroadcast, "broadcast", 1, OpClass::kDataMovement, {kView, kPassesScalar},
+    op(kBroadcast, "broadcast", 1, kMovement, {kView, kPassesScalar, kSpreads},
        holding<>(rows::kBroadcast), {infer::check_broadcast}, changed<count_broadcast>,
        function(dims_body, "stablehlo.broadcast_in_dim")),
-    op(kConcatenate, "concatenate", -1, OpClass::kDataMovement, {}, holding<>(rows::kDimensions),
+    op(kConcatenate, "concatenate", -1, kMovement, {}, holding<>(rows::kDimensions),
        {infer::concatenate}, nullptr, function(concatenate_body)),
-    op(kCopy, "copy", 1, OpClass::kDataMovement, {kView, kPassesScalar}, {},
+    op(kCopy, "copy", 1, kMovement, {kView, kPassesScalar, kIdentity}, {},
        any_size(infer::first_operand)),
-    op(kDynamicReshape, "dynamic-reshape", -1, OpClass::kDataMovement),
-    op(kDynamicSlice, "dynamic-slice", -1, OpClass::kDataMovement, {},
+    op(kDynamicReshape, "dynamic-reshape", -1, kMovement),
+    op(kDynamicSlice, "dynamic-slice", -1, kMovement, {kSlices},
        holding<DynamicSliceAttrs>(rows::kDynamicSlice), {infer::dynamic_slice},
        changed<count_slice>, function(dynamic_slice_body)),
-    op(kDynamicUpdateSlice, "dynamic-update-slice", -1, OpClass::kDataMovement, {kKeepsType}, {},
+    op(kDynamicUpdateSlice, "dynamic-update-slice", -1, kMovement, {kKeepsType, kUpdates}, {},
        {infer::dynamic_update_slice}, changed<count_dynamic_update_slice>, function()),
-    op(kGetDimensionSize, "get-dimension-size", 1, OpClass::kDataMovement, {},
-       holding<>(rows::kDimensions), {infer::get_dimension_size}, nullptr, generic(dimension_body)),
-    op(kIota, "iota", 0, OpClass::kDataMovement, {}, holding<IndexAttrs>(rows::kIota), {}, nullptr,
+    op(kGetDimensionSize, "get-dimension-size", 1, kMovement, {}, holding<>(rows::kDimensions),
+       {infer::get_dimension_size}, nullptr, generic(dimension_body)),
+    op(kIota, "iota", 0, kMovement, {kSpreads}, holding<IndexAttrs>(rows::kIota), {}, nullptr,
        result(iota_body)),
-    op(kPad, "pad", 2, OpClass::kDataMovement, {}, holding<PadAttrs>(rows::kPad), {infer::pad},
-       nullptr, function(pad_body)),
-    op(kReshape, "reshape", 1, OpClass::kDataMovement, {kView, kPassesScalar},
+    op(kPad, "pad", 2, kMovement, {}, holding<PadAttrs>(rows::kPad), {infer::pad}, nullptr,
+       function(pad_body)),
+    op(kReshape, "reshape", 1, kMovement, {kView, kPassesScalar, kReshapes},
        holding<>(rows::kReshape), {infer::check_reshape}, nullptr, function()),
-    op(kReverse, "reverse", 1, OpClass::kDataMovement, {kView}, holding<>(rows::kDimensions),
-       {infer::reverse}, nullptr, result(dims_body)),
-    op(kSetDimensionSize, "set-dimension-size", 2, OpClass::kDataMovement, {},
-       holding<>(rows::kDimensions), {infer::set_dimension_size}, nullptr, generic(dimension_body)),
-    op(kShuffle, "shuffle", -1, OpClass::kDataMovement),
-    op(kSlice, "slice", 1, OpClass::kDataMovement, {kView}, holding<SliceAttrs>(rows::kSlice),
+    op(kReverse, "reverse", 1, kMovement, {kView}, holding<>(rows::kDimensions), {infer::reverse},
+       nullptr, result(dims_body)),
+    op(kSetDimensionSize, "set-dimension-size", 2, kMovement, {}, holding<>(rows::kDimensions),
+       {infer::set_dimension_size}, nullptr, generic(dimension_body)),
+    op(kShuffle, "shuffle", -1, kMovement),
+    op(kSlice, "slice", 1, kMovement, {kView, kSlices}, holding<SliceAttrs>(rows::kSlice),
        {infer::slice}, changed<count_slice>, function(slice_body)),
-    op(kTranspose, "transpose", 1, OpClass::kDataMovement, {kView, kPassesScalar},
-       holding<>(rows::kDimensions), {infer::transpose}, changed<count_transpose>,
-       function(dims_body)),
+    op(kTranspose, "transpose", 1, kMovement, {kView, kPassesScalar}, holding<>(rows::kDimensions),
+       {infer::transpose}, changed<count_transpose>, function(dims_body)),
     op(kGather, "gather", 2, OpClass::kIndexed, {}, holding<GatherAttrs>(rows::kGather),
        {infer::gather}, changed<count_gather>, generic(gather_body)),
-    op(kScatter, "scatter", -1, OpClass::kIndexed, {}, holding<ScatterAttrs>(rows::kScatter),
-       {infer::scatter}, changed<count_scatter>, generic(scatter_body)),
+    op(kScatter, "scatter", -1, OpClass::kIndexed, {kUpdates},
+       holding<ScatterAttrs>(rows::kScatter), {infer::scatter}, changed<count_scatter>,
+       generic(scatter_body)),
 
     // ---- products and linear algebra
     product(kConvolution, "convolution", 2, holding<ConvAttrs>(rows::kConvolution),
             infer::convolution, generic(convolution_body)),
     product(kDot, "dot", 2, holding<DotAttrs>(rows::kDot), infer::dot,
             function(dot_general_body, "stablehlo.dot_general")),
-    product(kRaggedDot, "ragged-dot", 3, holding<DotAttrs>(rows::kRaggedDot), infer::ragged_dot,
-            {}),
-    product(kScaledDot, "scaled-dot", 4, holding<DotAttrs>(rows::kDot), infer::scaled_dot, {}),
+    product(kRaggedDot, "ragged-dot", 3, holding<DotAttrs>(rows::kRaggedDot), infer::ragged_dot),
+    product(kScaledDot, "scaled-dot", 4, holding<DotAttrs>(rows::kDot), infer::scaled_dot),
     op(kCholesky, "cholesky", 1, OpClass::kLinearAlgebra, {},
        holding<TriangularAttrs>(rows::kCholesky), {infer::cholesky}, changed<count_cholesky>,
        generic(cholesky_body)),
@@ -503,9 +503,9 @@ constexpr OpRow kTable[] = {
     normalization(kBatchNormTraining, "batch-norm-training", 3, infer::batch_norm_training),
 
     // ---- reductions, windows and sorts
-    op(kReduce, "reduce", -1, OpClass::kReduction, {}, holding<>(rows::kReduce), {infer::reduce},
-       changed<count_reduce>, generic(reduce_body)),
-    op(kReduceWindow, "reduce-window", -1, OpClass::kReduction, {},
+    op(kReduce, "reduce", -1, OpClass::kReduction, {kFolds}, holding<>(rows::kReduce),
+       {infer::reduce}, changed<count_reduce>, generic(reduce_body)),
+    op(kReduceWindow, "reduce-window", -1, OpClass::kReduction, {kFolds},
        holding<WindowAttrs>(rows::kReduceWindow), {infer::reduce_window},
        changed<count_reduce_window>, generic(reduce_window_body)),
     op(kScan, "scan", -1, OpClass::kReduction, {}, holding<>(rows::kScan), {infer::scan},
@@ -555,10 +555,10 @@ constexpr OpRow kTable[] = {
                infer::collective_permute_start)
         .starts(kCollectivePermuteDone, kCollectivePermute),
     collective(kRecv, "recv", 1, rows::kSendRecv, nullptr)
-        .with({kKeepsType})
+        .with({kKeepsType, kNeighbour})
         .starts(kRecvDone, kRecv),
     collective(kSend, "send", 2, rows::kSendRecv, infer::send)
-        .with({kKeepsType})
+        .with({kKeepsType, kNeighbour})
         .starts(kSendDone, kSend),
     done(kAllGatherDone, "all-gather-done", kAllGatherStart, {infer::second_element}),
     done(kAllReduceDone, "all-reduce-done", kAllReduceStart, {infer::first_operand}),
@@ -572,7 +572,7 @@ constexpr OpRow kTable[] = {
         .with(holding<CollectiveAttrs>(rows::kSendRecv)),
 
     // ---- other asynchronous ops
-    op(kCopyStart, "copy-start", 1, OpClass::kDataMovement, {kKeepsType, kPassesScalar},
+    op(kCopyStart, "copy-start", 1, kMovement, {kKeepsType, kPassesScalar},
        holding<>(rows::kCopyStart), any_size(infer::copy_start), nullptr, kOperandForm)
         .starts(kCopyDone, kCopyStart),
     done(kCopyDone, "copy-done", kCopyStart, any_size(infer::first_element))
@@ -600,14 +600,14 @@ constexpr OpRow kTable[] = {
        holding<CustomCallAttrs>(rows::kCustomCall), {}, count_unknown, generic(custom_call_body)),
 
     // ---- without work of their own
-    free_op(kAddDependency, "add-dependency", 2, {kUntimed}, {}, any_size(infer::first_operand),
-            kOperandForm),
+    free_op(kAddDependency, "add-dependency", 2, {kUntimed, kIdentity}, {},
+            any_size(infer::first_operand), kOperandForm),
     free_op(kAfterAll, "after-all", -1, {kUntimed}, {}, any_size(infer::token),
             generic(no_attributes_body)),
-    free_op(kBitcast, "bitcast", 1, {kView, kKeepsType, kPassesScalar}),
+    free_op(kBitcast, "bitcast", 1, {kView, kKeepsType, kPassesScalar, kReshapes}),
     free_op(kConstant, "constant", 0, {kKeepsType, kUntimed}, holding<ConstantAttrs>(), {},
             result(constant_body)),
-    free_op(kDomain, "domain", 1, {kUntimed}, holding<>(rows::kDomain),
+    free_op(kDomain, "domain", 1, {kUntimed, kIdentity}, holding<>(rows::kDomain),
             any_size(infer::first_operand), kOperandForm),
     free_op(kGetTupleElement, "get-tuple-element", 1, {kKeepsType, kUntimed},
             holding<IndexAttrs>(rows::kGetTupleElement), any_size(infer::tuple_element),
@@ -615,7 +615,7 @@ constexpr OpRow kTable[] = {
     free_op(kParameter, "parameter", 0, {kKeepsType, kUntimed}, holding<ParameterAttrs>()),
     free_op(kTuple, "tuple", -1, {kKeepsType}, {}, any_size(infer::tuple), result(plain_body),
             changed<count_tuple>),
-    op(kOptBarrier, "opt-barrier", 1, OpClass::kFree, {kKeepsType, kPassesScalar}, {},
+    op(kOptBarrier, "opt-barrier", 1, OpClass::kFree, {kKeepsType, kPassesScalar, kIdentity}, {},
        any_size(infer::first_operand), nullptr,
        generic(no_attributes_body, "stablehlo.optimization_barrier")),
     op(kPartitionId, "partition-id", 0, OpClass::kFree, {}, {}, any_size(infer::device_number),
