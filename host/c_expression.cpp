@@ -309,9 +309,6 @@ std::string Expression::compute(OpId id, const Position& index) {
       for (std::size_t d = 0; d < index.size(); ++d) made[d] = made[d] + index[d];
       return value(op.operands[0], made);
     }
-    case Opcode::kReshape:
-    case Opcode::kBitcast:
-      return reshape(op, index);
     case Opcode::kGather:
       return gather(op, index);
     case Opcode::kIota:
@@ -319,6 +316,7 @@ std::string Expression::compute(OpId id, const Position& index) {
     default:
       break;
   }
+  if (ir::has(op.opcode, ir::Trait::kReshapes)) return reshape(op, index);
   if (ir::is_elementwise(op.opcode)) return elementwise(op, index);
   const auto read = op.operands.size() == 1
                         ? schedule::read_position(op, 0, pass_.op(op.operands[0]).shape, index)

@@ -18,19 +18,7 @@ using ir::Opcode;
 using ir::OpId;
 
 bool passes_on(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kCopy:
-    case Opcode::kReshape:
-    case Opcode::kBitcast:
-    case Opcode::kBroadcast:
-    case Opcode::kTranspose:
-    case Opcode::kOptBarrier:
-    case Opcode::kDomain:
-    case Opcode::kAddDependency:
-      return true;
-    default:
-      return false;
-  }
+  return ir::has(opcode, ir::Trait::kPassesScalar) || ir::has(opcode, ir::Trait::kIdentity);
 }
 
 bool can_be_scalar(const Kernel& kernel, const Op& op, const std::vector<bool>& known) {

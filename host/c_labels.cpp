@@ -60,18 +60,9 @@ Pairs reshape_pairs(const Op& op, const ir::Shape& from) {
 Pairs related(const Kernel& kernel, const Op& op, std::size_t operand) {
   const ir::Shape& from = kernel.op(op.operands[operand]).shape;
   Pairs pairs;
-  switch (op.opcode) {
-    case Opcode::kReshape:
-    case Opcode::kBitcast:
-      return reshape_pairs(op, from);
-    case Opcode::kGather:
-    case Opcode::kScatter:
-    case Opcode::kSort:
-    case Opcode::kIota:
-      return pairs;
-    default:
-      break;
-  }
+  if (ir::has(op.opcode, ir::Trait::kReshapes)) return reshape_pairs(op, from);
+  const ir::OpClass work = ir::op_class(op.opcode);
+  if (work == ir::OpClass::kIndexed || work == ir::OpClass::kSort) return pairs;
   Position result, summed;
   for (int d = 0; d < op.shape.rank(); ++d) result.push_back(Index::of(fmt::format("r{}", d)));
   for (int d = 0; d < from.rank(); ++d) summed.push_back(Index::of(fmt::format("s{}", d)));

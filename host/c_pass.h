@@ -108,13 +108,11 @@ class Pass {
 // Lays out a stage's buffer: dimensions most major first, the last padded to a multiple of `lanes`.
 void lay_out(Stage& stage, const Box& box, const ir::Dims& order, std::int64_t lanes = 1);
 
-// Create the stages of ops with their own rules. `order`: dimensions, most major first.
+// Create the stages of ops with their own rules.
 std::size_t reduce_stage(Pass& pass, ir::OpId op, const Box& box);
 std::size_t reduce_window_stage(Pass& pass, ir::OpId op, const Box& box);
 std::size_t dot_stage(Pass& pass, ir::OpId op, const Box& box);
 std::size_t convolution_stage(Pass& pass, ir::OpId op, const Box& box);
-// For pad, concatenate and dynamic-update-slice.
-PackSpec pieces_of(Pass& pass, ir::OpId op, const Box& box, const ir::Dims& order);
 
 // Whether `op` only moves and converts one source, so that it can be loaded directly from it.
 [[nodiscard]] bool is_load(Pass& pass, ir::OpId op);

@@ -85,14 +85,10 @@ class Wiring {
       case Opcode::kAfterAll:
         value = {ArrayRef{}};
         return {};
-      case Opcode::kBitcast:
-      case Opcode::kAddDependency:
-      case Opcode::kDomain:
-      case Opcode::kOptBarrier:
-        return pass_on(op, value);
       default:
         break;
     }
+    if (passes_on(op.opcode)) return pass_on(op, value);
     if (ir::is_zero_cost(op.opcode)) return std::string(ir::name(op.opcode)) + " is not computed";
     return launch(id, value);
   }
@@ -118,7 +114,11 @@ class Wiring {
             whole.begin() + static_cast<std::ptrdiff_t>(end)};
   }
 
-  // For ops whose result has the same bytes as the operand.
+  // Whether the result has the same bytes as the operand.
+  static bool passes_on(Opcode opcode) {
+    return ir::op_class(opcode) == ir::OpClass::kFree &&
+           (ir::has(opcode, ir::Trait::kIdentity) || ir::has(opcode, ir::Trait::kReshapes));
+  }
   std::string pass_on(const Instruction& op, Value& value) const {
     value = values_[op.operands[0].index()];
     const Shape& operand = entry_.at(op.operands[0]).shape;
@@ -130,8 +130,7 @@ class Wiring {
 
   std::string launch(InstrId id, Value& value) {
     const Instruction& op = entry_.at(id);
-    if (op.opcode == Opcode::kWhile || op.opcode == Opcode::kConditional ||
-        op.opcode == Opcode::kCall || ir::op_class(op.opcode) == ir::OpClass::kAsyncDone) {
+    if (ir::is_control_flow(op.opcode) || ir::op_class(op.opcode) == ir::OpClass::kAsyncDone) {
       return std::string(ir::name(op.opcode)) + " is not launched";
     }
     ir::WiredKernel wired = ir::make_wired_kernel(module_, module_.entry, id, counter_);

@@ -67,10 +67,6 @@ std::string too_long(const Kernel& kernel, const hwdesc::Device& device, Seconds
   return fmt::format("longer than {:g} ms", longest.value * 1e3);
 }
 
-bool is_control(Opcode opcode) {
-  return opcode == Opcode::kWhile || opcode == Opcode::kConditional || opcode == Opcode::kCall;
-}
-
 // Calls `visit(computation, instruction)` once per instruction that takes time, callers first.
 template <class Visit>
 void for_each_kernel(const Module& module, Visit&& visit) {
@@ -84,7 +80,7 @@ void for_each_kernel(const Module& module, Visit&& visit) {
     const std::vector<Instruction>& instructions = module.at(id).instructions;
     for (std::size_t i = 0; i < instructions.size(); ++i) {
       const Instruction& instruction = instructions[i];
-      if (is_control(instruction.opcode)) {
+      if (ir::is_control_flow(instruction.opcode)) {
         open.insert(open.end(), instruction.called.begin(), instruction.called.end());
       } else if (!ir::is_zero_cost(instruction.opcode)) {
         visit(id, InstrId(i));

@@ -1,6 +1,5 @@
-// Every HLO opcode, and what is asked about it everywhere. The set is closed: an unknown opcode is
-// an error. The rows, with attributes, result shape, work and StableHLO form, are in
-// ir/ops/op_table.cpp.
+// Every HLO opcode, and what is asked about it everywhere; whole rows are in ir/ops/op_table.cpp.
+// The set is closed: an unknown opcode is an error.
 #pragma once
 
 #include <array>
@@ -143,9 +142,16 @@ extern const std::array<OpInfo, kOpcodes> kOpInfos;  // by opcode
 [[nodiscard]] inline bool starts_asynchronously(Opcode opcode) {
   return has(opcode, Trait::kStartsAsync);
 }
-// async-start, async-update, async-done.
 [[nodiscard]] inline bool is_async_chain(Opcode opcode) {
   return has(opcode, Trait::kAsyncChain);
+}
+// while, conditional, call.
+[[nodiscard]] inline bool is_control_flow(Opcode opcode) {
+  return op_class(opcode) == OpClass::kControl && !is_async_chain(opcode);
+}
+// A product of just two arrays: dot, convolution.
+[[nodiscard]] inline bool is_plain_product(Opcode opcode) {
+  return op_class(opcode) == OpClass::kMatrix && info(opcode).arity == 2;
 }
 // True for ops that map elements one to one (elementwise, transcendental except map's callee rules,
 // convert, select, clamp): result dims equal operand dims.

@@ -173,19 +173,9 @@ class Reader {
   }
   // Position in the operand of an op that only moves elements.
   [[nodiscard]] Position source_position(const Op& op, const Position& position) const {
-    switch (op.opcode) {
-      case Opcode::kCopy:
-      case Opcode::kBroadcast:
-      case Opcode::kTranspose:
-      case Opcode::kReverse:
-      case Opcode::kSlice:
-        return reads(op, 0, position);
-      case Opcode::kReshape:
-      case Opcode::kBitcast:
-        return reshaped(op, position);
-      default:
-        refuse(op, "has no loop nest yet");
-    }
+    if (ir::has(op.opcode, ir::Trait::kReshapes)) return reshaped(op, position);
+    if (ir::has(op.opcode, ir::Trait::kView)) return reads(op, 0, position);
+    refuse(op, "has no loop nest yet");
   }
 
   [[nodiscard]] Position reshaped(const Op& op, const Position& position) const {
@@ -256,7 +246,7 @@ class Reader {
   void add_dot(OpId id) {
     const Op& op = kernel_.op(id);
     const ir::DotDims& dims = op.as<ir::DotAttrs>().dims;
-    Sum sum{output_loops(op, ""), {}, zero(op.shape.dtype), {}, Opcode::kAdd, {}};
+    Sum sum{.output = output_loops(op, ""), .start = zero(op.shape.dtype)};
     const ir::Shape& lhs = kernel_.op(op.operands[0]).shape;
     for (std::size_t i = 0; i < dims.lhs_contracting.size(); ++i) {
       sum.reduced.push_back(
@@ -281,7 +271,7 @@ class Reader {
     if (attrs.feature_group_count != 1 || attrs.batch_group_count != 1) {
       refuse(op, "in groups has no loop nest yet");
     }
-    Sum sum{output_loops(op, ""), {}, zero(op.shape.dtype), {}, Opcode::kAdd, {}};
+    Sum sum{.output = output_loops(op, ""), .start = zero(op.shape.dtype)};
     const ir::Shape& weights = kernel_.op(op.operands[1]).shape;
     sum.reduced.push_back(loop("k", weights.dims[at(dims.kernel_input_feature)]));
     for (std::size_t w = 0; w < attrs.window.size(); ++w) {

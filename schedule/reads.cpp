@@ -69,12 +69,8 @@ Position reduce_position(const ir::Dims& reduced, std::size_t rank, const Positi
 std::optional<Position> read_position(const ir::Op& op, std::size_t number, const ir::Shape& from,
                                       const Position& at, const Position& summed) {
   Position source(from.dims.size());
+  if (ir::has(op.opcode, ir::Trait::kIdentity)) return at;
   switch (op.opcode) {
-    case Opcode::kCopy:
-    case Opcode::kOptBarrier:
-    case Opcode::kDomain:
-    case Opcode::kAddDependency:
-      return at;
     case Opcode::kBroadcast:
       for (std::size_t d = 0; d < source.size(); ++d) source[d] = at[dim_at(op.dimensions[d])];
       return source;

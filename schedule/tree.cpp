@@ -29,16 +29,13 @@ void add_times(OpCounts& to, const OpCounts& from, double times) {
 }
 
 double& count_of(ir::Opcode opcode, OpCounts& counts) {
-  switch (opcode) {
-    case ir::Opcode::kAdd:
-    case ir::Opcode::kSubtract:
-    case ir::Opcode::kMaximum:
-    case ir::Opcode::kMinimum:
+  switch (ir::arithmetic(opcode)) {
+    case ir::Arithmetic::kSum:
+    case ir::Arithmetic::kExtremum:
       return counts.adds;
-    case ir::Opcode::kMultiply:
+    case ir::Arithmetic::kProduct:
       return counts.multiplies;
-    case ir::Opcode::kDivide:
-    case ir::Opcode::kRemainder:
+    case ir::Arithmetic::kDivision:
       return counts.divides;
     default:
       break;
