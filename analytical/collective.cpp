@@ -431,7 +431,7 @@ CollectiveTime permute_time(Opcode opcode, Bytes payload, const PermutePlace& pl
 
 // Send and receive name no devices: assumed to reach a neighbour.
 bool is_to_neighbour(Opcode opcode) {
-  return opcode == Opcode::kSend || opcode == Opcode::kRecv;
+  return ir::has(opcode, ir::Trait::kNeighbour);
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ bool multiplies_groups(const Op& op) {
 
 bool has_matrix_loops(const Op& op) {
   return op.shape.is_array() && op.shape.rank() <= kMaxRank &&
-         (op.opcode == Opcode::kDot || op.opcode == Opcode::kScaledDot ||
-          op.opcode == Opcode::kConvolution || multiplies_groups(op));
+         ir::op_class(op.opcode) == ir::OpClass::kMatrix &&
+         (op.opcode != Opcode::kRaggedDot || multiplies_groups(op));
 }
 
 OpId find_matrix_op(const Kernel& kernel) {

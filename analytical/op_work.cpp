@@ -91,10 +91,8 @@ void add_movement(const Kernel& kernel, const Op& op, int group, const hwdesc::D
     return;
   }
   const Shape& from = kernel.op(op.operands[0]).shape;
-  if (op.opcode == Opcode::kBroadcast || op.opcode == Opcode::kSlice) return;
-  const bool relayout = op.opcode == Opcode::kTranspose || op.opcode == Opcode::kReshape ||
-                        op.opcode == Opcode::kCopy;
-  if (relayout && from.is_array() && op.shape.is_array() && lanes_move(from, op.shape, op)) {
+  if (ir::has(op.opcode, ir::Trait::kRelayout) && from.is_array() && op.shape.is_array() &&
+      lanes_move(from, op.shape, op)) {
     work[group].cross_lane += words_per_element(op.shape, device);
   }
   if (op.opcode == Opcode::kReverse) work[group].cross_lane += 1;

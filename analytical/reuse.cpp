@@ -94,19 +94,14 @@ bool shifts_exponentials(const ir::Kernel& kernel, OpId id) {
     const auto users = kernel.users(copies.back());
     copies.pop_back();
     for (const OpId user : users) {
-      switch (kernel.op(user).opcode) {
-        case ir::Opcode::kBroadcast:
-        case ir::Opcode::kReshape:
-        case ir::Opcode::kBitcast:
-        case ir::Opcode::kConvert:
-          copies.push_back(user);
-          break;
-        case ir::Opcode::kSubtract:
-          if (!feeds_exponential(kernel, user)) return false;
-          shifts = true;
-          break;
-        default:
-          return false;
+      const ir::Opcode opcode = kernel.op(user).opcode;
+      if (ir::has(opcode, ir::Trait::kSpreads) || ir::has(opcode, ir::Trait::kReshapes) ||
+          ir::arithmetic(opcode) == ir::Arithmetic::kConversion) {
+        copies.push_back(user);
+      } else if (opcode == ir::Opcode::kSubtract && feeds_exponential(kernel, user)) {
+        shifts = true;
+      } else {
+        return false;
       }
     }
   }

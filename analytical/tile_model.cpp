@@ -135,8 +135,7 @@ std::vector<Kernel> loop_nests(const Kernel& kernel) {
     const Op& op = kernel.ops()[i];
     for (const OpId operand : op.operands) {
       const Op& source = kernel.op(operand);
-      const bool outside =
-          source.opcode == Opcode::kParameter || source.opcode == Opcode::kConstant;
+      const bool outside = ir::has(source.opcode, ir::Trait::kGiven);
       const bool apart = outside && (source.shape.is_scalar() || takes_a_part(op, operand));
       if (!apart) nests.union_set(i, operand.index());
     }

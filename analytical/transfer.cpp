@@ -55,7 +55,7 @@ MemoryStream update_stream(const ir::Kernel& kernel, const Footprints& footprint
 
 // Whether the op passes `id` on or replaces elements of it, and reads nothing of it.
 bool is_target(const ir::Op& op, ir::OpId id) {
-  if (op.opcode == ir::Opcode::kBitcast || op.opcode == ir::Opcode::kReshape) return true;
+  if (ir::has(op.opcode, ir::Trait::kReshapes)) return true;
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
     if (op.operands[i] != id) continue;
     if (ir::operand_use(op.opcode, op.operands.size(), i) != ir::OperandUse::kTarget) return false;
@@ -262,8 +262,8 @@ double ratio(double part, double whole) {
 }
 
 bool only_renames(Opcode opcode) {
-  return opcode == Opcode::kBitcast || opcode == Opcode::kReshape ||
-         opcode == Opcode::kGetTupleElement || opcode == Opcode::kTuple;
+  return ir::has(opcode, ir::Trait::kReshapes) || opcode == Opcode::kGetTupleElement ||
+         opcode == Opcode::kTuple;
 }
 
 OpId behind_renames(const ir::Kernel& kernel, OpId id) {

@@ -172,8 +172,7 @@ RowPasses bitonic_sort(const Op& op, const Shape& keys, const Rows& rows, double
 }
 
 std::optional<RowPasses> sort_passes(const Kernel& kernel, const hwdesc::Device& device) {
-  const bool sorts = kernel.opcode() == Opcode::kSort || kernel.opcode() == Opcode::kTopK;
-  if (!sorts) return std::nullopt;
+  if (ir::op_class(kernel.opcode()) != OpClass::kSort) return std::nullopt;
   const auto found = std::ranges::find(kernel.ops(), kernel.opcode(), &Op::opcode);
   if (found == kernel.ops().end()) return std::nullopt;
   const Shape& keys = kernel.op(found->operands[0]).shape;

@@ -23,7 +23,7 @@ bool passes_on(Opcode opcode) {
 
 bool can_be_scalar(const Kernel& kernel, const Op& op, const std::vector<bool>& known) {
   if (!op.shape.is_scalar()) return false;
-  if (op.opcode == Opcode::kParameter || op.opcode == Opcode::kConstant) return true;
+  if (ir::has(op.opcode, ir::Trait::kGiven)) return true;
   if (!ir::is_elementwise(op.opcode) && !passes_on(op.opcode)) return false;
   return !op.operands.empty() &&
          std::all_of(op.operands.begin(), op.operands.end(), [&](OpId operand) {

@@ -68,9 +68,8 @@ constexpr double kShareWeight = 3;  // a share of 1 weighs like a factor of 20 i
 
 // The product or convolution of a kernel; nullptr if none.
 const ir::Op* product_of(const ir::Kernel& kernel) {
-  const auto found = std::ranges::find_if(kernel.ops(), [](const ir::Op& op) {
-    return op.opcode == ir::Opcode::kDot || op.opcode == ir::Opcode::kConvolution;
-  });
+  const auto found = std::ranges::find_if(
+      kernel.ops(), [](const ir::Op& op) { return ir::has(op.opcode, ir::Trait::kTwoFactors); });
   return found == kernel.ops().end() ? nullptr : &*found;
 }
 

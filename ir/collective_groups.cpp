@@ -94,7 +94,7 @@ GroupMode group_mode(Opcode opcode, const CollectiveAttrs& attrs) {
 }
 
 std::int64_t group_size(const Module& module, const Instruction& instruction) {
-  if (is_one_of(instruction.opcode, {Opcode::kSend, Opcode::kRecv})) return 2;
+  if (has(instruction.opcode, Trait::kNeighbour)) return 2;
   if (instruction.opcode == Opcode::kFusion && !instruction.called.empty()) {
     std::int64_t largest = 1;
     for (const Instruction& inner : module.at(instruction.called[0]).instructions) {
@@ -127,7 +127,7 @@ DeviceGroups device_groups(const Module& module, const Instruction& instruction)
   const auto* collective = worker.get<CollectiveAttrs>();
   const std::int64_t all = saturating_product(module.replica_count, module.num_partitions);
   if (collective == nullptr || all > kMostDevices || ids_written(*collective) > kMostDevices ||
-      is_one_of(worker.opcode, {Opcode::kSend, Opcode::kRecv})) {
+      has(worker.opcode, Trait::kNeighbour)) {
     return devices;
   }
   const GroupMode mode = group_mode(worker.opcode, *collective);

@@ -85,6 +85,9 @@ enum class Trait : std::uint32_t {
   kUpdates = 1 << 11,      // the first operand (of scatter: operands) with some elements replaced
   kFolds = 1 << 12,        // each element combines many of the operand by a called computation
   kNeighbour = 1 << 13,    // send, recv: to or from one other device
+  kTwoFactors = 1 << 14,   // a product of just two arrays: dot, convolution
+  kRelayout = 1 << 15,     // each element once, at its place in another layout or other dimensions
+  kGiven = 1 << 16,        // a value from outside: parameter, constant
 };
 class Traits {
  public:
@@ -148,10 +151,6 @@ extern const std::array<OpInfo, kOpcodes> kOpInfos;  // by opcode
 // while, conditional, call.
 [[nodiscard]] inline bool is_control_flow(Opcode opcode) {
   return op_class(opcode) == OpClass::kControl && !is_async_chain(opcode);
-}
-// A product of just two arrays: dot, convolution.
-[[nodiscard]] inline bool is_plain_product(Opcode opcode) {
-  return op_class(opcode) == OpClass::kMatrix && info(opcode).arity == 2;
 }
 // True for ops that map elements one to one (elementwise, transcendental except map's callee rules,
 // convert, select, clamp): result dims equal operand dims.

@@ -22,6 +22,7 @@ bool is_view(Opcode opcode) {
 // The operand's dimension that corresponds to dimension `along` of `op`.
 int operand_dimension(const Op& op, const Op& operand, int along) {
   if (along < 0) return kInvariant;
+  if (ir::has(op.opcode, ir::Trait::kReshapes)) return minor_dimension(operand.shape);
   const auto at = static_cast<std::size_t>(along);
   switch (op.opcode) {
     case Opcode::kBroadcast: {
@@ -31,9 +32,6 @@ int operand_dimension(const Op& op, const Op& operand, int along) {
     }
     case Opcode::kTranspose:
       return at < op.dimensions.size() ? static_cast<int>(op.dimensions[at]) : kInvariant;
-    case Opcode::kReshape:
-    case Opcode::kBitcast:
-      return minor_dimension(operand.shape);
     default:
       return operand.shape.rank() == op.shape.rank() ? along : kInvariant;
   }
@@ -97,7 +95,7 @@ class Expression {
       need_[i] = streams ? 0 : 1;
     } else if (is_view(op.opcode)) {
       need_[i] = op.operands.empty() ? 0 : need_[op.operands[0].index()];
-      if (op.opcode == Opcode::kConvert) convert(i);
+      if (ir::arithmetic(op.opcode) == Arithmetic::kConversion) convert(i);
     } else {
       compute(i);
     }
@@ -120,8 +118,8 @@ class Expression {
     bool fused = false;
     const bool sums = kind == Arithmetic::kSum;
     for (const ir::OpId id : op.operands) {
-      const bool product = ops_[id.index()].opcode == Opcode::kMultiply && uses_[id.index()] == 1 &&
-                           along_[id.index()] >= 0;
+      const bool product = ir::arithmetic(ops_[id.index()].opcode) == Arithmetic::kProduct &&
+                           uses_[id.index()] == 1 && along_[id.index()] >= 0;
       if (sums && product && !fused) {
         fused = true;
         add_needs(ops_[id.index()], needs);
@@ -162,7 +160,7 @@ class Expression {
 
 RegisterNeed register_need(const ir::Kernel& kernel, ir::OpId root) {
   const Op& op = kernel.op(root);
-  const bool reduces = op.opcode == Opcode::kReduce || op.opcode == Opcode::kReduceWindow;
+  const bool reduces = ir::has(op.opcode, ir::Trait::kFolds);
   return Expression(kernel, reduces && !op.operands.empty() ? op.operands[0] : root).result();
 }
 

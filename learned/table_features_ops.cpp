@@ -287,7 +287,7 @@ void add_op(const KernelScan& scan, const Op& op, double elements, OpsFacts& fac
   if (work == OpClass::kDataMovement) add_movement(scan, op, elements, facts);
   if (work == OpClass::kReduction) add_reduction(scan, op, elements, facts);
   if (work == OpClass::kIndexed) {
-    const bool scatters = op.opcode == Opcode::kScatter && op.operands.size() > 2;
+    const bool scatters = ir::has(op.opcode, ir::Trait::kUpdates) && op.operands.size() > 2;
     facts.gathered += scatters ? scan.elements[op.operands.back().index()] : elements;
   }
 }
@@ -618,7 +618,7 @@ void KernelScan::of(const ir::Kernel& scanned) {
       product.offer(op, found->multiply_adds());
       if (product.op == &op) sizes = *found;
     }
-    if (op.opcode == Opcode::kReduce || op.opcode == Opcode::kReduceWindow) {
+    if (ir::has(op.opcode, ir::Trait::kFolds)) {
       reduced.offer(op, elements_of(first_operand(scanned, op)));
     }
   }

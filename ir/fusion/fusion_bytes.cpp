@@ -15,8 +15,7 @@ bool is_operand_zero(const Instruction& user, InstrId id) {
 }
 
 bool reads_part(Opcode opcode) {
-  return opcode == Opcode::kSlice || opcode == Opcode::kDynamicSlice ||
-         opcode == Opcode::kDynamicUpdateSlice;
+  return has(opcode, Trait::kSlices) || opcode == Opcode::kDynamicUpdateSlice;
 }
 
 // Bytes read through fused parameters. One per fusion; caches nested results.
@@ -63,7 +62,7 @@ class ParameterReads {
                          bool& full) const {
     if (user.opcode == Opcode::kSlice) return size(user);
     if (!is_operand_zero(user, id)) return once(computation.at(id), full);
-    return user.opcode == Opcode::kDynamicSlice ? size(user) : 0;  // an in-place update reads none
+    return has(user.opcode, Trait::kSlices) ? size(user) : 0;  // an in-place update reads none
   }
 
   // For a nested fusion, the reads of its own users count if it only forwards the value.

@@ -22,7 +22,7 @@ Position operand_position(const Instruction& user, Position position) {
   if (streams(user)) return position;
   if (user.opcode == Opcode::kReduce)
     return position == Position::kAfter ? Position::kBefore : Position::kOther;
-  const bool rearranges = user.opcode == Opcode::kTranspose || user.opcode == Opcode::kReshape;
+  const bool rearranges = has(user.opcode, Trait::kRelayout);
   return rearranges && position == Position::kAfter ? Position::kAfter : Position::kOther;
 }
 
@@ -219,7 +219,7 @@ bool FusionPlanner::is_worth_recomputing(std::uint32_t id, const std::vector<Hom
   double recompute = 0, keep = written * static_cast<double>(homes.size() + 1);
   for (const InstrId operand : op.operands) {
     const Instruction& source = computation_.at(operand);
-    if (source.opcode == Opcode::kBroadcast || source.opcode == Opcode::kIota) continue;
+    if (has(source.opcode, Trait::kSpreads)) continue;
     keep += bytes(source.shape);
     for (const Home& home : homes) {
       if (!clusters_[home.cluster].inputs.contains(operand.value)) recompute += bytes(source.shape);
@@ -233,7 +233,7 @@ bool FusionPlanner::is_worth_recomputing(std::uint32_t id, const std::vector<Hom
 bool FusionPlanner::narrows_stored_value(std::uint32_t id, const std::vector<Home>& homes) const {
   const auto width = [&](InstrId of) { return bits(computation_.at(of).shape.dtype); };
   const Instruction& op = at(id);
-  if (op.opcode != Opcode::kConvert || homes.empty() ||
+  if (arithmetic(op.opcode) != Arithmetic::kConversion || homes.empty() ||
       bits(op.shape.dtype) >= width(op.operands[0])) {
     return false;
   }

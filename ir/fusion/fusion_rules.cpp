@@ -12,21 +12,21 @@ bool moves_data(Opcode opcode) {
 }
 
 bool is_root_only(Opcode opcode) {
-  return is_one_of(opcode, {Opcode::kDynamicUpdateSlice, Opcode::kGather, Opcode::kScatter});
+  return has(opcode, Trait::kUpdates) || op_class(opcode) == OpClass::kIndexed;
 }
 
 }  // namespace
 
 bool is_matrix(const Instruction& op) {
-  return op.opcode == Opcode::kConvolution || op.opcode == Opcode::kDot;
+  return has(op.opcode, Trait::kTwoFactors);
 }
 
 bool is_reduction(const Instruction& op) {
-  return op.opcode == Opcode::kReduce || op.opcode == Opcode::kReduceWindow;
+  return has(op.opcode, Trait::kFolds);
 }
 
 bool updates_in_place(const Instruction& op) {
-  return op.opcode == Opcode::kDynamicUpdateSlice || op.opcode == Opcode::kScatter;
+  return has(op.opcode, Trait::kUpdates);
 }
 
 bool streams(const Instruction& op) {
@@ -47,15 +47,15 @@ bool fuses_into_users(const Instruction& op) {
 }
 
 bool may_be_duplicated(const Computation& computation, const Instruction& op) {
-  if (op.opcode == Opcode::kBroadcast || op.opcode == Opcode::kIota) return true;
+  if (has(op.opcode, Trait::kSpreads)) return true;
   if (op.shape.is_scalar()) return !is_costly(op) && streams(op);
   if (op.opcode == Opcode::kBitcast) return true;
-  if (op.opcode != Opcode::kConvert) return false;
+  if (arithmetic(op.opcode) != Arithmetic::kConversion) return false;
   return bits(op.shape.dtype) > bits(computation.at(op.operands[0]).shape.dtype);
 }
 
 bool is_costly(const Instruction& op) {
-  if (op.opcode == Opcode::kDivide || op.opcode == Opcode::kRemainder) {
+  if (arithmetic(op.opcode) == Arithmetic::kDivision) {
     return is_floating(op.shape.dtype) || is_complex(op.shape.dtype);
   }
   return is_expensive(op.opcode) || op_class(op.opcode) == OpClass::kTranscendental;

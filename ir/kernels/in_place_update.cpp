@@ -9,8 +9,7 @@ namespace tilecast::ir {
 namespace {
 
 bool only_renames(const Op& op) {
-  return op.operands.size() == 1 &&
-         (op.opcode == Opcode::kBitcast || op.opcode == Opcode::kReshape);
+  return op.operands.size() == 1 && has(op.opcode, Trait::kReshapes);
 }
 
 // The target and update of one result.

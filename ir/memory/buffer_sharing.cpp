@@ -121,7 +121,7 @@ std::vector<BufferShare> BufferSharing::shares(const Computation& computation,
   } else if (updates_in_place(op)) {
     const std::size_t results = op.shape.is_tuple() ? op.shape.elements.size() : 1;
     for (std::size_t i = 0; i < results; ++i) shares.push_back({i, i, 0});
-  } else if (is_one_of(op.opcode, {Opcode::kAllReduce, Opcode::kAllReduceStart})) {
+  } else if (info(op.opcode).plain == Opcode::kAllReduce) {
     for (std::size_t i = 0; i < op.operands.size(); ++i) shares.push_back({i, i, 0});
   } else if (is_elementwise(op.opcode)) {
     for (std::size_t i = 0; i < op.operands.size(); ++i) {

@@ -119,11 +119,11 @@ Layout layout_of(const Shape& shape) {
 // True if the op does not move elements: a reshape of untiled row-major arrays, or a transpose that
 // is undone by its layouts. XLA turns them into bitcasts.
 bool is_view(const Computation& computation, const Instruction& op) {
-  if (!is_one_of(op.opcode, {Opcode::kReshape, Opcode::kTranspose})) return false;
+  if (!has(op.opcode, Trait::kRelayout) || has(op.opcode, Trait::kIdentity)) return false;
   const Shape& from = computation.at(op.operands[0]).shape;
   const Layout operand = layout_of(from);
   Layout result = layout_of(op.shape);
-  if (op.opcode == Opcode::kReshape) {
+  if (has(op.opcode, Trait::kReshapes)) {
     return operand == default_layout(from.rank()) && result == default_layout(op.shape.rank());
   }
   for (std::int64_t& dim : result.minor_to_major)

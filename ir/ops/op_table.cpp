@@ -250,11 +250,11 @@ namespace {
 using enum Opcode;
 using enum Arithmetic;
 using enum Trait;
+using OpClass::kDataMovement, OpClass::kIndexed;
 using namespace stablehlo;  // NOLINT(google-build-using-namespace): the bodies, for short rows
 using Style = OpForm::Style;
 using Infer = decltype(ShapeRule::infer);
 using Count = decltype(OpRow::count);
-constexpr OpClass kMovement = OpClass::kDataMovement;
 
 // A row under construction.
 struct Draft : OpRow {
@@ -294,6 +294,7 @@ template <class T = OpAttrs>
 constexpr OpAttributes holding(std::span<const AttributeRow> given = {}) {
   return {made<T>, given};
 }
+constexpr OpAttributes kHoldsDims = holding<>(rows::kDimensions);
 constexpr ShapeRule any_size(Infer rule) {
   return {rule, true};
 }
@@ -350,8 +351,8 @@ constexpr Draft chlo(std::string_view name, Draft draft) {
 }
 constexpr Draft product(Opcode opcode, std::string_view name, int arity, OpAttributes attributes,
                         Infer shape, OpForm form = {}) {
-  return op(opcode, name, arity, OpClass::kMatrix, {}, attributes, {shape}, changed<count_product>,
-            form);
+  return op(opcode, name, arity, OpClass::kMatrix, arity == 2 ? Traits{kTwoFactors} : Traits{},
+            attributes, {shape}, changed<count_product>, form);
 }
 constexpr Draft normalization(Opcode opcode, std::string_view name, int arity, Infer shape) {
   return op(opcode, name, arity, OpClass::kNormalization, {},
@@ -447,41 +448,40 @@ constexpr OpRow kTable[] = {
         .with(changed<count_map>),
 
     // ---- movement
-    op(kBroadcast, "broadcast", 1, kMovement, {kView, kPassesScalar, kSpreads},
+    op(kBroadcast, "broadcast", 1, kDataMovement, {kView, kPassesScalar, kSpreads},
        holding<>(rows::kBroadcast), {infer::check_broadcast}, changed<count_broadcast>,
        function(dims_body, "stablehlo.broadcast_in_dim")),
-    op(kConcatenate, "concatenate", -1, kMovement, {}, holding<>(rows::kDimensions),
-       {infer::concatenate}, nullptr, function(concatenate_body)),
-    op(kCopy, "copy", 1, kMovement, {kView, kPassesScalar, kIdentity}, {},
+    op(kConcatenate, "concatenate", -1, kDataMovement, {}, kHoldsDims, {infer::concatenate},
+       nullptr, function(concatenate_body)),
+    op(kCopy, "copy", 1, kDataMovement, {kView, kPassesScalar, kIdentity, kRelayout}, {},
        any_size(infer::first_operand)),
-    op(kDynamicReshape, "dynamic-reshape", -1, kMovement),
-    op(kDynamicSlice, "dynamic-slice", -1, kMovement, {kSlices},
+    op(kDynamicReshape, "dynamic-reshape", -1, kDataMovement),
+    op(kDynamicSlice, "dynamic-slice", -1, kDataMovement, {kSlices},
        holding<DynamicSliceAttrs>(rows::kDynamicSlice), {infer::dynamic_slice},
        changed<count_slice>, function(dynamic_slice_body)),
-    op(kDynamicUpdateSlice, "dynamic-update-slice", -1, kMovement, {kKeepsType, kUpdates}, {},
+    op(kDynamicUpdateSlice, "dynamic-update-slice", -1, kDataMovement, {kKeepsType, kUpdates}, {},
        {infer::dynamic_update_slice}, changed<count_dynamic_update_slice>, function()),
-    op(kGetDimensionSize, "get-dimension-size", 1, kMovement, {}, holding<>(rows::kDimensions),
+    op(kGetDimensionSize, "get-dimension-size", 1, kDataMovement, {}, kHoldsDims,
        {infer::get_dimension_size}, nullptr, generic(dimension_body)),
-    op(kIota, "iota", 0, kMovement, {kSpreads}, holding<IndexAttrs>(rows::kIota), {}, nullptr,
+    op(kIota, "iota", 0, kDataMovement, {kSpreads}, holding<IndexAttrs>(rows::kIota), {}, nullptr,
        result(iota_body)),
-    op(kPad, "pad", 2, kMovement, {}, holding<PadAttrs>(rows::kPad), {infer::pad}, nullptr,
+    op(kPad, "pad", 2, kDataMovement, {}, holding<PadAttrs>(rows::kPad), {infer::pad}, nullptr,
        function(pad_body)),
-    op(kReshape, "reshape", 1, kMovement, {kView, kPassesScalar, kReshapes},
+    op(kReshape, "reshape", 1, kDataMovement, {kView, kPassesScalar, kReshapes, kRelayout},
        holding<>(rows::kReshape), {infer::check_reshape}, nullptr, function()),
-    op(kReverse, "reverse", 1, kMovement, {kView}, holding<>(rows::kDimensions), {infer::reverse},
-       nullptr, result(dims_body)),
-    op(kSetDimensionSize, "set-dimension-size", 2, kMovement, {}, holding<>(rows::kDimensions),
+    op(kReverse, "reverse", 1, kDataMovement, {kView}, kHoldsDims, {infer::reverse}, nullptr,
+       result(dims_body)),
+    op(kSetDimensionSize, "set-dimension-size", 2, kDataMovement, {}, kHoldsDims,
        {infer::set_dimension_size}, nullptr, generic(dimension_body)),
-    op(kShuffle, "shuffle", -1, kMovement),
-    op(kSlice, "slice", 1, kMovement, {kView, kSlices}, holding<SliceAttrs>(rows::kSlice),
+    op(kShuffle, "shuffle", -1, kDataMovement),
+    op(kSlice, "slice", 1, kDataMovement, {kView, kSlices}, holding<SliceAttrs>(rows::kSlice),
        {infer::slice}, changed<count_slice>, function(slice_body)),
-    op(kTranspose, "transpose", 1, kMovement, {kView, kPassesScalar}, holding<>(rows::kDimensions),
+    op(kTranspose, "transpose", 1, kDataMovement, {kView, kPassesScalar, kRelayout}, kHoldsDims,
        {infer::transpose}, changed<count_transpose>, function(dims_body)),
-    op(kGather, "gather", 2, OpClass::kIndexed, {}, holding<GatherAttrs>(rows::kGather),
-       {infer::gather}, changed<count_gather>, generic(gather_body)),
-    op(kScatter, "scatter", -1, OpClass::kIndexed, {kUpdates},
-       holding<ScatterAttrs>(rows::kScatter), {infer::scatter}, changed<count_scatter>,
-       generic(scatter_body)),
+    op(kGather, "gather", 2, kIndexed, {}, holding<GatherAttrs>(rows::kGather), {infer::gather},
+       changed<count_gather>, generic(gather_body)),
+    op(kScatter, "scatter", -1, kIndexed, {kUpdates}, holding<ScatterAttrs>(rows::kScatter),
+       {infer::scatter}, changed<count_scatter>, generic(scatter_body)),
 
     // ---- products and linear algebra
     product(kConvolution, "convolution", 2, holding<ConvAttrs>(rows::kConvolution),
@@ -572,7 +572,7 @@ constexpr OpRow kTable[] = {
         .with(holding<CollectiveAttrs>(rows::kSendRecv)),
 
     // ---- other asynchronous ops
-    op(kCopyStart, "copy-start", 1, kMovement, {kKeepsType, kPassesScalar},
+    op(kCopyStart, "copy-start", 1, kDataMovement, {kKeepsType, kPassesScalar},
        holding<>(rows::kCopyStart), any_size(infer::copy_start), nullptr, kOperandForm)
         .starts(kCopyDone, kCopyStart),
     done(kCopyDone, "copy-done", kCopyStart, any_size(infer::first_element))
@@ -605,14 +605,14 @@ constexpr OpRow kTable[] = {
     free_op(kAfterAll, "after-all", -1, {kUntimed}, {}, any_size(infer::token),
             generic(no_attributes_body)),
     free_op(kBitcast, "bitcast", 1, {kView, kKeepsType, kPassesScalar, kReshapes}),
-    free_op(kConstant, "constant", 0, {kKeepsType, kUntimed}, holding<ConstantAttrs>(), {},
+    free_op(kConstant, "constant", 0, {kKeepsType, kUntimed, kGiven}, holding<ConstantAttrs>(), {},
             result(constant_body)),
     free_op(kDomain, "domain", 1, {kUntimed, kIdentity}, holding<>(rows::kDomain),
             any_size(infer::first_operand), kOperandForm),
     free_op(kGetTupleElement, "get-tuple-element", 1, {kKeepsType, kUntimed},
             holding<IndexAttrs>(rows::kGetTupleElement), any_size(infer::tuple_element),
             function(tuple_element_body)),
-    free_op(kParameter, "parameter", 0, {kKeepsType, kUntimed}, holding<ParameterAttrs>()),
+    free_op(kParameter, "parameter", 0, {kKeepsType, kUntimed, kGiven}, holding<ParameterAttrs>()),
     free_op(kTuple, "tuple", -1, {kKeepsType}, {}, any_size(infer::tuple), result(plain_body),
             changed<count_tuple>),
     op(kOptBarrier, "opt-barrier", 1, OpClass::kFree, {kKeepsType, kPassesScalar, kIdentity}, {},
