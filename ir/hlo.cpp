@@ -33,21 +33,35 @@ Instruction parameter_instruction(std::string name, Shape shape, std::size_t num
   return parameter;
 }
 
+Instruction tuple_instruction(std::string name, std::vector<InstrId> operands,
+                              const Computation& computation) {
+  Instruction tuple;
+  tuple.name = std::move(name);
+  tuple.opcode = Opcode::kTuple;
+  std::vector<Shape> shapes;
+  for (const InstrId id : operands) shapes.push_back(computation.at(id).shape);
+  tuple.shape = Shape::tuple(std::move(shapes));
+  tuple.operands = std::move(operands);
+  return tuple;
+}
+
+bool is_scalar_constant(const Instruction& instruction) {
+  return instruction.opcode == Opcode::kConstant && instruction.shape.is_scalar();
+}
+
 bool is_annotation(const Instruction& instruction) {
   static constexpr std::array<std::string_view, 9> kTargets = {
       "AssumeGatherIndicesInBound", "LayoutConstraint",           "Sharding",
       "SPMDFullToShardShape",       "SPMDShardToFullShape",       "annotate_device_placement",
       "xla.sdy.FuncResultSharding", "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"};
-  if (instruction.opcode != Opcode::kCustomCall || instruction.operands.size() != 1) return false;
   const auto* call = instruction.get<CustomCallAttrs>();
-  return call != nullptr &&
+  return call != nullptr && instruction.operands.size() == 1 &&
          std::find(kTargets.begin(), kTargets.end(), call->target) != kTargets.end();
 }
 
 bool only_names_memory(const Instruction& instruction) {
   const auto* call = instruction.get<CustomCallAttrs>();
-  return instruction.opcode == Opcode::kCustomCall && call != nullptr &&
-         (call->target == "AllocateBuffer" || call->target == "ConcatBitcast");
+  return call != nullptr && (call->target == "AllocateBuffer" || call->target == "ConcatBitcast");
 }
 
 }  // namespace tilecast::ir

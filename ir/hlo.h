@@ -66,6 +66,7 @@ struct Instruction {
 };
 
 [[nodiscard]] Instruction parameter_instruction(std::string name, Shape shape, std::size_t number);
+[[nodiscard]] bool is_scalar_constant(const Instruction& instruction);
 // True for custom calls that only annotate their operand and take no time on the device: sharding
 // and placement marks of JAX and XLA, which later passes remove. The result is operand 0.
 [[nodiscard]] bool is_annotation(const Instruction& instruction);
@@ -87,6 +88,10 @@ struct Computation {
   [[nodiscard]] const Instruction& at(InstrId id) const { return instructions[id.index()]; }
   [[nodiscard]] const Instruction& root_instruction() const { return at(root); }
 };
+
+// The tuple of instructions of a computation.
+[[nodiscard]] Instruction tuple_instruction(std::string name, std::vector<InstrId> operands,
+                                            const Computation& computation);
 
 struct Module {
   std::string name;

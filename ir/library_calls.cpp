@@ -45,7 +45,7 @@ std::optional<Instruction> selection(const Instruction& call) {
 std::optional<Instruction> performed(const Module& module, const Computation& computation,
                                      const Instruction& call) {
   const auto* attrs = call.get<CustomCallAttrs>();
-  if (call.opcode != Opcode::kCustomCall || !attrs || call.operands.size() < 2) return std::nullopt;
+  if (!attrs || call.operands.size() < 2) return std::nullopt;
   Instruction op = call;
   op.operands.resize(2);
   op.aliasing.reset();
@@ -227,9 +227,7 @@ std::optional<CustomCallCost> attention_cost(const AttentionConfig& config, cons
 std::optional<CustomCallCost> library_cost(const Instruction& call,
                                            std::span<const Shape> operands) {
   const auto* attrs = call.get<CustomCallAttrs>();
-  if (call.opcode != Opcode::kCustomCall || attrs == nullptr || operands.empty()) {
-    return std::nullopt;
-  }
+  if (attrs == nullptr || operands.empty()) return std::nullopt;
   if (const SolverFlops flops = solver_of(attrs->target)) return solver_cost(flops, operands[0]);
   if (!attrs->target.starts_with("__cudnn$fmha")) return std::nullopt;
   const auto attention = read_attention(*call.backend_config);

@@ -212,23 +212,17 @@ double OpsFacts::*counter_of(Opcode opcode) {
 }
 
 void add_movement(const KernelScan& scan, const Op& op, double elements, OpsFacts& facts) {
-  switch (op.opcode) {
-    case Opcode::kTranspose:
-    case Opcode::kCopy:
-      return add_transpose(scan, op, elements, facts);
-    case Opcode::kBroadcast:
-      return add_broadcast(scan, op, elements, facts);
-    case Opcode::kSlice:
-      return add_slice(op, elements, facts);
-    case Opcode::kConcatenate:
-      facts.concatenate_operands += static_cast<double>(op.operands.size());
-      return;
-    case Opcode::kDynamicSlice:
-    case Opcode::kDynamicUpdateSlice:
-      facts.dynamic_slices += 1;
-      return;
-    default:
-      return;
+  const auto is = [&](ir::Trait trait) { return ir::has(op.opcode, trait); };
+  if (is(ir::Trait::kRelayout) && !is(ir::Trait::kReshapes)) {
+    add_transpose(scan, op, elements, facts);
+  } else if (is(ir::Trait::kSpreads)) {
+    add_broadcast(scan, op, elements, facts);
+  } else if (op.opcode == Opcode::kSlice) {
+    add_slice(op, elements, facts);
+  } else if (op.opcode == Opcode::kConcatenate) {
+    facts.concatenate_operands += static_cast<double>(op.operands.size());
+  } else if (is(ir::Trait::kSlices) || is(ir::Trait::kUpdates)) {
+    facts.dynamic_slices += 1;
   }
 }
 

@@ -161,7 +161,7 @@ bool rounds_f32(const hwdesc::Device& device) {
 
 bool multiplies_f32(const ir::Kernel& kernel) {
   return std::ranges::any_of(kernel.ops(), [&](const ir::Op& op) {
-    return (op.opcode == ir::Opcode::kDot || op.opcode == ir::Opcode::kConvolution) &&
+    return ir::has(op.opcode, ir::Trait::kTwoFactors) &&
            kernel.op(op.operands.front()).shape.dtype == ir::DType::kF32;
   });
 }

@@ -378,7 +378,7 @@ std::string op_class(const ir::Kernel& kernel) {
   const auto dominates = [&](auto&& is) { return largest(kernel, is) >= kDominates * whole; };
   const auto reduces = [](const Op& op) { return ir::op_class(op.opcode) == OpClass::kReduction; };
   const auto moves = [](const Op& op) {
-    return op.opcode == Opcode::kTranspose || op.opcode == Opcode::kCopy;
+    return ir::has(op.opcode, ir::Trait::kRelayout) && !ir::has(op.opcode, ir::Trait::kReshapes);
   };
   if (std::ranges::any_of(kernel.ops(), reduces) && dominates(reduces)) return "reduce_fusion";
   if (std::ranges::any_of(kernel.ops(), moves) && dominates(moves)) return "transpose_fusion";

@@ -12,6 +12,11 @@ namespace tilecast::schedule {
 
 namespace {
 
+bool adds_products(const Assign& assign) {
+  return assign.combine == ir::Opcode::kAdd && assign.value.kind == Value::Kind::kApply &&
+         assign.value.opcode == ir::Opcode::kMultiply;
+}
+
 // Guards statements that use the variable of a ragged split, so that they stay in the old extent.
 void guard_pieces(Body& body, const std::string& outer, const Index& whole, std::int64_t extent) {
   for (Statement& statement : body) {
@@ -367,9 +372,7 @@ class PackedReads {
 
  private:
   void visit(Assign& assign, const Extents& extents) {
-    const bool sum_of_products = assign.combine == ir::Opcode::kAdd &&
-                                 assign.value.kind == Value::Kind::kApply &&
-                                 assign.value.opcode == ir::Opcode::kMultiply;
+    const bool sum_of_products = adds_products(assign);
     const std::function<void(Value&)> replace = [&](Value& value) {
       for (Value& operand : value.operands) replace(operand);
       if (value.kind != Value::Kind::kRead || value.read.buffer != array_) return;
@@ -518,9 +521,8 @@ void Schedule::multiply(const std::string& loop) {
   };
   if (nest.assign == nullptr || nest.loops.size() != 3) refuse("expected three loops and a sum");
   const Assign& sum = *nest.assign;
-  const bool products = sum.combine == ir::Opcode::kAdd && sum.value.kind == Value::Kind::kApply &&
-                        sum.value.opcode == ir::Opcode::kMultiply && sum.to.at.size() >= 2;
-  if (!products) refuse("expected c[i, j] add= multiply(a[i, k], b[k, j])");
+  if (!adds_products(sum) || sum.to.at.size() < 2)
+    refuse("expected c[i, j] add= multiply(a[i, k], b[k, j])");
   const Access* reads[] = {matrix_read(sum.value.operands[0]), matrix_read(sum.value.operands[1])};
   if (reads[0] == nullptr || reads[1] == nullptr) refuse("expected two matrices");
   for (const Bound& bound : sum.where) {

@@ -153,21 +153,20 @@ WorkCounts count_unknown(const CountedOp& op) {
   return counts;
 }
 
-// while: condition and body, once each; conditional: the maximum over branches per property;
-// others: the callee.
-WorkCounts count_callees(const CountedOp& op) {
+WorkCounts count_callee(const CountedOp& op) {
+  return op.op.called.empty() ? default_counts(op) : op.counter.total(op.op.called[0]);
+}
+
+WorkCounts count_while(const CountedOp& op) {
   if (op.op.called.empty()) return default_counts(op);
   WorkCounts counts;
-  for (std::size_t i = 0; i < op.op.called.size(); ++i) {
-    const WorkCounts& callee = op.counter.total(op.op.called[i]);
-    if (op.op.opcode == Opcode::kWhile) {
-      add_counts(counts, callee);
-    } else if (i == 0) {
-      counts = callee;
-    } else if (op.op.opcode == Opcode::kConditional) {
-      keep_larger(counts, callee);
-    }
-  }
+  for (const ComputationId id : op.op.called) add_counts(counts, op.counter.total(id));
+  return counts;
+}
+
+WorkCounts count_conditional(const CountedOp& op) {
+  WorkCounts counts = count_callee(op);
+  for (const ComputationId id : op.op.called) keep_larger(counts, op.counter.total(id));
   return counts;
 }
 

@@ -55,8 +55,10 @@ void count_all_reduce(const CountedOp& op, WorkCounts& counts);
 void count_tuple(const CountedOp& op, WorkCounts& counts);
 void count_nothing(const CountedOp& op, WorkCounts& counts);  // no bytes either
 // ... or replace them.
-[[nodiscard]] WorkCounts count_callees(const CountedOp& op);
-[[nodiscard]] WorkCounts count_unknown(const CountedOp& op);  // -1
+[[nodiscard]] WorkCounts count_callee(const CountedOp& op);
+[[nodiscard]] WorkCounts count_while(const CountedOp& op);        // condition and body, once each
+[[nodiscard]] WorkCounts count_conditional(const CountedOp& op);  // largest branch, by property
+[[nodiscard]] WorkCounts count_unknown(const CountedOp& op);      // -1
 // By how the callee uses its parameters (ir/fusion/fusion_bytes.cpp).
 [[nodiscard]] WorkCounts count_fusion(const CountedOp& op);
 

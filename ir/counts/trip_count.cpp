@@ -113,7 +113,7 @@ ScalarValue moved(Opcode opcode, const ScalarValue& a, const ScalarValue& b) {
   const ScalarValue& by = swapped ? a : b;
   const bool adds = opcode == Opcode::kAdd;
   if (base.element < 0 || base.compare != nullptr || !by.is_known()) return {};
-  if (!adds && (opcode != Opcode::kSubtract || swapped)) return {};
+  if (arithmetic(opcode) != Arithmetic::kSum || (swapped && !adds)) return {};
   ScalarValue result = base;
   const bool overflows = adds ? __builtin_add_overflow(base.value, by.value, &result.value)
                               : __builtin_sub_overflow(base.value, by.value, &result.value);

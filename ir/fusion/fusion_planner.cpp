@@ -57,8 +57,7 @@ const FusionPlanner::Home* FusionPlanner::home(std::uint32_t id, std::uint32_t c
 }
 
 bool FusionPlanner::is_small_constant(InstrId id) const {
-  const Instruction& op = computation_.at(id);
-  return op.opcode == Opcode::kConstant && op.shape.is_scalar();
+  return is_scalar_constant(computation_.at(id));
 }
 
 bool FusionPlanner::is_kept(FusionStep step, std::uint32_t id, std::uint32_t cluster) const {

@@ -78,7 +78,7 @@ void Rewriter::split_into_units(const std::vector<FusedKernel>& kernels) {
   counted_in_.assign(count, kNoUnit);
   copies_.assign(count, 0);
   for (const Instruction& op : old_.instructions) {
-    scalar_constants_.push_back(op.opcode == Opcode::kConstant && op.shape.is_scalar());
+    scalar_constants_.push_back(ir::is_scalar_constant(op));
   }
   for (const FusedKernel& kernel : kernels) {
     Unit unit{kernel.members, kernel.roots};
@@ -244,15 +244,11 @@ void Rewriter::set_root(const Unit& unit, Computation& fused, Instruction& fusio
   fused.root = local_[unit.roots[0].index()];
   fusion.shape = fused.at(fused.root).shape;
   if (unit.roots.size() == 1) return;
-  Instruction tuple;
-  tuple.name = "tuple." + std::to_string(fusions_) + ".fused";
-  tuple.opcode = Opcode::kTuple;
-  std::vector<Shape> shapes;
-  for (const InstrId root : unit.roots) {
-    tuple.operands.push_back(local_[root.index()]);
-    shapes.push_back(fused.at(tuple.operands.back()).shape);
-  }
-  tuple.shape = fusion.shape = Shape::tuple(std::move(shapes));
+  std::vector<InstrId> roots;
+  for (const InstrId root : unit.roots) roots.push_back(local_[root.index()]);
+  Instruction tuple =
+      tuple_instruction("tuple." + std::to_string(fusions_) + ".fused", std::move(roots), fused);
+  fusion.shape = tuple.shape;
   fused.root = InstrId(fused.instructions.size());
   fused.instructions.push_back(std::move(tuple));
 }

@@ -34,7 +34,7 @@ Computation KernelMaker::excerpt(const Computation& computation, FusedKernel& ke
     for (const InstrId operand : computation.at(member).operands) {
       if (local.contains(operand) || std::ranges::binary_search(kernel.members, operand)) continue;
       const Instruction& op = computation.at(operand);
-      if (op.opcode == Opcode::kConstant && op.shape.is_scalar()) {
+      if (is_scalar_constant(op)) {
         add(operand, op);
       } else {
         result.parameters.emplace_back(result.instructions.size());
@@ -52,13 +52,7 @@ Computation KernelMaker::excerpt(const Computation& computation, FusedKernel& ke
   for (InstrId& root : kernel.roots) root = local.at(root);
   result.root = kernel.roots.front();
   if (kernel.roots.size() == 1) return result;
-  Instruction tuple;
-  tuple.name = "results";
-  tuple.opcode = Opcode::kTuple;
-  tuple.operands = kernel.roots;
-  std::vector<Shape> shapes;
-  for (const InstrId root : kernel.roots) shapes.push_back(result.at(root).shape);
-  tuple.shape = Shape::tuple(std::move(shapes));
+  Instruction tuple = tuple_instruction("results", kernel.roots, result);
   result.root = InstrId(result.instructions.size());
   result.instructions.push_back(std::move(tuple));
   return result;

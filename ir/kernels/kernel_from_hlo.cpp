@@ -190,7 +190,7 @@ OpId KernelInliner::use(const Leaf& leaf) {
   const Instruction& producer = *source.instruction;
   if (producer.opcode == Opcode::kConstant && source.shape->is_scalar()) {
     Op op;
-    op.opcode = Opcode::kConstant;
+    op.opcode = producer.opcode;
     op.shape = *source.shape;
     op.attrs = kept_attrs(producer);
     source.op = builder_.add(std::move(op), producer.name);
@@ -308,8 +308,7 @@ std::vector<OpId> KernelInliner::outputs(const Value& result, const Shape& shape
     if (!outside.is_array() || position >= result.size()) return;
     OpId id = use(result[position]);
     if (!id.valid()) return;
-    const Opcode producer = builder_.op(id).opcode;
-    if (producer == Opcode::kParameter || producer == Opcode::kConstant) {
+    if (has(builder_.op(id).opcode, Trait::kGiven)) {
       Op copy;  // the result needs a buffer of its own
       copy.opcode = Opcode::kCopy;
       copy.shape = outside;

@@ -205,7 +205,7 @@ class Isolator {
 
   // The replacement, in the new entry, of a value that the instruction reads.
   InstrId outside(const Instruction& producer) {
-    if (producer.opcode == Opcode::kConstant && producer.shape.is_scalar()) {
+    if (is_scalar_constant(producer)) {
       Instruction constant = producer;
       constant.control_predecessors.reset();
       constant.name = unique(producer.name);

@@ -578,7 +578,7 @@ constexpr OpRow kTable[] = {
     done(kCopyDone, "copy-done", kCopyStart, any_size(infer::first_element))
         .with({kKeepsType, kPassesScalar}),
     op(kAsyncStart, "async-start", -1, OpClass::kControl, {kAsyncChain},
-       holding<AsyncAttrs>(rows::kAsyncStart), {}, count_callees)
+       holding<AsyncAttrs>(rows::kAsyncStart), {}, count_callee)
         .starts(kAsyncStart, kAsyncStart),
     op(kAsyncUpdate, "async-update", -1, OpClass::kFree, {kAsyncChain},
        holding<AsyncAttrs>(rows::kAsyncLater), {}, nullptr, kOperandForm),
@@ -588,12 +588,12 @@ constexpr OpRow kTable[] = {
 
     // ---- control and calls
     op(kCall, "call", -1, OpClass::kControl, {kKeepsType, kUntimed}, holding<>(rows::kCall),
-       any_size(infer::callee_root), count_callees, function(plain_body, "func.call")),
+       any_size(infer::callee_root), count_callee, function(plain_body, "func.call")),
     op(kConditional, "conditional", -1, OpClass::kControl, {kKeepsType, kUntimed},
-       holding<>(rows::kIndexed), any_size(infer::conditional), count_callees,
+       holding<>(rows::kIndexed), any_size(infer::conditional), count_conditional,
        generic(no_attributes_body, "stablehlo.case")),
     op(kWhile, "while", 1, OpClass::kControl, {kKeepsType, kUntimed}, holding<>(rows::kWhile),
-       any_size(infer::first_operand), count_callees, generic(no_attributes_body)),
+       any_size(infer::first_operand), count_while, generic(no_attributes_body)),
     op(kFusion, "fusion", -1, OpClass::kFusion, {}, holding<FusionAttrs>(rows::kFusion),
        any_size(infer::callee_root), count_fusion),
     op(kCustomCall, "custom-call", -1, OpClass::kCustomCall, {kKeepsType, kUntimed},

@@ -147,12 +147,8 @@ InstrId Lowering::clone_constant(ValueId value) {
   const Scope* home = scope_of(value);
   if (home == nullptr || known_.contains(value)) {
     Shape shape = resolved(tree_.module, written(value), nullptr);
-    Instruction copy;
-    copy.opcode = Opcode::kConstant;
-    copy.attrs = ConstantAttrs{literal_of(shape, known_.at(value))};
-    copy.shape = std::move(shape);
-    copy.offset = tree_.values[value.index()].offset;
-    return add(std::move(copy));
+    Literal numbers = literal_of(shape, known_.at(value));
+    return literal(std::move(numbers), std::move(shape), tree_.values[value.index()].offset);
   }
   Instruction copy = home->computation.at(bindings_[value.index()].id);
   copy.name.clear();
@@ -613,12 +609,17 @@ InstrId Lowering::constant(const Operation& op, const Attribute& value, TypeId t
   return add(std::move(made));
 }
 
-InstrId Lowering::constant(const Operation& op, Shape shape, const mlir::DenseValues& values) {
+InstrId Lowering::constant(const Operation& op, const Shape& shape,
+                           const mlir::DenseValues& values) {
+  return literal(literal_of(shape, values), shape, op.offset);
+}
+
+InstrId Lowering::literal(Literal value, Shape shape, std::size_t offset) {
   Instruction made;
   made.opcode = Opcode::kConstant;
-  made.attrs = ConstantAttrs{literal_of(shape, values)};
+  made.attrs = ConstantAttrs{std::move(value)};
   made.shape = std::move(shape);
-  made.offset = op.offset;
+  made.offset = offset;
   return add(std::move(made));
 }
 

@@ -53,7 +53,9 @@ class Lowering : public AttributeValues {
   InstrId tuple(const Operation& op, std::vector<InstrId> elements);
   InstrId element(const Operation& op, InstrId tuple, std::int64_t index);
   InstrId constant(const Operation& op, const Attribute& value, TypeId type);
-  InstrId constant(const Operation& op, Shape shape, const mlir::DenseValues& values);
+  InstrId constant(const Operation& op, const Shape& shape, const mlir::DenseValues& values);
+  // Adds a constant; `offset`: in the source text.
+  InstrId literal(Literal value, Shape shape, std::size_t offset);
   // A number broadcast to the sizes and type of `like`.
   InstrId splat(const Operation& op, double value, const Shape& like);
   // The scalar `id` broadcast to the sizes of `like`; arrays are returned unchanged.

@@ -316,7 +316,7 @@ void StablehloPrinter::print_native(const OpSite& site, const OpForm& form,
     } else if (!body.empty()) {
       out_ += fmt::format(" <{{{}}}>", body);
     }
-    if (is_one_of(opcode, {Opcode::kWhile, Opcode::kConditional})) {
+    if (is_control_flow(opcode)) {
       print_control_regions(site.instruction, captured, indent);
     } else if (has_regions(site.instruction, &form)) {
       print_regions(site.instruction, indent);
@@ -444,10 +444,10 @@ std::vector<bool> StablehloPrinter::needed_functions() {
       if (instruction.called.empty()) continue;
       const Instruction made = plain(module_.computations[i], instruction);
       const OpForm* form = form_of(module_.computations[i], made);
-      const bool is_control = is_one_of(made.opcode, {Opcode::kWhile, Opcode::kConditional});
       for (const ComputationId id : instruction.called) {
         reached[id.index()] = true;
-        if (!has_regions(made, form) || (is_control && is_shared(id))) needed[id.index()] = true;
+        if (!has_regions(made, form) || (is_control_flow(made.opcode) && is_shared(id)))
+          needed[id.index()] = true;
       }
     }
   }
