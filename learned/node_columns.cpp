@@ -185,14 +185,9 @@ void dtype_columns(const Seen& seen, Columns& to) {
 
 // The shape that the numbers in `dimensions={...}` refer to.
 const ir::Shape& dimensioned(const Seen& seen) {
-  switch (seen.node.opcode) {
-    case ir::Opcode::kBroadcast:
-    case ir::Opcode::kConcatenate:
-    case ir::Opcode::kIota:
-      return seen.shape;
-    default:
-      return seen.lhs == nullptr ? seen.shape : *seen.lhs;
-  }
+  const ir::Opcode opcode = seen.node.opcode;
+  const bool of_result = ir::has(opcode, ir::Trait::kSpreads) || opcode == ir::Opcode::kConcatenate;
+  return of_result || seen.lhs == nullptr ? seen.shape : *seen.lhs;
 }
 
 Dims dimension_places(const Seen& seen) {

@@ -198,7 +198,7 @@ ir::Kernel matmul(const OpRow& row, const OpDefaults& defaults) {
 
 ir::Kernel softmax(const OpRow& row, const OpDefaults& defaults) {
   require_floating(row);
-  OpSketch sketch("softmax", Opcode::kFusion, defaults.layout);
+  OpSketch sketch("softmax", defaults.layout);
   const OpId in = sketch.parameter(row.dtype(), {row.integer("rows"), row.integer("columns")});
   return sketch.build({sketch.to(sketch.softmax(widen(sketch, in)), row.dtype())});
 }
@@ -206,7 +206,7 @@ ir::Kernel softmax(const OpRow& row, const OpDefaults& defaults) {
 ir::Kernel layernorm(const OpRow& row, const OpDefaults& defaults) {
   require_floating(row);
   const std::int64_t rows = row.integer("rows"), columns = row.integer("columns");
-  OpSketch sketch("layernorm", Opcode::kFusion, defaults.layout);
+  OpSketch sketch("layernorm", defaults.layout);
   const OpId in = sketch.parameter(row.dtype(), {rows, columns});
   const OpId scale = widen(sketch, sketch.parameter(row.dtype(), {columns}));
   const OpId shift = widen(sketch, sketch.parameter(row.dtype(), {columns}));
@@ -228,7 +228,7 @@ ir::Kernel layernorm(const OpRow& row, const OpDefaults& defaults) {
 // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))): Hendrycks and Gimpel, arXiv:1606.08415.
 ir::Kernel gelu(const OpRow& row, const OpDefaults& defaults) {
   require_floating(row);
-  OpSketch sketch("gelu", Opcode::kFusion, defaults.layout);
+  OpSketch sketch("gelu", defaults.layout);
   const OpId x = widen(sketch, sketch.parameter(row.dtype(), row.elements()));
   const auto times = [&](OpId a, OpId b) { return sketch.times(a, b); };
   const auto plus = [&](OpId a, OpId b) { return sketch.plus(a, b); };
@@ -269,7 +269,7 @@ ir::Kernel all_reduce(const OpRow& row, const OpDefaults& defaults) {
 
 DType elementwise_result(const OpRow& row, Opcode opcode) {
   if (opcode == Opcode::kCompare || opcode == Opcode::kIsFinite) return DType::kPred;
-  if (opcode != Opcode::kConvert) return row.dtype();
+  if (ir::arithmetic(opcode) != ir::Arithmetic::kConversion) return row.dtype();
   if (!row.text("out_dtype").empty()) return row.out_dtype();
   return row.dtype() == DType::kF32 ? DType::kBF16 : DType::kF32;
 }
@@ -288,8 +288,8 @@ ir::Kernel elementwise(const OpRow& row, const OpDefaults& defaults, Opcode opco
 bool tabulated(Opcode opcode) {
   if (!ir::is_elementwise(opcode) || ir::info(opcode).arity < 1) return false;
   return opcode != Opcode::kComplex && opcode != Opcode::kReal && opcode != Opcode::kImag &&
-         opcode != Opcode::kMap && opcode != Opcode::kBitcastConvert &&
-         opcode != Opcode::kReducePrecision && opcode != Opcode::kStochasticConvert;
+         opcode != Opcode::kBitcastConvert && opcode != Opcode::kReducePrecision &&
+         opcode != Opcode::kStochasticConvert;
 }
 
 using Maker = ir::Kernel (*)(const OpRow&, const OpDefaults&);

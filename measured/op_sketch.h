@@ -1,6 +1,6 @@
 // A KernelSketch with the arithmetic of operators and training steps as methods.
 //
-//   OpSketch sketch("softmax", Opcode::kFusion, rules);
+//   OpSketch sketch("softmax", rules);
 //   const OpId shares = sketch.softmax(sketch.parameter(DType::kF32, {64, 128}));
 #pragma once
 

@@ -42,7 +42,7 @@ OpId zeros_like(OpSketch& sketch, OpId x) {
 }
 
 ir::Kernel forward(const Dense& layer, const Step& step) {
-  OpSketch sketch(layer.last ? "logits" : "forward", Opcode::kFusion, step.layout);
+  OpSketch sketch(layer.last ? "logits" : "forward", step.layout);
   const OpId x = sketch.parameter(step.dtype, {step.rows, layer.inputs});
   const OpId weight =
       sketch.to(sketch.parameter(DType::kF32, {layer.inputs, layer.units}), step.dtype);
@@ -56,7 +56,7 @@ ir::Kernel forward(const Dense& layer, const Step& step) {
 
 // Gradient to the logits: (softmax - one-hot labels) / rows of the whole batch.
 ir::Kernel loss(const Dense& layer, const Step& step) {
-  OpSketch sketch("softmax_cross_entropy", Opcode::kFusion, step.layout);
+  OpSketch sketch("softmax_cross_entropy", step.layout);
   const OpId logits =
       sketch.to(sketch.parameter(step.dtype, {step.rows, layer.units}), DType::kF32);
   const OpId labels = sketch.parameter(DType::kF32, {step.rows, layer.units});
@@ -65,7 +65,7 @@ ir::Kernel loss(const Dense& layer, const Step& step) {
 }
 
 ir::Kernel gradient_to_input(const Dense& layer, const Step& step) {
-  OpSketch sketch("input_gradient", Opcode::kFusion, step.layout);
+  OpSketch sketch("input_gradient", step.layout);
   const OpId dy = sketch.parameter(step.dtype, {step.rows, layer.units});
   const OpId weight =
       sketch.to(sketch.parameter(DType::kF32, {layer.inputs, layer.units}), step.dtype);
@@ -80,7 +80,7 @@ ir::Kernel gradient_to_input(const Dense& layer, const Step& step) {
 }
 
 ir::Kernel gradient_to_weight(const Dense& layer, const Step& step) {
-  OpSketch sketch("weight_gradient", Opcode::kFusion, step.layout);
+  OpSketch sketch("weight_gradient", step.layout);
   const OpId x = sketch.parameter(step.dtype, {step.rows, layer.inputs});
   const OpId dy = sketch.parameter(step.dtype, {step.rows, layer.units});
   return sketch.build({sketch.dot(x, dy, {.lhs_contracting = {0}, .rhs_contracting = {0}},
@@ -88,7 +88,7 @@ ir::Kernel gradient_to_weight(const Dense& layer, const Step& step) {
 }
 
 ir::Kernel gradient_to_bias(const Dense& layer, const Step& step) {
-  OpSketch sketch("bias_gradient", Opcode::kFusion, step.layout);
+  OpSketch sketch("bias_gradient", step.layout);
   const OpId dy = sketch.parameter(step.dtype, {step.rows, layer.units});
   return sketch.build({sketch.sum(sketch.to(dy, DType::kF32), 0)});
 }
@@ -101,7 +101,7 @@ ir::Kernel sum_over_devices(const ir::Dims& shape, const Step& step) {
 // square' = square + (g^2 - square) (1 - decay);  momentum' = m momentum + rate g / sqrt(square' +
 // epsilon);  w' = w - momentum'
 ir::Kernel rmsprop_update(const ir::Dims& shape, const Step& step) {
-  OpSketch sketch("rmsprop_update", Opcode::kFusion, step.layout);
+  OpSketch sketch("rmsprop_update", step.layout);
   const OpId w = sketch.parameter(DType::kF32, shape), g = sketch.parameter(DType::kF32, shape);
   const OpId square = sketch.parameter(DType::kF32, shape);
   const OpId momentum = sketch.parameter(DType::kF32, shape);

@@ -41,6 +41,9 @@ double window_positions(const Shape& input, const Shape& output, const ConvAttrs
 
 }  // namespace
 
+KernelSketch::KernelSketch(std::string name, const LayoutRules& rules)
+    : KernelSketch(std::move(name), Opcode::kFusion, rules) {}
+
 KernelSketch::KernelSketch(std::string name, Opcode opcode, const LayoutRules& rules)
     : builder_(std::move(name), opcode), rules_(rules) {}
 

@@ -2,7 +2,7 @@
 // layouts, and their work as counted by XLA's HloCostAnalysis (a multiply-add is 2 FLOPs; bytes are
 // parameters plus outputs, unpadded).
 //
-//   KernelSketch sketch("gelu", Opcode::kFusion, rules);
+//   KernelSketch sketch("gelu", rules);
 //   OpId x = sketch.parameter(DType::kF32, {1024, 1024});
 //   Kernel kernel = sketch.build({sketch.elementwise(Opcode::kTanh, {x})});
 //
@@ -24,6 +24,8 @@ class KernelSketch {
   // overflow.
   static constexpr std::int64_t kMaxElements = std::int64_t{1} << 46;
 
+  // A fusion, unless it is launched as one op.
+  KernelSketch(std::string name, const LayoutRules& rules);
   KernelSketch(std::string name, Opcode opcode, const LayoutRules& rules);
 
   OpId parameter(DType dtype, Dims dims);

@@ -86,8 +86,11 @@ const std::vector<BufferSharing::Overwritten>& BufferSharing::of_fusion(Computat
     found->second.push_back({std::move(parameters), in_place});
   };
   const Instruction& root = computation.root_instruction();
-  if (root.opcode != Opcode::kTuple) add(computation.root);
-  if (root.opcode == Opcode::kTuple) std::ranges::for_each(root.operands, add);
+  if (root.opcode == Opcode::kTuple) {
+    std::ranges::for_each(root.operands, add);
+  } else {
+    add(computation.root);
+  }
   return found->second;
 }
 

@@ -350,7 +350,7 @@ void LivenessWalk::visit_done(Frame& frame, InstrId id) {
   use_operands(frame, at(frame, start));
   const Instruction& begun = at(frame, start);
   const auto leaves = leaves_of(frame, start);
-  if (begun.opcode == Opcode::kAsyncStart) extend_shares(leaves);
+  if (is_async_chain(begun.opcode)) extend_shares(leaves);
   const auto named = operand_element(begun);
   const std::size_t begin = named && *named == 0 ? leaves_before(begun.shape, 1) : 0;
   const std::size_t count = leaf_count(op.shape);

@@ -210,7 +210,7 @@ std::string write_pairs(const Computation&, const Instruction& instruction, Key)
 
 std::string write_thread(const Computation&, const Instruction& instruction, Key) {
   const std::string& thread = held<AsyncAttrs>(instruction).execution_thread;
-  const bool starts = instruction.opcode == Opcode::kAsyncStart;
+  const bool starts = starts_asynchronously(instruction.opcode);
   return starts && thread_name(thread) != "main" ? fmt::format("\"{}\"", thread) : "";
 }
 
@@ -335,7 +335,7 @@ void append_attributes(std::string& out, const Module& module, const Computation
                        const PrintOptions& options) {
   append_opcode_attributes(out, computation, instruction);
   CommonAttributes common(out, module, options);
-  if (instruction.opcode == Opcode::kAsyncStart && wrapped != nullptr) {
+  if (wrapped != nullptr && starts_asynchronously(instruction.opcode)) {
     const Computation& inner = module.at(instruction.called.front());
     append_opcode_attributes(out, inner, *wrapped);
     common.write_called(inner, *wrapped);

@@ -50,7 +50,7 @@ InstrId ModuleParser::read_rhs(Scope& scope, std::string_view name, std::size_t 
   check_operand_count(instruction, opcode_at);
   const AttributeForm form{with_attributes, opcode.wrapped.has_value()};
   check_async_shape(scope, instruction, opcode_at);
-  if (opcode.wrapped && opcode.opcode == Opcode::kAsyncStart) {
+  if (opcode.wrapped && starts_asynchronously(opcode.opcode)) {
     Instruction inner = wrapped_instruction(scope, instruction, *opcode.wrapped);
     check_operand_count(inner, opcode_at);
     read_attributes(instruction, &inner, form);
@@ -250,19 +250,20 @@ void ModuleParser::check_async_shape(const Scope& scope, const Instruction& inst
                                      std::size_t opcode_at) const {
   if (!is_async_chain(instruction.opcode)) return;
   constexpr std::string_view kForm = "in the form of ((async-operands), async-outputs, state).";
-  if (instruction.opcode != Opcode::kAsyncStart) {
+  const bool starts = starts_asynchronously(instruction.opcode);
+  const bool ends = op_class(instruction.opcode) == OpClass::kAsyncDone;
+  if (!starts) {
     // In newer XLA, an update has the values it waits for as further operands.
-    const bool one = instruction.opcode == Opcode::kAsyncDone;
-    cursor_.fail_at_if(instruction.operands.empty() || (one && instruction.operands.size() != 1) ||
+    cursor_.fail_at_if(instruction.operands.empty() || (ends && instruction.operands.size() != 1) ||
                            !is_async_shape(scope.computation.at(instruction.operands[0]).shape),
                        opcode_at, "AsyncUpdate and AsyncDone expect a single operand {}", kForm);
     const Opcode previous = scope.computation.at(instruction.operands[0]).opcode;
-    cursor_.fail_at_if(!is_async_chain(previous) || previous == Opcode::kAsyncDone, opcode_at,
+    cursor_.fail_at_if(!is_async_chain(previous) || op_class(previous) == OpClass::kAsyncDone,
+                       opcode_at,
                        "AsyncUpdate and AsyncDone expect a single async op as their operand.");
   }
-  cursor_.fail_at_if(instruction.opcode != Opcode::kAsyncDone && !is_async_shape(instruction.shape),
-                     opcode_at, "Async{} expects the op shape to be {}",
-                     instruction.opcode == Opcode::kAsyncStart ? "Start" : "Update", kForm);
+  cursor_.fail_at_if(!ends && !is_async_shape(instruction.shape), opcode_at,
+                     "Async{} expects the op shape to be {}", starts ? "Start" : "Update", kForm);
 }
 
 InstrId ModuleParser::async_start_of(const Scope& scope, const Instruction& instruction) const {
@@ -304,7 +305,7 @@ void ModuleParser::add_wrapped_computation(Instruction& start, Instruction&& inn
 void ModuleParser::finish_async(Scope& scope, Instruction& instruction, const OpcodeText& opcode,
                                 std::size_t opcode_at) {
   if (!is_async_chain(instruction.opcode)) return;
-  if (instruction.opcode == Opcode::kAsyncStart) {
+  if (starts_asynchronously(instruction.opcode)) {
     const ComputationId callee = instruction.called.at(0);
     async_callee_.resize(module_.computations.size(), false);
     cursor_.fail_at_if(async_callee_[callee.index()], opcode_at,

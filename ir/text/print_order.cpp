@@ -75,8 +75,9 @@ std::vector<ComputationId> computation_order(
 const Instruction* find_start(const Computation& computation, const Instruction& instruction) {
   const Instruction* current = &instruction;
   for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
-    if (current->opcode == Opcode::kAsyncStart) return current;
-    if (!is_async_chain(current->opcode) || current->operands.empty()) return nullptr;
+    if (!is_async_chain(current->opcode)) return nullptr;
+    if (starts_asynchronously(current->opcode)) return current;
+    if (current->operands.empty()) return nullptr;
     current = &computation.at(current->operands.front());
   }
   return nullptr;
