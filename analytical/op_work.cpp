@@ -68,17 +68,13 @@ double log2_of(std::int64_t n) {
 void add_reduction(const Kernel& kernel, const Op& op, int group, int input_group,
                    std::vector<ElementWork>& work) {
   const double steps = std::max(op.applied_flops, 1.0);
-  switch (op.opcode) {
-    case Opcode::kReduceWindow:
-    case Opcode::kSelectAndScatter:
-      work[group].vector +=
-          steps * window_operations(op, ir::first_array(kernel.op(op.operands[0]).shape));
-      break;
-    default: {
-      work[input_group].vector += steps;
-      if (minor_is_reduced(op, kernel.op(op.operands[0]).shape)) {
-        work[input_group].cross_lane_reduce += 1;
-      }
+  if (op.get<ir::WindowAttrs>() != nullptr) {
+    work[group].vector +=
+        steps * window_operations(op, ir::first_array(kernel.op(op.operands[0]).shape));
+  } else {
+    work[input_group].vector += steps;
+    if (minor_is_reduced(op, kernel.op(op.operands[0]).shape)) {
+      work[input_group].cross_lane_reduce += 1;
     }
   }
   work[input_group].transcendental += op.applied_transcendentals;
