@@ -12,11 +12,10 @@
 namespace tilecast::analytical {
 namespace {
 
+using ir::Exchange;
 using ir::Opcode;
 
 // Alpha-beta costs on a network of chips: bytes on the busiest link, and steps.
-
-enum class Pattern { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kPermute };
 
 struct Network {
   std::vector<Side> sides;  // one for a ring; empty for a switch
@@ -132,16 +131,16 @@ double all_to_all_s(const Network& n, double bytes, double share) {
 }
 
 // Cost between slices: [TRG] on a switch. Each chip holds 1 / chips of what its slice shares.
-AlphaBeta across_slices(Pattern pattern, double bytes, const Place& place, const Network& n) {
+AlphaBeta across_slices(Exchange pattern, double bytes, const Place& place, const Network& n) {
   const double share = 1 - 1 / static_cast<double>(place.slices);
   const double part = bytes / static_cast<double>(place.chips);
   const double steps = std::ceil(std::log2(static_cast<double>(place.slices)));
   switch (pattern) {
-    case Pattern::kAllReduce:
+    case Exchange::kAllReduce:
       return {.bandwidth_s = 2 * part * share / n.to_network, .network_hops = 2 * steps};
-    case Pattern::kAllToAll:
+    case Exchange::kAllToAll:
       return {.bandwidth_s = bytes * share / n.to_network, .network_hops = 1};
-    case Pattern::kBroadcast:
+    case Exchange::kBroadcast:
       return {.bandwidth_s = part / n.to_network, .network_hops = steps};
     default:
       return {.bandwidth_s = part * share / n.to_network, .network_hops = steps};
@@ -149,7 +148,7 @@ AlphaBeta across_slices(Pattern pattern, double bytes, const Place& place, const
 }
 
 // A one-directional ring over the chips in order; see Place::odd.
-AlphaBeta odd_cost(Pattern pattern, double bytes, const Place& place, const Network& n) {
+AlphaBeta odd_cost(Exchange pattern, double bytes, const Place& place, const Network& n) {
   const auto c = static_cast<double>(place.chips);
   const Routes& routes = *place.odd;
   const double link = n.sides.empty() ? n.egress : n.line_egress;
@@ -157,11 +156,11 @@ AlphaBeta odd_cost(Pattern pattern, double bytes, const Place& place, const Netw
   if (routes.network_load > 0) {
     seconds_per_byte = std::max(seconds_per_byte, routes.network_load / n.to_network);
   }
-  const double rounds = pattern == Pattern::kAllReduce   ? 2 * (c - 1) / c
-                        : pattern == Pattern::kAllToAll  ? (c - 1) / 2
-                        : pattern == Pattern::kBroadcast ? 1
-                                                         : (c - 1) / c;
-  const double steps = (pattern == Pattern::kAllReduce ? 2 : 1) * (c - 1);
+  const double rounds = pattern == Exchange::kAllReduce   ? 2 * (c - 1) / c
+                        : pattern == Exchange::kAllToAll  ? (c - 1) / 2
+                        : pattern == Exchange::kBroadcast ? 1
+                                                          : (c - 1) / c;
+  const double steps = (pattern == Exchange::kAllReduce ? 2 : 1) * (c - 1);
   return {.bandwidth_s = bytes * rounds * seconds_per_byte,
           .hops = steps,
           .far_hops = steps * static_cast<double>(std::max<std::int64_t>(0, routes.hops - 1)),
@@ -205,32 +204,34 @@ Network network_of(const hwdesc::Device& device, const Place& place) {
 }
 
 // Cost over `chips` chips of one slice; `bytes`: sent or shared by one chip.
-AlphaBeta alpha_beta(Pattern pattern, double bytes, std::int64_t chips, const Network& n) {
+AlphaBeta alpha_beta(Exchange pattern, double bytes, std::int64_t chips, const Network& n) {
   const double share = 1 - 1 / static_cast<double>(chips);
   const double half_way = n.sides.empty() ? 1 : std::max(1.0, std::ceil(n.steps / 2));
   switch (pattern) {
-    case Pattern::kAllReduce:
+    case Exchange::kAllReduce:
       return {2 * gather_s(n, bytes), 2 * n.steps};
-    case Pattern::kAllGather:
-    case Pattern::kReduceScatter:
+    case Exchange::kAllGather:
+    case Exchange::kReduceScatter:
       return {gather_s(n, bytes), n.steps};
-    case Pattern::kAllToAll:
+    case Exchange::kAllToAll:
       return {all_to_all_s(n, bytes, share), half_way};
-    case Pattern::kBroadcast:
+    case Exchange::kBroadcast:
       return {broadcast_s(n, bytes), n.sides.empty() ? n.steps : half_way};
-    case Pattern::kPermute:
+    case Exchange::kPermute:
       return {bytes / (n.sides.empty() ? n.egress : n.link), 1};
+    case Exchange::kNone:
+      break;
   }
   return {};
 }
 
 // Cost within and across slices.
-AlphaBeta alpha_beta(Pattern pattern, double bytes, const Place& place, const Network& n) {
+AlphaBeta alpha_beta(Exchange pattern, double bytes, const Place& place, const Network& n) {
   if (place.odd) return odd_cost(pattern, bytes, place, n);
   AlphaBeta cost;
   if (place.chips > 1) {
     cost = alpha_beta(pattern, bytes, place.chips, n);
-    if (pattern == Pattern::kBroadcast && place.slices > 1) {  // scattered first, gathered last
+    if (pattern == Exchange::kBroadcast && place.slices > 1) {  // scattered first, gathered last
       cost = {.bandwidth_s = 2 * gather_s(n, bytes), .hops = 2 * n.steps};
     }
     if (n.steps > 0) cost.far_hops = cost.hops / n.steps * n.far_hops;
@@ -262,27 +263,12 @@ AlphaBeta permute_cost(double bytes, const PermutePlace& place, const Network& n
 
 // Collectives on that network.
 
-std::optional<Pattern> pattern_of(Opcode opcode) {
+std::optional<Exchange> pattern_of(Opcode opcode) {
   if (ir::op_class(opcode) != ir::OpClass::kCollective) return std::nullopt;
-  switch (ir::info(opcode).plain) {
-    case Opcode::kAllReduce:
-      return Pattern::kAllReduce;
-    case Opcode::kAllGather:
-      return Pattern::kAllGather;
-    case Opcode::kReduceScatter:
-      return Pattern::kReduceScatter;
-    case Opcode::kAllToAll:
-    case Opcode::kRaggedAllToAll:
-      return Pattern::kAllToAll;
-    case Opcode::kCollectiveBroadcast:
-    case Opcode::kCollectiveReduce:  // a reversed broadcast
-      return Pattern::kBroadcast;
-    default:  // send and receive, too
-      return Pattern::kPermute;
-  }
+  return ir::info(opcode).exchange;
 }
 
-Pattern require_pattern(Opcode opcode) {
+Exchange require_pattern(Opcode opcode) {
   const auto pattern = pattern_of(opcode);
   if (!pattern) {
     throw Error("collective: got opcode " + std::string(ir::name(opcode)) +
@@ -301,16 +287,16 @@ Place compact_place(std::int64_t devices, const hwdesc::Device& device) {
 }
 
 // Bytes that one chip sends or shares, P in the header.
-double chip_payload(Pattern pattern, Bytes payload, double cores) {
-  const bool shared = pattern != Pattern::kAllToAll && pattern != Pattern::kPermute;
+double chip_payload(Exchange pattern, Bytes payload, double cores) {
+  const bool shared = pattern != Exchange::kAllToAll && pattern != Exchange::kPermute;
   return payload.value * (shared ? 1.0 : cores);
 }
 
 // Seconds to read operands and write results in main memory.
-double local_s(Pattern pattern, double payload, std::int64_t devices, const MemoryPath& memory) {
+double local_s(Exchange pattern, double payload, std::int64_t devices, const MemoryPath& memory) {
   const double part = payload / static_cast<double>(std::max<std::int64_t>(1, devices));
-  const double read = pattern == Pattern::kAllGather ? part : payload;
-  const double write = pattern == Pattern::kReduceScatter ? part : payload;
+  const double read = pattern == Exchange::kAllGather ? part : payload;
+  const double write = pattern == Exchange::kReduceScatter ? part : payload;
   return memory.busy_s(read / memory.read, write / memory.write);
 }
 
@@ -346,7 +332,7 @@ struct MemoryPart {
   double exchange = 0;  // between the cores of a chip, beforehand
 };
 
-MemoryPart memory_part(Pattern pattern, Bytes payload, std::int64_t devices, double cores,
+MemoryPart memory_part(Exchange pattern, Bytes payload, std::int64_t devices, double cores,
                        const hwdesc::Device& device) {
   if (device.memory.empty()) {
     throw Error("device " + device.name + ": memory: got no level, expected main memory");
@@ -383,7 +369,7 @@ std::string inside_chip(Opcode opcode, std::int64_t devices) {
 
 CollectiveTime time_at(Opcode opcode, Bytes payload, const Place& place,
                        const hwdesc::Device& device, bool on_slice) {
-  const Pattern pattern = require_pattern(opcode);
+  const Exchange pattern = require_pattern(opcode);
   const MemoryPart memory = memory_part(pattern, payload, place.devices, place.cores, device);
   if (place.chips * place.slices <= 1) {
     return assembled(memory, std::nullopt, device, inside_chip(opcode, place.devices));
@@ -411,7 +397,7 @@ CollectiveTime slowest_group(Opcode opcode, Bytes payload, const std::vector<Ids
 CollectiveTime permute_time(Opcode opcode, Bytes payload, const PermutePlace& place,
                             const hwdesc::Device& device) {
   const MemoryPart memory =
-      memory_part(Pattern::kPermute, payload, place.devices, place.cores, device);
+      memory_part(Exchange::kPermute, payload, place.devices, place.cores, device);
   if (!place.leaves_chip) {
     return assembled(memory, std::nullopt, device, inside_chip(opcode, place.devices));
   }
@@ -438,8 +424,8 @@ bool is_to_neighbour(Opcode opcode) {
 
 CollectiveTime collective_time(Opcode opcode, Bytes payload, std::int64_t group_size,
                                const hwdesc::Device& device) {
-  const Pattern pattern = require_pattern(opcode);
-  if (has_slice(device) && pattern != Pattern::kPermute) {
+  const Exchange pattern = require_pattern(opcode);
+  if (has_slice(device) && pattern != Exchange::kPermute) {
     return slowest_group(opcode, payload, first_devices(device, group_size), device);
   }
   const Place place = compact_place(group_size, device);
@@ -469,9 +455,9 @@ CollectiveTime collective_time(const ir::Kernel& kernel, const hwdesc::Device& d
 namespace {
 
 // The share of a chip's payload that must leave it.
-double sent_share(Pattern pattern, double chips) {
-  const bool whole = pattern == Pattern::kBroadcast || pattern == Pattern::kPermute;
-  return (pattern == Pattern::kAllReduce ? 2 : 1) * (whole ? 1 : 1 - 1 / chips);
+double sent_share(Exchange pattern, double chips) {
+  const bool whole = pattern == Exchange::kBroadcast || pattern == Exchange::kPermute;
+  return (pattern == Exchange::kAllReduce ? 2 : 1) * (whole ? 1 : 1 - 1 / chips);
 }
 
 double all_links(const hwdesc::Device& device) {
@@ -480,7 +466,8 @@ double all_links(const hwdesc::Device& device) {
 
 // Lower bound for one group on a slice; a chip's share of the network adds to its links if the
 // group crosses slices.
-Seconds bound_at(Pattern pattern, Bytes payload, const Place& place, const hwdesc::Device& device) {
+Seconds bound_at(Exchange pattern, Bytes payload, const Place& place,
+                 const hwdesc::Device& device) {
   const std::int64_t chips = place.chips * place.slices;
   if (chips <= 1) return Seconds{0};
   const bool crosses = place.slices > 1 || (place.odd && place.odd->network_load > 0);
@@ -491,7 +478,7 @@ Seconds bound_at(Pattern pattern, Bytes payload, const Place& place, const hwdes
                  chip_payload(pattern, payload, cores) / egress};
 }
 
-Seconds slice_bound(Pattern pattern, Bytes payload, const std::vector<Ids>& groups,
+Seconds slice_bound(Exchange pattern, Bytes payload, const std::vector<Ids>& groups,
                     const hwdesc::Device& device) {
   Seconds bound;
   for (const Place& place : place_groups(device, groups)) {
@@ -504,8 +491,8 @@ Seconds slice_bound(Pattern pattern, Bytes payload, const std::vector<Ids>& grou
 
 Seconds collective_lower_bound(Opcode opcode, Bytes payload, std::int64_t group_size,
                                const hwdesc::Device& device) {
-  const Pattern pattern = require_pattern(opcode);
-  if (has_slice(device) && pattern != Pattern::kPermute) {
+  const Exchange pattern = require_pattern(opcode);
+  if (has_slice(device) && pattern != Exchange::kPermute) {
     return slice_bound(pattern, payload, first_devices(device, group_size), device);
   }
   if (!device.interconnect) return Seconds{0};
@@ -544,7 +531,7 @@ const ir::Op* collective_op(const ir::Kernel& kernel) {
 Opcode crossing_opcode(const ir::Kernel& kernel) {
   const ir::Op* op = collective_op(kernel);
   if (op == nullptr) return kernel.opcode();
-  if (pattern_of(op->opcode) != Pattern::kAllReduce) return op->opcode;
+  if (pattern_of(op->opcode) != Exchange::kAllReduce) return op->opcode;
   const auto id = static_cast<std::size_t>(op - kernel.ops().data());
   bool is_sliced = false;
   for (const ir::Op& user : kernel.ops()) {
@@ -580,7 +567,7 @@ Bytes collective_payload(const ir::Kernel& kernel, PayloadSize size) {
   };
   const auto pattern = pattern_of(opcode);
   const bool by_result =
-      pattern == Pattern::kAllGather || pattern == Pattern::kBroadcast || opcode == Opcode::kRecv;
+      pattern == Exchange::kAllGather || pattern == Exchange::kBroadcast || opcode == Opcode::kRecv;
   if (by_result) return bytes_of(kernel.outputs());
   if (opcode == Opcode::kRaggedAllToAll || opcode == Opcode::kSend) {
     return bytes_of(

@@ -9,6 +9,7 @@
 #include "ir/kernels/kernel_sources.h"
 #include "ir/library_calls.h"
 #include "ir/ops/index_map.h"
+#include "ir/ops/op_row.h"
 #include "ir/schedule_order.h"
 
 namespace tilecast::ir {
@@ -20,12 +21,7 @@ constexpr std::size_t kKeptLiteralText = 64;
 
 // The part of a start op's shape that is its result; the rest are operands and contexts.
 const Shape& result_part(const Instruction& instruction) {
-  using enum Opcode;
-  const Opcode opcode = instruction.opcode;
-  std::size_t element = SIZE_MAX;
-  if (is_one_of(opcode, {kCopyStart, kRecv})) element = 0;
-  if (is_one_of(opcode, {kAllGatherStart, kCollectivePermuteStart, kAsyncStart})) element = 1;
-  if (opcode == kSend) element = 2;
+  const auto element = static_cast<std::size_t>(op_row(instruction.opcode).tuple.result);
   const std::vector<Shape>& elements = instruction.shape.elements;
   return element < elements.size() ? elements[element] : instruction.shape;
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "ir/array_elements.h"
 #include "ir/memory/buffer_sharing.h"
+#include "ir/ops/op_row.h"
 #include "ir/schedule_order.h"
 
 namespace tilecast::ir {
@@ -140,9 +141,9 @@ bool names_operand(const Computation& computation, const Instruction& op) {
 
 // The element of an asynchronous start's tuple that holds the operands; the others are new arrays.
 std::optional<std::size_t> operand_element(const Instruction& op) {
-  if (!op.shape.is_tuple() || op.opcode == Opcode::kAllReduceStart) return std::nullopt;
-  if (op.opcode == Opcode::kRecv) return std::nullopt;
-  return op.opcode == Opcode::kCopyStart ? 1 : 0;
+  const int element = op_row(op.opcode).tuple.operands;
+  if (!op.shape.is_tuple() || element == StartTuple::kNone) return std::nullopt;
+  return static_cast<std::size_t>(element);
 }
 
 LiveValues LivenessWalk::run() {

@@ -72,12 +72,21 @@ struct OpForm {
 
 }  // namespace stablehlo
 
+// The elements of the tuple that an asynchronous start gives, which hold ...
+struct StartTuple {
+  static constexpr int kNone = -1;
+
+  int operands = 0;    // ... its operands; kNone: its arrays are new
+  int result = kNone;  // ... its result; kNone: all do
+};
+
 struct OpRow {
   OpInfo info;
   OpAttributes attributes;
   ShapeRule shape;
   WorkCounts (*count)(const CountedOp& op) = nullptr;  // null: no work, every byte accessed once
   stablehlo::OpForm form;
+  StartTuple tuple = {};
 };
 
 [[nodiscard]] const OpRow& op_row(Opcode opcode);

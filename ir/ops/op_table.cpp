@@ -270,8 +270,9 @@ struct Draft : OpRow {
     info.traits = given;
     return *this;
   }
-  constexpr Draft& starts(Opcode end, Opcode plain) {
+  constexpr Draft& starts(Opcode end, Opcode plain, StartTuple given) {
     info.traits.add(kStartsAsync);
+    tuple = given;
     info.partner = end;
     info.plain = plain;
     return *this;
@@ -358,11 +359,14 @@ constexpr Draft normalization(Opcode opcode, std::string_view name, int arity, I
   return op(opcode, name, arity, OpClass::kNormalization, {},
             holding<BatchNormAttrs>(rows::kBatchNorm), {shape}, nullptr, generic(batch_norm_body));
 }
-constexpr Draft collective(Opcode opcode, std::string_view name, int arity,
+// NOLINTNEXTLINE(readability-function-size): the columns of a row
+constexpr Draft collective(Opcode opcode, std::string_view name, int arity, Exchange exchange,
                            std::span<const AttributeRow> attributes, Infer shape,
                            OpForm form = {}) {
-  return op(opcode, name, arity, OpClass::kCollective, {}, holding<CollectiveAttrs>(attributes),
-            {shape}, nullptr, form);
+  Draft draft = op(opcode, name, arity, OpClass::kCollective, {},
+                   holding<CollectiveAttrs>(attributes), {shape}, nullptr, form);
+  draft.info.exchange = exchange;
+  return draft;
 }
 constexpr Draft done(Opcode opcode, std::string_view name, Opcode start, ShapeRule shape,
                      OpForm form = kOperandForm) {
@@ -530,36 +534,40 @@ constexpr OpRow kTable[] = {
        any_size(infer::token), changed<count_outfeed>),
 
     // ---- collectives; an all-gather-start has the attributes of an all-gather
-    collective(kAllGather, "all-gather", -1, rows::kAllGather, infer::all_gather,
-               generic(all_gather_body)),
-    collective(kAllReduce, "all-reduce", -1, rows::kAllReduce, infer::all_reduce,
-               generic(all_reduce_body))
+    collective(kAllGather, "all-gather", -1, Exchange::kAllGather, rows::kAllGather,
+               infer::all_gather, generic(all_gather_body)),
+    collective(kAllReduce, "all-reduce", -1, Exchange::kAllReduce, rows::kAllReduce,
+               infer::all_reduce, generic(all_reduce_body))
         .with(changed<count_all_reduce>),
-    collective(kAllToAll, "all-to-all", -1, rows::kAllToAll, infer::all_to_all,
+    collective(kAllToAll, "all-to-all", -1, Exchange::kAllToAll, rows::kAllToAll, infer::all_to_all,
                generic(all_to_all_body)),
-    collective(kCollectiveBroadcast, "collective-broadcast", -1, rows::kCollectiveBroadcast,
-               infer::collective_broadcast, generic(all_reduce_body)),
-    collective(kCollectivePermute, "collective-permute", -1, rows::kCollectivePermute,
-               infer::collective_permute, generic(collective_permute_body)),
-    collective(kCollectiveReduce, "collective-reduce", -1, rows::kCollectiveReduce, nullptr),
-    collective(kRaggedAllToAll, "ragged-all-to-all", 6, rows::kRaggedAllToAll,
+    collective(kCollectiveBroadcast, "collective-broadcast", -1, Exchange::kBroadcast,
+               rows::kCollectiveBroadcast, infer::collective_broadcast, generic(all_reduce_body)),
+    collective(kCollectivePermute, "collective-permute", -1, Exchange::kPermute,
+               rows::kCollectivePermute, infer::collective_permute,
+               generic(collective_permute_body)),
+    collective(kCollectiveReduce, "collective-reduce", -1, Exchange::kBroadcast,
+               rows::kCollectiveReduce, nullptr),
+    collective(kRaggedAllToAll, "ragged-all-to-all", 6, Exchange::kAllToAll, rows::kRaggedAllToAll,
                infer::ragged_all_to_all),
-    collective(kReduceScatter, "reduce-scatter", -1, rows::kReduceScatter, infer::reduce_scatter,
-               generic(reduce_scatter_body)),
-    collective(kAllGatherStart, "all-gather-start", -1, rows::kAllGather, infer::all_gather_start)
-        .starts(kAllGatherDone, kAllGather),
-    collective(kAllReduceStart, "all-reduce-start", -1, rows::kAllReduce, infer::all_reduce)
+    collective(kReduceScatter, "reduce-scatter", -1, Exchange::kReduceScatter, rows::kReduceScatter,
+               infer::reduce_scatter, generic(reduce_scatter_body)),
+    collective(kAllGatherStart, "all-gather-start", -1, Exchange::kAllGather, rows::kAllGather,
+               infer::all_gather_start)
+        .starts(kAllGatherDone, kAllGather, {0, 1}),
+    collective(kAllReduceStart, "all-reduce-start", -1, Exchange::kAllReduce, rows::kAllReduce,
+               infer::all_reduce)
         .with(changed<count_all_reduce>)
-        .starts(kAllReduceDone, kAllReduce),
-    collective(kCollectivePermuteStart, "collective-permute-start", -1, rows::kCollectivePermute,
-               infer::collective_permute_start)
-        .starts(kCollectivePermuteDone, kCollectivePermute),
-    collective(kRecv, "recv", 1, rows::kSendRecv, nullptr)
+        .starts(kAllReduceDone, kAllReduce, {StartTuple::kNone, StartTuple::kNone}),
+    collective(kCollectivePermuteStart, "collective-permute-start", -1, Exchange::kPermute,
+               rows::kCollectivePermute, infer::collective_permute_start)
+        .starts(kCollectivePermuteDone, kCollectivePermute, {0, 1}),
+    collective(kRecv, "recv", 1, Exchange::kPermute, rows::kSendRecv, nullptr)
         .with({kKeepsType, kNeighbour})
-        .starts(kRecvDone, kRecv),
-    collective(kSend, "send", 2, rows::kSendRecv, infer::send)
+        .starts(kRecvDone, kRecv, {StartTuple::kNone, 0}),
+    collective(kSend, "send", 2, Exchange::kPermute, rows::kSendRecv, infer::send)
         .with({kKeepsType, kNeighbour})
-        .starts(kSendDone, kSend),
+        .starts(kSendDone, kSend, {0, 2}),
     done(kAllGatherDone, "all-gather-done", kAllGatherStart, {infer::second_element}),
     done(kAllReduceDone, "all-reduce-done", kAllReduceStart, {infer::first_operand}),
     done(kCollectivePermuteDone, "collective-permute-done", kCollectivePermuteStart,
@@ -574,12 +582,12 @@ constexpr OpRow kTable[] = {
     // ---- other asynchronous ops
     op(kCopyStart, "copy-start", 1, kDataMovement, {kKeepsType, kPassesScalar},
        holding<>(rows::kCopyStart), any_size(infer::copy_start), nullptr, kOperandForm)
-        .starts(kCopyDone, kCopyStart),
+        .starts(kCopyDone, kCopyStart, {1, 0}),
     done(kCopyDone, "copy-done", kCopyStart, any_size(infer::first_element))
         .with({kKeepsType, kPassesScalar}),
     op(kAsyncStart, "async-start", -1, OpClass::kControl, {kAsyncChain},
        holding<AsyncAttrs>(rows::kAsyncStart), {}, count_callee)
-        .starts(kAsyncStart, kAsyncStart),
+        .starts(kAsyncStart, kAsyncStart, {0, 1}),
     op(kAsyncUpdate, "async-update", -1, OpClass::kFree, {kAsyncChain},
        holding<AsyncAttrs>(rows::kAsyncLater), {}, nullptr, kOperandForm),
     done(kAsyncDone, "async-done", kAsyncDone, {})
@@ -679,17 +687,6 @@ std::span<const AttributeRow> short_async_attributes(Opcode opcode) {
 OpAttrs attributes_of(Opcode opcode) {
   const auto empty = op_row(opcode).attributes.empty;
   return empty == nullptr ? OpAttrs() : empty();
-}
-
-std::string_view name(OpClass work) {
-  constexpr std::array<std::string_view, 17> kNames = {
-      // in the order of the enumerators
-      "free",           "elementwise", "transcendental", "matrix",     "reduction",
-      "data-movement",  "indexed",     "sort",           "random",     "normalization",
-      "linear-algebra", "fusion",      "collective",     "async-done", "control",
-      "custom-call",    "host"};
-  static_assert(kNames.size() == static_cast<std::size_t>(OpClass::kHost) + 1);
-  return kNames[static_cast<std::size_t>(work)];
 }
 
 std::optional<Opcode> parse_opcode(std::string_view text) {
