@@ -88,7 +88,7 @@ class Wiring {
       default:
         break;
     }
-    if (passes_on(op.opcode)) return pass_on(op, value);
+    if (ir::passes_bytes_on(op.opcode)) return pass_on(op, value);
     if (ir::is_zero_cost(op.opcode)) return std::string(ir::name(op.opcode)) + " is not computed";
     return launch(id, value);
   }
@@ -114,11 +114,7 @@ class Wiring {
             whole.begin() + static_cast<std::ptrdiff_t>(end)};
   }
 
-  // Whether the result has the same bytes as the operand.
-  static bool passes_on(Opcode opcode) {
-    return ir::op_class(opcode) == ir::OpClass::kFree &&
-           (ir::has(opcode, ir::Trait::kIdentity) || ir::has(opcode, ir::Trait::kReshapes));
-  }
+  // For ops whose result has the same bytes as the operand.
   std::string pass_on(const Instruction& op, Value& value) const {
     value = values_[op.operands[0].index()];
     const Shape& operand = entry_.at(op.operands[0]).shape;

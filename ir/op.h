@@ -82,6 +82,12 @@ extern const std::array<OpInfo, kOpcodes> kOpInfos;  // by opcode
 [[nodiscard]] inline bool is_async_chain(Opcode opcode) {
   return has(opcode, Trait::kAsyncChain);
 }
+// Gives the bytes of its first operand on as they are: bitcast, opt-barrier, add-dependency,
+// domain.
+[[nodiscard]] inline bool passes_bytes_on(Opcode opcode) {
+  return op_class(opcode) == OpClass::kFree &&
+         (has(opcode, Trait::kIdentity) || has(opcode, Trait::kReshapes));
+}
 // while, conditional, call.
 [[nodiscard]] inline bool is_control_flow(Opcode opcode) {
   return op_class(opcode) == OpClass::kControl && !is_async_chain(opcode);

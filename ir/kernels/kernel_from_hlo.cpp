@@ -63,11 +63,6 @@ OpAttrs kept_attrs(const Instruction& instruction) {
   return kept;
 }
 
-bool commutes(Opcode opcode) {
-  using enum Opcode;
-  return is_one_of(opcode, {kAdd, kMultiply, kMaximum, kMinimum, kAnd, kOr, kXor});
-}
-
 // The opcode that `called` applies to its two parameters, if it does nothing else. Compares are
 // excluded, because they have a direction as well.
 std::optional<Opcode> applied_opcode(const Computation& called) {
@@ -80,7 +75,7 @@ std::optional<Opcode> applied_opcode(const Computation& called) {
   };
   const bool in_order = reads(0, 0) && reads(1, 1);
   const bool swapped = reads(0, 1) && reads(1, 0);
-  if (in_order || (swapped && commutes(root.opcode))) return root.opcode;
+  if (in_order || (swapped && has(root.opcode, Trait::kCommutes))) return root.opcode;
   return std::nullopt;
 }
 

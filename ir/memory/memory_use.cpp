@@ -134,9 +134,8 @@ bool is_view(const Computation& computation, const Instruction& op) {
 
 // Whether the result's leaves alias those of operand 0.
 bool names_operand(const Computation& computation, const Instruction& op) {
-  using enum Opcode;
-  return is_one_of(op.opcode, {kBitcast, kOptBarrier, kAddDependency, kDomain, kAsyncUpdate}) ||
-         is_annotation(op) || is_view(computation, op);
+  return passes_bytes_on(op.opcode) || op.opcode == Opcode::kAsyncUpdate || is_annotation(op) ||
+         is_view(computation, op);
 }
 
 // The element of an asynchronous start's tuple that holds the operands; the others are new arrays.

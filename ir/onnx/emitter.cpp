@@ -166,7 +166,7 @@ std::optional<Emitter::Folded> Emitter::folded(const Spec& spec, Instruction ins
   if (const auto shape = infer_shape(module_, scratch, instruction)) instruction.shape = *shape;
   if (!instruction.shape.is_array()) return std::nullopt;
   // Ops that produce more elements than they read are emitted unless small.
-  const bool grows = is_one_of(spec.opcode, {Opcode::kBroadcast, Opcode::kIota});
+  const bool grows = has(spec.opcode, Trait::kSpreads);
   if (element_count(instruction.shape) > (grows ? kMostLiteral : kMostFolded)) return std::nullopt;
   auto numbers = fold(module_, instruction, operands);
   if (!numbers) return std::nullopt;
