@@ -149,22 +149,19 @@ bool has_values(const TextSpec& spec) {
 
 }  // namespace
 
-KernelGraph make_text_graph(const TokenIds& text, const TextSpec& spec) {
-  KernelGraph graph;
-  graph.opcodes = text.ids;
-  if (has_values(spec)) graph.features = text.values;
-  graph.topological.resize(text.ids.size());
-  std::iota(graph.topological.begin(), graph.topological.end(), 0);
-  return graph;
-}
-
 KernelGraph make_graph(const analytical::KernelQuery& query, const hwdesc::Device& device,
                        const NetworkFeatures& features) {
   if (features.encoding != GraphEncoding::kText) {
     return make_graph(query, device, features.encoding);
   }
   TC_CHECK(!features.vocabulary.empty(), "text without a vocabulary");
-  return make_text_graph(features.vocabulary.encode(query, device), features.vocabulary.spec());
+  TokenIds text = features.vocabulary.encode(query, device);
+  KernelGraph graph;
+  graph.topological.resize(text.ids.size());
+  std::iota(graph.topological.begin(), graph.topological.end(), 0);
+  graph.opcodes = std::move(text.ids);
+  if (has_values(features.vocabulary.spec())) graph.features = std::move(text.values);
+  return graph;
 }
 
 FeatureSchema node_schema(const NetworkFeatures& features) {

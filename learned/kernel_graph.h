@@ -80,7 +80,6 @@ struct NetworkFeatures {
 
 [[nodiscard]] KernelGraph make_graph(const analytical::KernelQuery& query,
                                      const hwdesc::Device& device, const NetworkFeatures& features);
-[[nodiscard]] KernelGraph make_text_graph(const TokenIds& text, const TextSpec& spec);
 // Schema of the graphs' node features; its hash also covers the meaning of opcodes.
 [[nodiscard]] FeatureSchema node_schema(const NetworkFeatures& features);
 [[nodiscard]] std::int32_t opcode_count(const NetworkFeatures& features);

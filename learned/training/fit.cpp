@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
-#include <random>
 
 #include "base/error.h"
-#include "learned/training/text_variants.h"
 
 namespace tilecast::learned {
 namespace {
@@ -60,14 +59,6 @@ std::vector<float> row_weights(const Examples& examples, std::span<const std::si
   }
   if (std::ranges::all_of(weights, [](float weight) { return weight == 1; })) weights.clear();
   return weights;
-}
-
-// The concatenation of both.
-std::vector<std::size_t> joined(std::span<const std::size_t> first,
-                                std::span<const std::size_t> second) {
-  std::vector<std::size_t> rows(first.begin(), first.end());
-  rows.insert(rows.end(), second.begin(), second.end());
-  return rows;
 }
 
 // The scale of these rows' targets; ranks have none.
@@ -187,16 +178,13 @@ class NetworkFitter final : public Fitter {
                 int threads)
       : features_(spec.network_features),
         target_(target_of(spec, examples, split.train)),
-        variants_(spec.reads_text() ? static_cast<std::size_t>(spec.text.variants) : 0),
-        train_rows_(split.train.size() * (1 + variants_)) {
-    const std::vector<std::size_t> train = by_kernel(examples, split.train);
-    std::vector<std::size_t> rows = train;
+        train_rows_(split.train.size()) {
+    std::vector<std::size_t> rows = by_kernel(examples, split.train);
     features_.vocabulary = vocabulary_of(spec, examples, rows);
-    for (std::size_t i = 0; i < variants_; ++i) rows = joined(rows, train);
-    rows = joined(rows, by_kernel(examples, split.validation));
+    std::ranges::copy(by_kernel(examples, split.validation), std::back_inserter(rows));
     at_nodes_ = scaled(features_.at_nodes, examples, rows, threads);
     at_kernel_ = scaled(features_.at_kernel, examples, rows, threads);
-    const std::vector<std::size_t> graph_of = make_graphs(examples, rows, spec.seed);
+    const std::vector<std::size_t> graph_of = make_graphs(examples, rows);
     const std::vector<float> targets = standard_targets(examples, rows, target_);
     const bool on_physics = spec.target.residual && spec.ranks();
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -255,37 +243,20 @@ class NetworkFitter final : public Fitter {
     return result;
   }
 
-  // The variant of a row's text; 0: the original text.
-  [[nodiscard]] std::size_t variant_of(std::size_t row) const {
-    return row < train_rows_ ? row / (train_rows_ / (1 + variants_)) : 0;
-  }
-
-  [[nodiscard]] KernelGraph graph_of_row(const Examples& examples, std::size_t row,
-                                         std::size_t variant, std::uint64_t seed) const {
-    const analytical::KernelQuery query = examples.shown(row);
-    const hwdesc::Device& device = *examples.rows[row].device;
-    if (variant == 0) return make_graph(query, device, features_);
-    std::seed_seq numbers{seed, std::uint64_t{row}, std::uint64_t{variant}};
-    std::mt19937_64 random(numbers);
-    return make_text_graph(encode_variant(features_.vocabulary, query, device, random),
-                           features_.vocabulary.spec());
-  }
-
-  // One graph per kernel object (and per tile and variant, if relevant), with the scales of the
-  // training rows. Returns the graph of each row.
+  // One graph per kernel object (and per tile, if relevant), with the scales of the training rows.
+  // Returns the graph of each row.
   std::vector<std::size_t> make_graphs(const Examples& examples,
-                                       const std::vector<std::size_t>& rows, std::uint64_t seed) {
+                                       const std::vector<std::size_t>& rows) {
     const std::size_t width = node_schema(features_).columns.size();
     Extremes extremes(width);
-    std::map<std::pair<GraphKey, std::size_t>, std::size_t> numbers;
+    std::map<GraphKey, std::size_t> numbers;
     std::vector<std::size_t> graph_of;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const analytical::KernelQuery query = examples.shown(rows[i]);
-      const std::pair key(graph_key(query, features_), variant_of(i));
-      const auto [known, is_new] = numbers.emplace(key, graphs_.size());
+      const auto [known, is_new] = numbers.emplace(graph_key(query, features_), graphs_.size());
       graph_of.push_back(known->second);
       if (!is_new) continue;
-      graphs_.push_back(graph_of_row(examples, rows[i], key.second, seed));
+      graphs_.push_back(make_graph(query, *examples.rows[rows[i]].device, features_));
       if (graphs_.back().nodes() == 0) throw Error(query.kernel.name() + ": a kernel without ops");
       if (i < train_rows_) extremes.add(graphs_.back().features);
     }
@@ -303,7 +274,7 @@ class NetworkFitter final : public Fitter {
 
   NetworkFeatures features_;
   Standardisation target_;
-  std::size_t variants_, train_rows_;
+  std::size_t train_rows_;
   Scaled at_nodes_, at_kernel_;
   std::vector<KernelGraph> graphs_;
   FeatureScaler node_scaler_;
