@@ -361,8 +361,7 @@ Queries random_queries(std::uint64_t seed, const hwdesc::Device& device) {
 
 TableFeatures all_features() {
   using enum FeatureGroup;
-  return TableFeatures(
-      {.groups = {kStatic, kOps, kShape, kTile, kPrior, kMachine, kAlignment, kTileBounds}});
+  return TableFeatures({.groups = {kStatic, kOps, kShape, kTile, kPrior, kMachine, kAlignment}});
 }
 
 std::vector<float> extracted(const TableFeatures& features, const Queries& queries,
