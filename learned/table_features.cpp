@@ -146,10 +146,6 @@ FeatureSchema schema_of(const FeatureSelection& selection) {
   add(FeatureGroup::kOps, [&](Columns& to) { ops_columns(scan, to); });
   add(FeatureGroup::kShape, [&](Columns& to) { shape_columns(scan, to); });
   add(FeatureGroup::kMachine, [&](Columns& to) { machine_columns(scan, machine, to); });
-  add(FeatureGroup::kCode, [&](Columns& to) {
-    code_columns(scan, to);
-    run_column({}, nullptr, to);
-  });
   add(FeatureGroup::kTile, [&](Columns& to) { tile_columns({}, nullptr, to); });
   add(FeatureGroup::kAlignment, [&](Columns& to) { alignment_columns(scan, device, {}, to); });
   add(FeatureGroup::kCurve, [&](Columns& to) { curve_columns({}, to); });
@@ -175,7 +171,6 @@ class RowWriter {
     if (&query.kernel != kernel_) start(query.kernel);
     std::copy_n(scratch_.row.begin(), kernel_width_, out.begin());
     Columns to(out.data() + kernel_width_);
-    if (selected(FeatureGroup::kCode)) run_column(tile_scan(query), query.tile, to);
     if (selected(FeatureGroup::kTile)) tile_columns(tile_scan(query), query.tile, to);
     if (selected(FeatureGroup::kAlignment)) {
       const TileSizes sizes =
@@ -218,7 +213,6 @@ class RowWriter {
     if (selected(FeatureGroup::kOps)) ops_columns(scan, to);
     if (selected(FeatureGroup::kShape)) shape_columns(scan, to);
     if (selected(FeatureGroup::kMachine)) machine_columns(scan, machine_, to);
-    if (selected(FeatureGroup::kCode)) code_columns(scan, to);
     kernel_width_ = static_cast<std::size_t>(to.end() - scratch_.row.data());
   }
 
@@ -239,7 +233,7 @@ class RowWriter {
     for (const double count : counts) to.value({}, count);
   }
 
-  std::array<bool, 12> selected_{};
+  std::array<bool, 11> selected_{};
   MachineScan machine_;
   const Vocabulary& vocabulary_;
   Scratch& scratch_;

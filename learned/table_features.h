@@ -46,7 +46,7 @@ class TableFeatures {
   [[nodiscard]] std::size_t width() const { return schema_.columns.size(); }
   [[nodiscard]] bool needs_prior() const;
 
-  // Row-major queries x width() into `rows`, columns by group: static, ops, shape, machine, code,
+  // Row-major queries x width() into `rows`, columns by group: static, ops, shape, machine,
   // tile, alignment, curve, prior, parameters, tokens. `priors`: the analytical
   // estimates, one per query, if needs_prior() (an absent one gives NaN); else ignored and may be
   // empty. Throws Error for a query whose number of parameters differs from the selection's.

@@ -89,8 +89,6 @@ struct TileSizes {
 void ops_columns(const KernelScan& scan, Columns& to);
 void shape_columns(const KernelScan& scan, Columns& to);
 void machine_columns(const KernelScan& scan, MachineScan& machine, Columns& to);
-void code_columns(const KernelScan& scan, Columns& to);
-void run_column(const TileScan& scan, const analytical::TileConfig* tile, Columns& to);
 void tile_columns(const TileScan& scan, const analytical::TileConfig* tile, Columns& to);
 void alignment_columns(const KernelScan& scan, const hwdesc::Device& device, const TileSizes& tile,
                        Columns& to);
