@@ -58,11 +58,11 @@ TEST(Learner, IsReadWithEveryKey) {
   EXPECT_FALSE(trees.search.ranges[1].range) << "three values are a list";
   const LearnerSpec network = learner(
       "name: n\nmodel: network\nat_nodes: [static]\nat_kernel: [prior]\nscale: linear\n"
-      "encoding: tpugraphs\ngraph: gat\nhidden: 32\nheads: 2\nloss: rank_hinge\n");
+      "encoding: schedule\ngraph: gat\nhidden: 32\nheads: 2\nloss: rank_hinge\n");
   EXPECT_EQ(network.network_features.at_nodes.groups, std::vector{FeatureGroup::kStatic});
   EXPECT_EQ(network.network_features.at_kernel.groups, std::vector{FeatureGroup::kPrior});
   EXPECT_FALSE(network.network_features.logarithmic);
-  EXPECT_EQ(network.network_features.encoding, GraphEncoding::kTpuGraphs);
+  EXPECT_EQ(network.network_features.encoding, GraphEncoding::kSchedule);
   EXPECT_EQ(network.network.graph, GraphLayer::kGat);
   EXPECT_EQ(network.network.hidden, 32);
   EXPECT_TRUE(network.ranks_only() && network.needs_prior());
