@@ -195,8 +195,7 @@ std::vector<FeatureGroup> read_groups(const ConfigNode& node) {
     if (!group || *group == FeatureGroup::kNode || *group == FeatureGroup::kTokens ||
         *group == FeatureGroup::kParameters) {
       fail_at(entry, fmt::format("got {}, expected a group of columns of a whole kernel: static, "
-                                 "ops, shape, tile, prior, machine, code, alignment, tile_bounds "
-                                 "or curve",
+                                 "ops, shape, tile, prior, machine, alignment or curve",
                                  hwdesc::show_text(text)));
     }
     groups.push_back(*group);

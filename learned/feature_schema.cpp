@@ -8,9 +8,9 @@
 namespace tilecast::learned {
 namespace {
 
-constexpr std::array<std::string_view, 13> kGroupNames = {
-    "static",    "ops",         "shape", "tile",       "prior",  "machine", "code",
-    "alignment", "tile_bounds", "curve", "parameters", "tokens", "node"};
+constexpr std::array<std::string_view, 11> kGroupNames = {
+    "static",    "ops",   "shape",      "tile",   "prior", "machine",
+    "alignment", "curve", "parameters", "tokens", "node"};
 
 // 64-bit FNV-1a hash of texts, each terminated by a zero byte.
 class TextHash {

@@ -26,9 +26,7 @@ enum class FeatureGroup {
   kTile,     // bounds of the tile: lists as sub-vector, sum, product (24 columns, as TpuGraphs)
   kPrior,    // terms of the analytical estimate
   kMachine,  // dimensionless ratios of the machine, and of kernel to machine
-  kCode,     // innermost loops: registers needed by expressions, arithmetic, arrays
   kAlignment,   // sizes divided by and modulo the native tile's (else the vector unit's)
-  kTileBounds,  // quantiles of analytical estimates over the kernel's possible tiles
   kCurve,       // context relations of the tile's loops (schedule_nodes.h)
   kParameters,  // parameters of the implementation, named by the set, and products of two
   kTokens,      // count of each vocabulary token in the kernel's text

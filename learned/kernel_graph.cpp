@@ -17,19 +17,6 @@ namespace {
 
 constexpr auto kOpcodes = static_cast<std::int32_t>(ir::kOpcodes);
 
-std::int32_t opcode_number(ir::Opcode opcode, GraphEncoding encoding) {
-  return encoding == GraphEncoding::kTpuGraphs ? tpugraphs_opcode(opcode)
-                                               : static_cast<std::int32_t>(opcode);
-}
-
-void add_columns(const NodeView& node, GraphEncoding encoding, Columns& to) {
-  if (encoding == GraphEncoding::kTilecast) {
-    tilecast_columns(node, to);
-  } else {
-    tpugraphs_columns(node, to);
-  }
-}
-
 // The name includes a digest of the opcodes' names and numbers, so that the schema's hash covers
 // them.
 FeatureSchema make_schema(GraphEncoding encoding) {
@@ -37,7 +24,7 @@ FeatureSchema make_schema(GraphEncoding encoding) {
   for (std::int32_t i = 0; i < kOpcodes; ++i) {
     const auto opcode = static_cast<ir::Opcode>(i);
     hash.add(ir::name(opcode));
-    hash.add(static_cast<std::uint64_t>(opcode_number(opcode, encoding)));
+    hash.add(static_cast<std::uint64_t>(opcode));
   }
   if (encoding == GraphEncoding::kSchedule) {
     for (std::size_t i = 0; i < schedule::kNodeKinds; ++i) {
@@ -51,58 +38,21 @@ FeatureSchema make_schema(GraphEncoding encoding) {
   if (encoding == GraphEncoding::kSchedule) {
     schedule_columns({}, columns);
   } else {
-    add_columns({}, encoding, columns);
+    tilecast_columns({}, columns);
   }
   return schema;
-}
-
-// Facts about a kernel's nodes that the ops do not contain.
-struct Roles {
-  explicit Roles(const ir::Kernel& kernel)
-      : output(kernel.ops().size(), false), parameter(kernel.ops().size(), 0) {
-    for (const ir::OpId id : kernel.outputs()) output[id.index()] = true;
-    std::int64_t number = 0;
-    for (const ir::OpId id : kernel.parameters()) parameter[id.index()] = number++;
-  }
-  std::vector<bool> output;
-  std::vector<std::int64_t> parameter;
-};
-
-NodeView view(const ir::Kernel& kernel, std::size_t node, const Roles& roles) {
-  const ir::Op& op = kernel.ops()[node];
-  NodeView view;
-  view.opcode = op.opcode;
-  view.shape = &op.shape;
-  view.dimensions = &op.dimensions;
-  view.attrs = &op.attrs;
-  view.kernel = &kernel;
-  view.op = &op;
-  view.parameter = roles.parameter[node];
-  view.users = static_cast<std::int64_t>(kernel.users(ir::OpId(node)).size());
-  view.is_output = roles.output[node];
-  return view;
 }
 
 }  // namespace
 
 std::int32_t opcode_count(GraphEncoding encoding) {
-  static const std::int32_t tpugraphs = [] {
-    std::int32_t most = 0;
-    for (std::int32_t i = 0; i < kOpcodes; ++i) {
-      most = std::max(most, tpugraphs_opcode(static_cast<ir::Opcode>(i)));
-    }
-    return most + 1;
-  }();
-  if (encoding == GraphEncoding::kSchedule) return schedule_type_count();
-  return encoding == GraphEncoding::kTilecast ? kOpcodes : tpugraphs;
+  return encoding == GraphEncoding::kSchedule ? schedule_type_count() : kOpcodes;
 }
 
 const FeatureSchema& node_schema(GraphEncoding encoding) {
   static const FeatureSchema tilecast = make_schema(GraphEncoding::kTilecast);
-  static const FeatureSchema tpugraphs = make_schema(GraphEncoding::kTpuGraphs);
   static const FeatureSchema schedule = make_schema(GraphEncoding::kSchedule);
-  if (encoding == GraphEncoding::kSchedule) return schedule;
-  return encoding == GraphEncoding::kTilecast ? tilecast : tpugraphs;
+  return encoding == GraphEncoding::kSchedule ? schedule : tilecast;
 }
 
 KernelGraph make_graph(const ir::Kernel& kernel, GraphEncoding encoding) {
@@ -121,11 +71,17 @@ KernelGraph make_graph(const analytical::KernelQuery& query, const hwdesc::Devic
   KernelGraph graph;
   graph.opcodes.reserve(nodes);
   graph.features.resize(nodes * node_schema(encoding).columns.size());
-  const Roles roles(kernel);
+  std::vector<bool> is_output(nodes, false);
+  for (const ir::OpId id : kernel.outputs()) is_output[id.index()] = true;
   Columns row(graph.features.data());
   for (std::size_t i = 0; i < nodes; ++i) {
-    graph.opcodes.push_back(opcode_number(kernel.ops()[i].opcode, encoding));
-    add_columns(view(kernel, i, roles), encoding, row);
+    const ir::Op& op = kernel.ops()[i];
+    graph.opcodes.push_back(static_cast<std::int32_t>(op.opcode));
+    tilecast_columns({.kernel = &kernel,
+                      .op = &op,
+                      .users = kernel.users(ir::OpId(i)).size(),
+                      .is_output = is_output[i]},
+                     row);
   }
   EdgeList edges(graph);
   for (std::size_t i = 0; i < nodes; ++i) {
@@ -149,22 +105,19 @@ bool has_values(const TextSpec& spec) {
 
 }  // namespace
 
-KernelGraph make_text_graph(const TokenIds& text, const TextSpec& spec) {
-  KernelGraph graph;
-  graph.opcodes = text.ids;
-  if (has_values(spec)) graph.features = text.values;
-  graph.topological.resize(text.ids.size());
-  std::iota(graph.topological.begin(), graph.topological.end(), 0);
-  return graph;
-}
-
 KernelGraph make_graph(const analytical::KernelQuery& query, const hwdesc::Device& device,
                        const NetworkFeatures& features) {
   if (features.encoding != GraphEncoding::kText) {
     return make_graph(query, device, features.encoding);
   }
   TC_CHECK(!features.vocabulary.empty(), "text without a vocabulary");
-  return make_text_graph(features.vocabulary.encode(query, device), features.vocabulary.spec());
+  TokenIds text = features.vocabulary.encode(query, device);
+  KernelGraph graph;
+  graph.topological.resize(text.ids.size());
+  std::iota(graph.topological.begin(), graph.topological.end(), 0);
+  graph.opcodes = std::move(text.ids);
+  if (has_values(features.vocabulary.spec())) graph.features = std::move(text.values);
+  return graph;
 }
 
 FeatureSchema node_schema(const NetworkFeatures& features) {

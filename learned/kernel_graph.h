@@ -5,14 +5,12 @@
 // Encodings, each with a schema that documents its columns:
 //   kTilecast   shape, layout, dimensions, window, padding, slices, contraction, is_output per op,
 //               lists as a fixed sub-vector, sum and product (Kaufman et al., MLSys 2021, 3.1)
-//   kTpuGraphs  the 140 node features and the opcode numbers of TpuGraphs (Phothilimthana et al.,
-//               NeurIPS 2023)
 //   kSchedule   the tree of a tile's loops (schedule/tree.h; Tomczak et al.,
 //               2019): loops, statements, values, buffers, with AutoTVM's loop contexts; edges go
 //               from parents to children
 //   kText       the tokens of a kernel's text
-// In the first two, nodes are
-// those of Kernel::ops(), in order. Values are finite and not scaled. Thread-safe.
+// In the first, nodes are those of Kernel::ops(), in order. Values are finite and not scaled.
+// Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +24,8 @@
 
 namespace tilecast::learned {
 
-enum class GraphEncoding { kTilecast, kTpuGraphs, kSchedule, kText };
-inline constexpr std::string_view kEncodings[] = {"tilecast", "tpugraphs", "schedule", "text"};
+enum class GraphEncoding { kTilecast, kSchedule, kText };
+inline constexpr std::string_view kEncodings[] = {"tilecast", "schedule", "text"};
 // Whether the graph depends on the kernel's tile.
 [[nodiscard]] constexpr bool sees_tile(GraphEncoding encoding) {
   return encoding == GraphEncoding::kSchedule;
@@ -80,7 +78,6 @@ struct NetworkFeatures {
 
 [[nodiscard]] KernelGraph make_graph(const analytical::KernelQuery& query,
                                      const hwdesc::Device& device, const NetworkFeatures& features);
-[[nodiscard]] KernelGraph make_text_graph(const TokenIds& text, const TextSpec& spec);
 // Schema of the graphs' node features; its hash also covers the meaning of opcodes.
 [[nodiscard]] FeatureSchema node_schema(const NetworkFeatures& features);
 [[nodiscard]] std::int32_t opcode_count(const NetworkFeatures& features);

@@ -1,4 +1,4 @@
-// Node features of the encodings kTilecast and kTpuGraphs. Internal to kernel_graph.h.
+// Node features of the encoding kTilecast. Internal to kernel_graph.h.
 #pragma once
 
 #include <vector>
@@ -9,46 +9,15 @@
 
 namespace tilecast::learned {
 
-// Pointers are borrowed; nullptr if absent.
+// An op of a kernel. Pointers are borrowed; nullptr to only name the columns.
 struct NodeView {
-  ir::Opcode opcode = ir::Opcode::kParameter;
-  const ir::Shape* shape = nullptr;
-  const ir::Dims* dimensions = nullptr;
-  const ir::OpAttrs* attrs = nullptr;
-  const ir::Kernel* kernel = nullptr;  // the kernel of `op`; kTilecast only
+  const ir::Kernel* kernel = nullptr;
   const ir::Op* op = nullptr;
-  std::int64_t parameter = 0;  // parameter number, for parameters
-  std::int64_t users = 0;
-  bool is_output = false, is_stable = false;
-
-  template <class T>
-  [[nodiscard]] const T* get() const {
-    return attrs == nullptr ? nullptr : attrs->get<T>();
-  }
+  std::size_t users = 0;
+  bool is_output = false;
 };
-
-// The window of a convolution or reduction.
-struct NodeWindow {
-  explicit NodeWindow(const NodeView& node);
-
-  const ir::Window* window = nullptr;
-  const ir::ConvDims* conv = nullptr;
-  std::int64_t feature_groups = 0, batch_groups = 0;
-};
-
-// Collects one member of every entry of a list; `entries` may be nullptr.
-template <class Entries, class Member>
-ir::Dims members_of(const Entries* entries, Member member) {
-  ir::Dims found;
-  if (entries == nullptr) return found;
-  for (const auto& entry : *entries) found.push_back(entry.*member);
-  return found;
-}
 
 void tilecast_columns(const NodeView& node, Columns& to);
-void tpugraphs_columns(const NodeView& node, Columns& to);
-// The opcode number of TpuGraphs; 0 (unused there) for opcodes without one.
-[[nodiscard]] std::int32_t tpugraphs_opcode(ir::Opcode opcode);
 
 // Adds edges without duplicates; all edges of one consumer must be added consecutively.
 class EdgeList {

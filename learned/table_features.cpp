@@ -58,6 +58,11 @@ void static_columns(const KernelScan& scan, Columns& to) {
       scan.transcendentals);
 }
 
+Columns::PartName bound_part(std::size_t part) {
+  const std::string name(analytical::name(static_cast<analytical::Bound>(part)));
+  return {name, name};
+}
+
 void prior_columns(const std::optional<Estimate>& prior, Columns& to) {
   static const Estimate kNone;
   const Estimate& from = prior ? *prior : kNone;
@@ -141,13 +146,8 @@ FeatureSchema schema_of(const FeatureSelection& selection) {
   add(FeatureGroup::kOps, [&](Columns& to) { ops_columns(scan, to); });
   add(FeatureGroup::kShape, [&](Columns& to) { shape_columns(scan, to); });
   add(FeatureGroup::kMachine, [&](Columns& to) { machine_columns(scan, machine, to); });
-  add(FeatureGroup::kCode, [&](Columns& to) {
-    code_columns(scan, to);
-    run_column({}, nullptr, to);
-  });
   add(FeatureGroup::kTile, [&](Columns& to) { tile_columns({}, nullptr, to); });
   add(FeatureGroup::kAlignment, [&](Columns& to) { alignment_columns(scan, device, {}, to); });
-  add(FeatureGroup::kTileBounds, [&](Columns& to) { TileBoundsScan().columns({}, to); });
   add(FeatureGroup::kCurve, [&](Columns& to) { curve_columns({}, to); });
   add(FeatureGroup::kPrior, [&](Columns& to) { prior_columns({}, to); });
   parameter_columns(selection.parameters, schema.columns);
@@ -171,14 +171,12 @@ class RowWriter {
     if (&query.kernel != kernel_) start(query.kernel);
     std::copy_n(scratch_.row.begin(), kernel_width_, out.begin());
     Columns to(out.data() + kernel_width_);
-    if (selected(FeatureGroup::kCode)) run_column(tile_scan(query), query.tile, to);
     if (selected(FeatureGroup::kTile)) tile_columns(tile_scan(query), query.tile, to);
     if (selected(FeatureGroup::kAlignment)) {
       const TileSizes sizes =
           query.tile == nullptr ? TileSizes{} : tile_sizes(tile_scan(query), query.tile);
       alignment_columns(scratch_.kernel, machine_.device(), sizes, to);
     }
-    if (selected(FeatureGroup::kTileBounds)) tile_bounds_.columns(*prior, to);
     if (selected(FeatureGroup::kCurve)) {
       const schedule::LoopProgram loops =
           schedule::loops_of(query.kernel, query.tile, schedule::target_of(machine_.device()));
@@ -215,9 +213,7 @@ class RowWriter {
     if (selected(FeatureGroup::kOps)) ops_columns(scan, to);
     if (selected(FeatureGroup::kShape)) shape_columns(scan, to);
     if (selected(FeatureGroup::kMachine)) machine_columns(scan, machine_, to);
-    if (selected(FeatureGroup::kCode)) code_columns(scan, to);
     kernel_width_ = static_cast<std::size_t>(to.end() - scratch_.row.data());
-    if (selected(FeatureGroup::kTileBounds)) tile_bounds_.of(kernel, machine_.device());
   }
 
   // Loops are only analysed if there is a tile.
@@ -237,10 +233,9 @@ class RowWriter {
     for (const double count : counts) to.value({}, count);
   }
 
-  std::array<bool, 13> selected_{};
+  std::array<bool, 11> selected_{};
   MachineScan machine_;
   const Vocabulary& vocabulary_;
-  TileBoundsScan tile_bounds_;
   Scratch& scratch_;
   const ir::Kernel* kernel_ = nullptr;
   std::size_t kernel_width_ = 0;
@@ -248,11 +243,6 @@ class RowWriter {
 };
 
 }  // namespace
-
-Columns::PartName bound_part(std::size_t part) {
-  const std::string name(analytical::name(static_cast<analytical::Bound>(part)));
-  return {name, name};
-}
 
 bool has_group(const FeatureSelection& selection, FeatureGroup group) {
   return std::ranges::find(selection.groups, group) != selection.groups.end();
@@ -264,8 +254,7 @@ TableFeatures::TableFeatures(FeatureSelection selection) : selection_(std::move(
 }
 
 bool TableFeatures::needs_prior() const {
-  return has_group(selection_, FeatureGroup::kPrior) ||
-         has_group(selection_, FeatureGroup::kTileBounds);
+  return has_group(selection_, FeatureGroup::kPrior);
 }
 
 void TableFeatures::extract(std::span<const KernelQuery> queries, const hwdesc::Device& device,

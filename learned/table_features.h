@@ -12,9 +12,9 @@
 // treat as missing; no value is infinite. Each column is declared with its value in
 // learned/table_features_<group>.cpp. Consecutive queries of one kernel share its analysis, so keep
 // them together. After a thread's first batch, queries do not allocate, except for the tile's loops
-// once per kernel. The group tile_bounds estimates about 500 tiles of each kernel and the group
-// curve builds the loops of each tile, which takes milliseconds instead of microseconds; curve
-// throws Error for a kernel without loops (schedule/tile_schedule.h). Thread-safe.
+// once per kernel. The group curve builds the loops of each tile, which takes milliseconds instead
+// of microseconds, and throws Error for a kernel without loops (schedule/tile_schedule.h).
+// Thread-safe.
 #pragma once
 
 #include <span>
@@ -46,8 +46,8 @@ class TableFeatures {
   [[nodiscard]] std::size_t width() const { return schema_.columns.size(); }
   [[nodiscard]] bool needs_prior() const;
 
-  // Row-major queries x width() into `rows`, columns by group: static, ops, shape, machine, code,
-  // tile, alignment, tile_bounds, curve, prior, parameters, tokens. `priors`: the analytical
+  // Row-major queries x width() into `rows`, columns by group: static, ops, shape, machine,
+  // tile, alignment, curve, prior, parameters, tokens. `priors`: the analytical
   // estimates, one per query, if needs_prior() (an absent one gives NaN); else ignored and may be
   // empty. Throws Error for a query whose number of parameters differs from the selection's.
   void extract(std::span<const analytical::KernelQuery> queries, const hwdesc::Device& device,

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <vector>
 
 #include "analytical/analytical_model.h"
@@ -86,28 +85,10 @@ struct TileSizes {
 };
 [[nodiscard]] TileSizes tile_sizes(const TileScan& scan, const analytical::TileConfig* tile);
 
-[[nodiscard]] Columns::PartName bound_part(std::size_t part);  // named as analytical::Bound
-
-// Analytical estimates over all possible tiles of a kernel, for the tile_bounds group. NaN for a
-// kernel without tiles.
-class TileBoundsScan {
- public:
-  void of(const ir::Kernel& kernel, const hwdesc::Device& device);
-  void columns(const std::optional<analytical::Estimate>& prior, Columns& to) const;
-
- private:
-  std::vector<double> times_;  // seconds, ascending
-  // Quantiles 0.1, 0.5 and 0.9 of the times, and of busy times / the least time.
-  std::array<double, 3> time_{};
-  std::array<std::array<double, analytical::kBoundCount>, 3> busy_{};
-};
-
 // To only name the columns, call with an empty scan, a device without memory and no tile.
 void ops_columns(const KernelScan& scan, Columns& to);
 void shape_columns(const KernelScan& scan, Columns& to);
 void machine_columns(const KernelScan& scan, MachineScan& machine, Columns& to);
-void code_columns(const KernelScan& scan, Columns& to);
-void run_column(const TileScan& scan, const analytical::TileConfig* tile, Columns& to);
 void tile_columns(const TileScan& scan, const analytical::TileConfig* tile, Columns& to);
 void alignment_columns(const KernelScan& scan, const hwdesc::Device& device, const TileSizes& tile,
                        Columns& to);

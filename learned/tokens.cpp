@@ -341,9 +341,7 @@ const ParameterTable<TextSpec>& text_parameters() {
         .number("text_least_count", &TextSpec::least_count, 1, 1e6,
                 "Times a token stands in the training texts to be known.")
         .number("text_most_tokens", &TextSpec::most_tokens, 8, 8192,
-                "Of a text; the rest is cut off.")
-        .number("text_variants", &TextSpec::variants, 0, 16,
-                "Of each training text beside it: reordered, renamed.");
+                "Of a text; the rest is cut off.");
     return rows;
   }();
   return table;

@@ -49,9 +49,6 @@ struct TextSpec {
   NumberTokens numbers = NumberTokens::kWhole;
   int least_count = 2;    // minimum count in the training texts for the vocabulary
   int most_tokens = 512;  // maximum per text; the rest is cut off
-  // Additional variants per training text, with reordered independent ops and renamed values
-  // (learned/training/text_variants.h).
-  int variants = 0;
   friend bool operator==(const TextSpec&, const TextSpec&) = default;
 };
 [[nodiscard]] const ParameterTable<TextSpec>& text_parameters();

@@ -11,6 +11,7 @@ namespace tilecast::learned {
 namespace {
 
 constexpr std::string_view kVocabularyFormat = "tilecast.vocabulary/1";
+constexpr std::string_view kFormerSetting = "text_variants,0";  // saved models hash this line
 constexpr std::string_view kUnknownText = "<unk>";
 
 std::string header_of(const TextSpec& spec) {
@@ -18,7 +19,7 @@ std::string header_of(const TextSpec& spec) {
   for (const Parameter<TextSpec>& parameter : text_parameters().parameters()) {
     text += fmt::format("{},{}\n", parameter.name, parameter.get(spec));
   }
-  return text + "tokens\n";
+  return text + fmt::format("{}\ntokens\n", kFormerSetting);
 }
 
 std::string_view take_line(std::string_view& text) {
@@ -127,13 +128,16 @@ Vocabulary Vocabulary::from_csv(const std::string& text, const std::string& file
     }
     ++number;
   }
-  if (take_line(rest) != "tokens") fail(number, "expected 'tokens'");
+  for (const std::string_view line : {kFormerSetting, std::string_view("tokens")}) {
+    if (take_line(rest) != line) fail(number, fmt::format("expected '{}'", line));
+    ++number;
+  }
   while (!rest.empty()) read.tokens_.emplace_back(take_line(rest));
   if (read.tokens_.empty() || read.tokens_.front() != kUnknownText) {
-    fail(number + 1, fmt::format("expected '{}' as the first token", kUnknownText));
+    fail(number, fmt::format("expected '{}' as the first token", kUnknownText));
   }
   read.number_tokens();
-  if (read.ids_.size() != read.tokens_.size()) fail(number + 1, "a token occurs twice");
+  if (read.ids_.size() != read.tokens_.size()) fail(number, "a token occurs twice");
   return read;
 }
 

@@ -53,14 +53,14 @@ std::vector<std::size_t> numbered(std::size_t count) {
   return rows;
 }
 
-void estimate_priors(Examples& examples, int jobs) {
+void estimate_priors(const analytical::CostModel& model, Examples& examples, int jobs) {
   examples.priors.resize(examples.rows.size());
   const auto runs = device_runs(examples, numbered(examples.rows.size()), kPriorsTogether);
   base::parallel_for(runs.size(), jobs, [&](std::size_t run) {
     const auto [first, end] = runs[run];
-    auto answers = examples.prior_model->estimate(
-        std::span<const KernelQuery>(examples.queries).subspan(first, end - first),
-        *examples.rows[first].device);
+    auto answers =
+        model.estimate(std::span<const KernelQuery>(examples.queries).subspan(first, end - first),
+                       *examples.rows[first].device);
     std::ranges::move(answers, examples.priors.begin() + static_cast<std::ptrdiff_t>(first));
   });
 }
@@ -169,8 +169,7 @@ Examples Examples::subset(std::span<const std::size_t> chosen) const {
   Examples result{.kernels = kernels,
                   .families = families,
                   .parameter_names = parameter_names,
-                  .target = target,
-                  .prior_model = prior_model};
+                  .target = target};
   for (const std::size_t row : chosen) {
     result.rows.push_back(rows.at(row));
     result.queries.push_back(queries.at(row));
@@ -184,7 +183,7 @@ Examples make_examples(std::span<const measured::SampleSet> sets,
                        const analytical::CostModel& prior_model, bool with_priors, int jobs,
                        const Target& target) {
   TC_CHECK(sets.size() == devices.size(), "one device per set");
-  Examples examples{.target = known_target(target, sets), .prior_model = &prior_model};
+  Examples examples{.target = known_target(target, sets)};
   Numbers kernels(examples.kernels), families(examples.families);
   std::vector<double> dispatch;  // seconds, by row
   for (std::size_t s = 0; s < sets.size(); ++s) {
@@ -220,7 +219,7 @@ Examples make_examples(std::span<const measured::SampleSet> sets,
                                   .timed = set.manifest.timed});
     }
   }
-  if (with_priors) estimate_priors(examples, jobs);
+  if (with_priors) estimate_priors(prior_model, examples, jobs);
   if (target.is_time()) weigh(examples, dispatch);
   return examples;
 }

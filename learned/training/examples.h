@@ -44,8 +44,6 @@ struct Examples {
   std::size_t unlabelled = 0;  // number of rows left out without the target
   // Rows whose time is at most, or barely above, their dispatch; set to kLeastShare.
   std::size_t below_dispatch = 0;
-  // The analytical model used for priors and for pretraining labels.
-  const analytical::CostModel* prior_model = nullptr;
 
   // The query of a row as learners see it: with the tile of its prior if it has none.
   [[nodiscard]] analytical::KernelQuery shown(std::size_t row) const;

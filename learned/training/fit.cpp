@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
-#include <optional>
-#include <random>
 
 #include "base/error.h"
-#include "learned/training/text_variants.h"
 
 namespace tilecast::learned {
 namespace {
@@ -63,12 +61,10 @@ std::vector<float> row_weights(const Examples& examples, std::span<const std::si
   return weights;
 }
 
-// The concatenation of both.
-std::vector<std::size_t> joined(std::span<const std::size_t> first,
-                                std::span<const std::size_t> second) {
-  std::vector<std::size_t> rows(first.begin(), first.end());
-  rows.insert(rows.end(), second.begin(), second.end());
-  return rows;
+// The scale of these rows' targets; ranks have none.
+Standardisation target_of(const LearnerSpec& spec, const Examples& examples,
+                          std::span<const std::size_t> rows) {
+  return spec.ranks_only() ? Standardisation{} : standardisation_of(examples, rows);
 }
 
 // Stably sorted by kernel.
@@ -81,17 +77,13 @@ std::vector<std::size_t> by_kernel(const Examples& examples, std::span<const std
 class TreeFitter final : public Fitter {
  public:
   TreeFitter(const LearnerSpec& spec, const Examples& examples, const TrainValidation& split,
-             int threads, std::span<const std::size_t> labelled)
-      : spec_(spec),
-        selection_(with_vocabulary(spec, examples, joined(labelled, split.train))),
+             int threads)
+      : selection_(with_vocabulary(spec, examples, split.train)),
         features_(selection_),
-        target_(target_of(spec, examples, split, labelled)) {
-    const Standardisation of_labels =
-        is_residual() && !labelled.empty() ? standardisation_of(examples, labelled) : target_;
-    labelled_ = table_of(examples, labelled, of_labels, threads);
-    train_ = table_of(examples, split.train, target_, threads);
-    validation_ = table_of(examples, split.validation, target_, threads);
-    if (!is_residual() || !spec.ranks()) return;
+        target_(target_of(spec, examples, split.train)),
+        train_(table_of(examples, split.train, threads)),
+        validation_(table_of(examples, split.validation, threads)) {
+    if (!spec.target.residual || !spec.ranks()) return;
     start_from_physics(examples, split.train, train_);
     start_from_physics(examples, split.validation, validation_);
   }
@@ -100,49 +92,25 @@ class TreeFitter final : public Fitter {
     double best = std::numeric_limits<double>::infinity();
     GbtSpec gbt = spec.gbt;
     gbt.seed = spec.seed;
-    std::optional<GbtModel> start = of_labels(gbt, hooks.threads);
-    const int before = start ? start->trees() : 0;
-    if (spec.pretrain.trees == 0) gbt.trees -= before;
-    if (start && is_residual()) start = refit_leaves(*start, train_, gbt, hooks.threads);
     const auto report = [&](const GbtRound& round) {
       if (validation_.rows() > 0) best = std::min(best, round.validation);
-      if (hooks.step) hooks.step({before + round.round, round.train, round.validation});
+      if (hooks.step) hooks.step({round.round, round.train, round.validation});
       return true;
     };
-    GbtModel model =
-        train_gbt(train_, validation_, gbt, {.round = report, .threads = hooks.threads},
-                  start ? &*start : nullptr);
-    GbtPredictorParts parts{.features = selection_,
-                            .model = std::move(model),
-                            .target = target_,
-                            .ranks_only = spec.ranks_only()};
+    GbtPredictorParts parts{
+        .features = selection_,
+        .model = train_gbt(train_, validation_, gbt, {.round = report, .threads = hooks.threads}),
+        .target = target_,
+        .ranks_only = spec.ranks_only()};
     return {make_predictor(std::move(parts)), best};
   }
 
  private:
-  [[nodiscard]] bool is_residual() const { return spec_.target.residual; }
-
   static FeatureSelection with_vocabulary(const LearnerSpec& spec, const Examples& examples,
                                           std::span<const std::size_t> rows) {
     FeatureSelection selection = spec.features;
     selection.vocabulary = vocabulary_of(spec, examples, rows);
     return selection;
-  }
-
-  // Labels and measured times share a scale; ranks have none.
-  static Standardisation target_of(const LearnerSpec& spec, const Examples& examples,
-                                   const TrainValidation& split,
-                                   std::span<const std::size_t> labelled) {
-    if (spec.ranks_only()) return {};
-    if (spec.target.residual) return standardisation_of(examples, split.train);
-    return standardisation_of(examples, joined(labelled, split.train));
-  }
-
-  // The trees trained on the labels, if there are any.
-  [[nodiscard]] std::optional<GbtModel> of_labels(GbtSpec spec, int threads) const {
-    spec.trees = spec_.pretrain.trees > 0 ? spec_.pretrain.trees : spec.trees / 2;
-    if (labelled_.rows() == 0 || spec.trees == 0) return std::nullopt;
-    return train_gbt(labelled_, {}, spec, {.threads = threads});
   }
 
   // Starts trees from analytical times; turns targets back into times, whose order rankings learn.
@@ -156,11 +124,11 @@ class TreeFitter final : public Fitter {
   }
 
   [[nodiscard]] GbtTable table_of(const Examples& examples, std::span<const std::size_t> rows,
-                                  const Standardisation& target, int threads) const {
+                                  int threads) const {
     const std::vector<std::size_t> order = by_kernel(examples, rows);
     GbtTable table{.columns = features_.width(),
                    .values = feature_rows(features_, examples, order, threads),
-                   .targets = standard_targets(examples, order, target),
+                   .targets = standard_targets(examples, order, target_),
                    .margins = {},
                    .groups = {},
                    .weights = row_weights(examples, order)};
@@ -168,11 +136,10 @@ class TreeFitter final : public Fitter {
     return table;
   }
 
-  LearnerSpec spec_;
   FeatureSelection selection_;
   TableFeatures features_;
   Standardisation target_;
-  GbtTable labelled_, train_, validation_;
+  GbtTable train_, validation_;
 };
 
 // Minimum and maximum per column, as two rows: all that a scaler needs.
@@ -210,17 +177,14 @@ class NetworkFitter final : public Fitter {
   NetworkFitter(const LearnerSpec& spec, const Examples& examples, const TrainValidation& split,
                 int threads)
       : features_(spec.network_features),
-        target_(spec.ranks_only() ? Standardisation{} : standardisation_of(examples, split.train)),
-        variants_(spec.reads_text() ? static_cast<std::size_t>(spec.text.variants) : 0),
-        train_rows_(split.train.size() * (1 + variants_)) {
-    const std::vector<std::size_t> train = by_kernel(examples, split.train);
-    std::vector<std::size_t> rows = train;
+        target_(target_of(spec, examples, split.train)),
+        train_rows_(split.train.size()) {
+    std::vector<std::size_t> rows = by_kernel(examples, split.train);
     features_.vocabulary = vocabulary_of(spec, examples, rows);
-    for (std::size_t i = 0; i < variants_; ++i) rows = joined(rows, train);
-    rows = joined(rows, by_kernel(examples, split.validation));
+    std::ranges::copy(by_kernel(examples, split.validation), std::back_inserter(rows));
     at_nodes_ = scaled(features_.at_nodes, examples, rows, threads);
     at_kernel_ = scaled(features_.at_kernel, examples, rows, threads);
-    const std::vector<std::size_t> graph_of = make_graphs(examples, rows, spec.seed);
+    const std::vector<std::size_t> graph_of = make_graphs(examples, rows);
     const std::vector<float> targets = standard_targets(examples, rows, target_);
     const bool on_physics = spec.target.residual && spec.ranks();
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -279,37 +243,20 @@ class NetworkFitter final : public Fitter {
     return result;
   }
 
-  // The variant of a row's text; 0: the original text.
-  [[nodiscard]] std::size_t variant_of(std::size_t row) const {
-    return row < train_rows_ ? row / (train_rows_ / (1 + variants_)) : 0;
-  }
-
-  [[nodiscard]] KernelGraph graph_of_row(const Examples& examples, std::size_t row,
-                                         std::size_t variant, std::uint64_t seed) const {
-    const analytical::KernelQuery query = examples.shown(row);
-    const hwdesc::Device& device = *examples.rows[row].device;
-    if (variant == 0) return make_graph(query, device, features_);
-    std::seed_seq numbers{seed, std::uint64_t{row}, std::uint64_t{variant}};
-    std::mt19937_64 random(numbers);
-    return make_text_graph(encode_variant(features_.vocabulary, query, device, random),
-                           features_.vocabulary.spec());
-  }
-
-  // One graph per kernel object (and per tile and variant, if relevant), with the scales of the
-  // training rows. Returns the graph of each row.
+  // One graph per kernel object (and per tile, if relevant), with the scales of the training rows.
+  // Returns the graph of each row.
   std::vector<std::size_t> make_graphs(const Examples& examples,
-                                       const std::vector<std::size_t>& rows, std::uint64_t seed) {
+                                       const std::vector<std::size_t>& rows) {
     const std::size_t width = node_schema(features_).columns.size();
     Extremes extremes(width);
-    std::map<std::pair<GraphKey, std::size_t>, std::size_t> numbers;
+    std::map<GraphKey, std::size_t> numbers;
     std::vector<std::size_t> graph_of;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const analytical::KernelQuery query = examples.shown(rows[i]);
-      const std::pair key(graph_key(query, features_), variant_of(i));
-      const auto [known, is_new] = numbers.emplace(key, graphs_.size());
+      const auto [known, is_new] = numbers.emplace(graph_key(query, features_), graphs_.size());
       graph_of.push_back(known->second);
       if (!is_new) continue;
-      graphs_.push_back(graph_of_row(examples, rows[i], key.second, seed));
+      graphs_.push_back(make_graph(query, *examples.rows[rows[i]].device, features_));
       if (graphs_.back().nodes() == 0) throw Error(query.kernel.name() + ": a kernel without ops");
       if (i < train_rows_) extremes.add(graphs_.back().features);
     }
@@ -327,7 +274,7 @@ class NetworkFitter final : public Fitter {
 
   NetworkFeatures features_;
   Standardisation target_;
-  std::size_t variants_, train_rows_;
+  std::size_t train_rows_;
   Scaled at_nodes_, at_kernel_;
   std::vector<KernelGraph> graphs_;
   FeatureScaler node_scaler_;
@@ -337,12 +284,10 @@ class NetworkFitter final : public Fitter {
 }  // namespace
 
 std::unique_ptr<Fitter> make_fitter(const LearnerSpec& spec, const Examples& examples,
-                                    const TrainValidation& split, int threads,
-                                    std::span<const std::size_t> labelled) {
+                                    const TrainValidation& split, int threads) {
   if (spec.kind == LearnerKind::kXgboost) {
-    return std::make_unique<TreeFitter>(spec, examples, split, threads, labelled);
+    return std::make_unique<TreeFitter>(spec, examples, split, threads);
   }
-  TC_CHECK(labelled.empty(), "labels are for trees");
   return std::make_unique<NetworkFitter>(spec, examples, split, threads);
 }
 

@@ -37,16 +37,8 @@ class Fitter {
   // `spec`: as for the fitter, but parameters of the model and its training may differ.
   [[nodiscard]] virtual FitResult fit(const LearnerSpec& spec, const FitHooks& hooks) const = 0;
 };
-// Copies its inputs; `examples` need not outlive it. `labelled`, for trees: rows to learn first, in
-// half of the trees or in PretrainSpec::trees; the scale of times includes them.
+// Copies its inputs; `examples` need not outlive it.
 [[nodiscard]] std::unique_ptr<Fitter> make_fitter(const LearnerSpec& spec, const Examples& examples,
-                                                  const TrainValidation& split, int threads,
-                                                  std::span<const std::size_t> labelled = {});
-
-// For a learner that first learns spec.pretrain analytical labels. Throws Error if it cannot.
-[[nodiscard]] std::unique_ptr<Fitter> make_pretrained_fitter(const LearnerSpec& spec,
-                                                             const Examples& examples,
-                                                             const TrainValidation& split,
-                                                             int threads);
+                                                  const TrainValidation& split, int threads);
 
 }  // namespace tilecast::learned

@@ -12,12 +12,11 @@ namespace tilecast::learned {
 
 struct GbtModule {
   decltype(&train_gbt) train;
-  decltype(&refit_leaves) refit;
   decltype(&xgboost_version) version;
 };
 
 // Increment when the meaning of a field changes.
-inline constexpr std::uint64_t kGbtModuleVersion = 1;
+inline constexpr std::uint64_t kGbtModuleVersion = 2;
 
 inline constexpr std::uint64_t kGbtModuleAbi = base::plugin_abi(
     kGbtModuleVersion,

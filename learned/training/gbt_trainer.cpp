@@ -38,13 +38,8 @@ const ParameterTable<GbtSpec>& gbt_parameters() {
 }
 
 GbtModel train_gbt(const GbtTable& train, const GbtTable& validation, const GbtSpec& spec,
-                   const GbtHooks& hooks, const GbtModel* start) {
-  return gbt_module().train(train, validation, spec, hooks, start);
-}
-
-GbtModel refit_leaves(const GbtModel& model, const GbtTable& train, const GbtSpec& spec,
-                      int threads) {
-  return gbt_module().refit(model, train, spec, threads);
+                   const GbtHooks& hooks) {
+  return gbt_module().train(train, validation, spec, hooks);
 }
 
 std::string xgboost_version() {

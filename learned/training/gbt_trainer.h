@@ -72,15 +72,9 @@ struct GbtHooks {
 
 // `validation` may be empty: then all trees are kept, else the trees up to its best round. Throws
 // Error if there are no rows, a value is not finite (features: infinite), or there is nothing to
-// rank. `start`: a model with the same number of columns, to which up to `trees` new trees are
-// added; if no round improves it, it is returned unchanged.
+// rank.
 [[nodiscard]] GbtModel train_gbt(const GbtTable& train, const GbtTable& validation,
-                                 const GbtSpec& spec, const GbtHooks& hooks = {},
-                                 const GbtModel* start = nullptr);
-// Keeps the splits of `model` and refits the values of its leaves, boosting on these rows tree by
-// tree from 0; a leaf that no row reaches becomes 0. Throws as train_gbt().
-[[nodiscard]] GbtModel refit_leaves(const GbtModel& model, const GbtTable& train,
-                                    const GbtSpec& spec, int threads = 1);
+                                 const GbtSpec& spec, const GbtHooks& hooks = {});
 
 [[nodiscard]] std::string xgboost_version();  // "1.7.4"
 

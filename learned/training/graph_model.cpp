@@ -107,7 +107,7 @@ GraphModel read_card(const ConfigNode& root) {
 
 NetworkWidths GraphModel::widths() const {
   const bool at_nodes = place == ConfigPlace::kAtNodes;
-  return {.opcodes = opcode_count(GraphEncoding::kTpuGraphs),
+  return {.opcodes = kGraphOpcodes,
           .node = node_width,
           .at_nodes = !configures_nodes && at_nodes ? config_width : 0,
           .at_kernel = !configures_nodes && !at_nodes ? config_width : 0,
@@ -274,14 +274,13 @@ double positive_cell(const CsvTable& table, const CsvRow& row, std::string_view 
 }
 
 void read_nodes(const CsvTable& table, GraphRuns& runs) {
-  const auto opcodes = opcode_count(GraphEncoding::kTpuGraphs);
   std::map<std::int64_t, std::int32_t> configured;  // position -> node
   for (const CsvRow& row : table.rows) {
     const auto node = static_cast<std::int32_t>(runs.graph.opcodes.size());
     const std::int64_t opcode = measured::integer_cell(table, row, "opcode", 0);
-    if (opcode >= opcodes) {
+    if (opcode >= kGraphOpcodes) {
       throw Error(fmt::format("{}: got {}, expected less than {}", table.where(row, "opcode"),
-                              opcode, opcodes));
+                              opcode, kGraphOpcodes));
     }
     runs.graph.opcodes.push_back(static_cast<std::int32_t>(opcode));
     if (const std::int64_t place = measured::integer_cell(table, row, "config_node", 0, -1);

@@ -30,8 +30,11 @@ namespace tilecast::learned {
 //
 //   GraphSet set = read_graph_set("sets/alexnet", {.runs = 1000, .seed = 1});
 //
+// Nodes have the opcode numbers of TpuGraphs (Phothilimthana et al., NeurIPS 2023), 1 to 120.
 // A run is a graph with one configuration, either of the whole graph (collection tile) or of some
 // of its nodes (collection layout). Values are as in the set, not scaled.
+
+inline constexpr std::int32_t kGraphOpcodes = 121;
 
 struct GraphRuns {
   std::string name;

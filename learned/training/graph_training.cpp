@@ -37,8 +37,8 @@ double share_at(const ConfigNode& node, std::string_view key, double fallback) {
 LearnerSpec read_network(const ConfigNode& node) {
   const LearnerSpec spec = read_learner(node);
   if (spec.kind != LearnerKind::kNetwork) hwdesc::fail_at(node, "expected model: network");
-  for (const std::string_view key : {"at_nodes", "at_kernel", "encoding", "target", "pretrain",
-                                     "search", "validation", "validate_by"}) {
+  for (const std::string_view key :
+       {"at_nodes", "at_kernel", "encoding", "target", "search", "validation", "validate_by"}) {
     if (const ConfigNode* child = node.find(key)) {
       hwdesc::fail_at(*child, "is of kernels; a graph has its own features");
     }

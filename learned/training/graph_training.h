@@ -9,7 +9,7 @@
 //   learner: {name: sage, model: network, graph: sage, loss: rank_hinge, epochs: 40}
 //
 // The learner's keys are those of learned/training/learner.h for networks without kernels: no
-// features, target, pretraining or search.
+// features, target or search.
 #pragma once
 
 #include "learned/training/graph_model.h"

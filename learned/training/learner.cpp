@@ -187,9 +187,7 @@ Trained train(const LearnerSpec& spec, const Examples& given, const LearnerHooks
   trained.train_rows = trained.split.train.size();
   trained.validation_rows = trained.split.validation.size();
   Log log(spec, hooks, !trained.split.validation.empty());
-  const std::unique_ptr<Fitter> fitter =
-      spec.pretrain.rows > 0 ? make_pretrained_fitter(spec, examples, trained.split, hooks.threads)
-                             : make_fitter(spec, examples, trained.split, hooks.threads);
+  const std::unique_ptr<Fitter> fitter = make_fitter(spec, examples, trained.split, hooks.threads);
   if (spec.search.trials > 0) {
     SearchResult best =
         run_search(spec, *fitter, hooks.threads, [&](const SearchStep& step) { log.search(step); });

@@ -13,9 +13,8 @@
 // Keys: name, model (xgboost | network), target (time | residual | a quantity of the sets, with
 // target_scale: identity | log1p), features | (at_nodes, at_kernel, encoding, scale), the
 // parameters of text_parameters() for learners of text (encoding text, or the group tokens of
-// trees), validation (share of the rows), validate_by, seed, search, pretrain
-// (below), and all parameters of gbt_parameters(), or of network_parameters()
-// and training_parameters().
+// trees), validation (share of the rows), validate_by, seed, search, and all parameters of
+// gbt_parameters(), or of network_parameters() and training_parameters().
 #pragma once
 
 #include <cstddef>
@@ -28,26 +27,6 @@
 #include "learned/training/gbt_trainer.h"
 
 namespace tilecast::learned {
-
-// Pretraining of a learner on analytical labels before it sees measurements, as data:
-//
-//   pretrain: 2000                             unmeasured tiles of the training kernels
-//   pretrain: {rows: 20000, programs: [../../configs/programs], fusions: 4,
-//              devices: [tpu_v3, tpu_v5e], trees: 300}
-//
-// For trees; networks gained nothing by it (docs/learning.md). How corrections (`target: residual`)
-// use it: see pretraining.h. Plain values.
-
-struct PretrainSpec {
-  std::size_t rows = 0;  // number of labelled rows; 0: no pretraining
-  // Additional kernels besides those of the training rows: programs, or folders of them, relative
-  // to `folder`, the folder of the file.
-  std::vector<std::string> programs;
-  std::string folder;
-  int fusions = 2;                   // random cuts of each program, besides the rules' cut
-  std::vector<std::string> devices;  // for these kernels; empty: devices of the training rows
-  int trees = 0;                     // 0: half of the learner's, which then has the other half
-};
 
 enum class LearnerKind { kXgboost, kNetwork };
 inline constexpr std::string_view kLearnerKinds[] = {"xgboost", "network"};
@@ -80,7 +59,6 @@ struct LearnerSpec {
   NetworkSpec network;
   TrainingSpec training;
   Target target;
-  PretrainSpec pretrain;
   double validation = 0.15;  // share of the rows
   ValidateBy validate_by = ValidateBy::kKernel;
   std::uint64_t seed = 1;  // for validation split, search and training

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 
 #include "base/error.h"
 #include "hwdesc/config_values.h"
@@ -19,8 +18,6 @@ using hwdesc::ConfigNode;
 
 constexpr double kMostSeed = 4294967295.0;
 constexpr double kMostTrials = 1000, kMostRounds = 10;
-constexpr double kMostPretrain = 1000000;
-constexpr int kMostFusions = 100, kMostPretrainTrees = 100000;
 constexpr std::size_t kLongestName = 100;
 
 // Runs `body` and adds the place of `node` to its errors.
@@ -127,7 +124,7 @@ std::vector<std::string_view> own_keys(LearnerKind kind) {
                                      "target_scale", "parameters",  "seed",
                                      "validation",   "validate_by", "search"};
   if (kind == LearnerKind::kXgboost) {
-    keys.insert(keys.end(), {"features", "pretrain"});
+    keys.emplace_back("features");
   } else {
     keys.insert(keys.end(), {"at_nodes", "at_kernel", "encoding", "scale"});
   }
@@ -215,42 +212,6 @@ void read_target(const ConfigNode& node, LearnerSpec& spec) {
   }
 }
 
-void read_pretrain(const ConfigNode& node, LearnerSpec& spec) {
-  const ConfigNode* given = node.find("pretrain");
-  if (given == nullptr) return;
-  PretrainSpec& pretrain = spec.pretrain;
-  const ConfigNode& rows = given->is_mapping() ? required(*given, "rows") : *given;
-  pretrain.rows = static_cast<std::size_t>(number(rows, 0, kMostPretrain));
-  if (pretrain.rows > 0 && !spec.target.is_time()) {
-    fail_at(*given, fmt::format("physics has no labels of {}; expected 0",
-                                hwdesc::show_text(spec.target.quantity)));
-  }
-  if (!given->is_mapping()) return;
-  allow_only(*given, {"rows", "programs", "fusions", "devices", "trees"});
-  pretrain.programs = optional_texts(*given, "programs");
-  pretrain.folder = std::filesystem::path(given->at.file).parent_path().string();
-  pretrain.devices = optional_texts(*given, "devices");
-  read_number(*given, "fusions", 0, kMostFusions, pretrain.fusions);
-  read_number(*given, "trees", 1, kMostPretrainTrees, pretrain.trees);
-  const ConfigNode* programs = given->find("programs");
-  for (const std::string_view key : {"fusions", "devices"}) {
-    if (programs == nullptr && given->find(key) != nullptr) {
-      fail_at(*given->find(key), "is of programs, and there are none");
-    }
-  }
-}
-
-std::string pretrain_text(const PretrainSpec& pretrain) {
-  std::string text = fmt::format("{{rows: {}", pretrain.rows);
-  if (!pretrain.programs.empty()) {
-    text +=
-        fmt::format(", programs: {}, fusions: {}", list_text(pretrain.programs), pretrain.fusions);
-  }
-  if (!pretrain.devices.empty()) text += fmt::format(", devices: {}", list_text(pretrain.devices));
-  if (pretrain.trees > 0) text += fmt::format(", trees: {}", pretrain.trees);
-  return text + "}";
-}
-
 std::string search_text(const SearchSpec& search) {
   std::string text = fmt::format("{{trials: {}, rounds: {}", search.trials, search.rounds);
   for (const SearchRange& range : search.ranges) {
@@ -300,7 +261,6 @@ LearnerSpec read_learner(const ConfigNode& node) {
   at(node, [&] { check_parameters(spec); });
   read_target(node, spec);
   read_validation(node, spec);
-  read_pretrain(node, spec);
   if (const ConfigNode* search = node.find("search")) spec.search = read_search(*search, spec);
   return spec;
 }
@@ -315,7 +275,6 @@ std::map<std::string, std::string> settings_of(const LearnerSpec& spec) {
   }
   settings["validation"] = parameter_text(spec.validation);
   settings["validate_by"] = kValidateBy[static_cast<std::size_t>(spec.validate_by)];
-  if (spec.pretrain.rows > 0) settings["pretrain"] = pretrain_text(spec.pretrain);
   settings["seed"] = fmt::format("{}", spec.seed);
   const auto select = [&](std::string_view key, const FeatureSelection& selection) {
     if (selection.groups.empty()) return;

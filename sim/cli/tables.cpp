@@ -115,7 +115,6 @@ measured::CsvTable explained(const std::vector<FeatureGroup>& groups) {
   add_schema(table, table_features(groups).schema());
   if (std::ranges::find(groups, FeatureGroup::kNode) != groups.end()) {
     add_schema(table, learned::node_schema(learned::GraphEncoding::kTilecast));
-    add_schema(table, learned::node_schema(learned::GraphEncoding::kTpuGraphs));
   }
   return table;
 }

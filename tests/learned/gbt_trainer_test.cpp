@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <numeric>
 #include <random>
 #include <thread>
 
@@ -305,27 +303,6 @@ TEST(GbtTrainer, GroupsWeighTheMeanOfTheirRows) {
   EXPECT_EQ(train_gbt(train, {}, spec).save(), plain);
 }
 
-TEST(GbtTrainer, GoesOnFromAModelAsIfItHadNeverStopped) {
-  const GbtTable train = formula_table(1);
-  GbtSpec spec{.trees = 40, .subsample = 1, .column_sample = 1};
-  const std::vector<float> whole = predictions(train_gbt(train, {}, spec), train);
-  spec.trees = 20;
-  const GbtModel half = train_gbt(train, {}, spec);
-  const GbtModel both = train_gbt(train, {}, spec, {}, &half);
-  EXPECT_EQ(both.trees(), 40);
-  EXPECT_EQ(predictions(both, train), whole);
-}
-
-TEST(GbtTrainer, AddsNothingToAModelThatItDoesNotImprove) {
-  const GbtTable train = formula_table(1);
-  const GbtModel good = train_gbt(train, {}, {.trees = 200});
-  GbtTable wrong = train;
-  for (float& target : wrong.targets) target += 5;
-  const GbtModel model = train_gbt(wrong, train, {.trees = 20, .early_stopping = 5}, {}, &good);
-  EXPECT_EQ(model.trees(), good.trees());
-  EXPECT_EQ(predictions(model, train), predictions(good, train));
-}
-
 TEST(GbtTrainer, StopsWhenTheHookSaysSo) {
   const auto three = [](const GbtRound& round) { return round.round < 3; };
   EXPECT_EQ(train_gbt(formula_table(1), {}, {.trees = 50}, {.round = three}).trees(), 3);
@@ -380,57 +357,6 @@ TEST(GbtTrainer, MarginsInOrderLeaveNothingToRank) {
   EXPECT_EQ(first, 0);
   table.margins.back() = std::nanf("");
   EXPECT_THROW((void)train_gbt(table, {}, {}), Error);
-}
-
-TEST(GbtTrainer, RefittedLeavesAreMeansOfTheNewTargetsInTheOldSplits) {
-  const GbtTable table = formula_table(1);
-  const GbtSpec spec{.trees = 1,
-                     .depth = 3,
-                     .learning_rate = 1,
-                     .subsample = 1,
-                     .column_sample = 1,
-                     .min_child_weight = 0,
-                     .lambda = 0};
-  const GbtModel model = train_gbt(table, {}, spec);
-  const std::vector<float> before = predictions(model, table);
-  // The rows of half of the leaves, with other targets.
-  std::map<float, std::pair<double, double>> leaves;  // old value -> sum and count of new targets
-  GbtTable half{.columns = table.columns};
-  const float middle = std::accumulate(before.begin(), before.end(), 0.0F) / 400;
-  for (std::size_t i = 0; i < table.rows(); ++i) {
-    auto& [sum, count] = leaves[before[i]];
-    if (before[i] > middle) continue;
-    const float* row = &table.values[i * table.columns];
-    half.values.insert(half.values.end(), row, row + table.columns);
-    half.targets.push_back(7 + row[3]);
-    half.groups.push_back(0);
-    sum += half.targets.back();
-    ++count;
-  }
-  const GbtModel refitted = refit_leaves(model, half, spec);
-  EXPECT_EQ(refitted.trees(), 1);
-  const std::vector<float> after = predictions(refitted, table);
-  for (std::size_t i = 0; i < table.rows(); ++i) {
-    const auto& [sum, count] = leaves.at(before[i]);
-    EXPECT_NEAR(after[i], count > 0 ? sum / count : 0, 1e-4) << "leaf " << before[i];
-  }
-}
-
-TEST(GbtTrainer, RefittedLeavesOfAllTreesTogetherFitTheNewTarget) {
-  const GbtTable table = formula_table(1);
-  GbtTable negative = table;
-  for (float& target : negative.targets) target = -target;
-  const GbtSpec spec{.trees = 60, .depth = 4, .learning_rate = 0.2};
-  const GbtModel model = train_gbt(table, {}, spec);
-  const GbtModel refitted = refit_leaves(model, negative, spec, /*threads=*/2);
-  EXPECT_EQ(refitted.trees(), 60);
-  EXPECT_LT(rmse(predictions(refitted, table), negative.targets), 0.2);
-  EXPECT_EQ(refit_leaves(model, negative, spec).save(), refitted.save()) << "threads";
-  // More trees continue from them.
-  const GbtModel more = train_gbt(negative, {}, spec, {}, &refitted);
-  EXPECT_EQ(more.trees(), 120);
-  EXPECT_LT(rmse(predictions(more, table), negative.targets),
-            rmse(predictions(refitted, table), negative.targets));
 }
 
 TEST(GbtTrainer, ParametersReadBackAsTheyAreWritten) {

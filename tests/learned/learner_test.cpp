@@ -58,11 +58,11 @@ TEST(Learner, IsReadWithEveryKey) {
   EXPECT_FALSE(trees.search.ranges[1].range) << "three values are a list";
   const LearnerSpec network = learner(
       "name: n\nmodel: network\nat_nodes: [static]\nat_kernel: [prior]\nscale: linear\n"
-      "encoding: tpugraphs\ngraph: gat\nhidden: 32\nheads: 2\nloss: rank_hinge\n");
+      "encoding: schedule\ngraph: gat\nhidden: 32\nheads: 2\nloss: rank_hinge\n");
   EXPECT_EQ(network.network_features.at_nodes.groups, std::vector{FeatureGroup::kStatic});
   EXPECT_EQ(network.network_features.at_kernel.groups, std::vector{FeatureGroup::kPrior});
   EXPECT_FALSE(network.network_features.logarithmic);
-  EXPECT_EQ(network.network_features.encoding, GraphEncoding::kTpuGraphs);
+  EXPECT_EQ(network.network_features.encoding, GraphEncoding::kSchedule);
   EXPECT_EQ(network.network.graph, GraphLayer::kGat);
   EXPECT_EQ(network.network.hidden, 32);
   EXPECT_TRUE(network.ranks_only() && network.needs_prior());
@@ -71,9 +71,8 @@ TEST(Learner, IsReadWithEveryKey) {
 
 TEST(Learner, SettingsReadBackEqual) {
   for (const std::string& yaml :
-       {std::string(kTrees), std::string(kNetwork), std::string(kTrees) + "pretrain: 500\n",
+       {std::string(kTrees), std::string(kNetwork),
         std::string(kTrees) + "target: spills\ntarget_scale: log1p\n",
-        std::string(kTrees) + "pretrain: {rows: 9, programs: [a.hlo, b], devices: tpu_v3}\n",
         std::string("name: 'null'\nmodel: xgboost\nfeatures: [parameters, ops]\n"
                     "parameters: ['a: b', \"\\\"\"]\nvalidation: 0.3\nseed: 4294967295\n"
                     "learning_rate: 0.07\nsearch: {trials: 3, depth: [2, 4, 6]}\n"),
@@ -116,30 +115,6 @@ TEST(Learner, MistakesNameTheirPlace) {
   EXPECT_THAT(message(trees + "seed: -1\n"), HasSubstr("learner.yaml:4:1: seed"));
   EXPECT_THAT(message(network + "graph: gat\nhidden: 64\nheads: 3\n"), HasSubstr("heads: got 3"));
   EXPECT_THAT(message(network + "pool_mean: no\npool_max: no\n"), HasSubstr("without a pool"));
-}
-
-TEST(Learner, MistakesInPretrainingNameTheirPlace) {
-  const std::string trees = kTrees;
-  EXPECT_THAT(message(trees + "pretrain: -1\n"), HasSubstr("learner.yaml:4:1: pretrain: got '-1'"));
-  EXPECT_THAT(message(trees + "pretrain: {trees: 9}\n"), HasSubstr("rows is missing"));
-  EXPECT_THAT(message(std::string(kNetwork) + "pretrain: 9\n"), HasSubstr("pretrain: unknown key"))
-      << "a key of trees";
-  EXPECT_THAT(message(trees + "pretrain: {rows: 9, fusions: 2}\n"),
-              HasSubstr("learner.yaml:4:21: fusions: is of programs"));
-}
-
-TEST(Learner, ReadsWhatIsLearnedOfPhysicsFirst) {
-  const LearnerSpec few = learner(std::string(kTrees) + "pretrain: 9\ntarget: residual\n");
-  EXPECT_EQ(few.pretrain.rows, 9U);
-  const LearnerSpec trees = read_learner(hwdesc::read_config(
-      std::string(kTrees) +
-          "pretrain: {rows: 9, programs: a.hlo, fusions: 3, devices: [tpu_v3], trees: 4}\n",
-      "some/where/learner.yaml"));
-  EXPECT_EQ(trees.pretrain.programs, std::vector<std::string>{"a.hlo"});
-  EXPECT_EQ(trees.pretrain.folder, "some/where");
-  EXPECT_EQ(trees.pretrain.fusions, 3);
-  EXPECT_EQ(trees.pretrain.devices, std::vector<std::string>{"tpu_v3"});
-  EXPECT_EQ(trees.pretrain.trees, 4);
 }
 
 TEST(Learner, MistakesInASearchNameTheirPlace) {
@@ -202,8 +177,6 @@ TEST(Learner, ATargetThatCannotBeLearnedIsRefused) {
               HasSubstr("times are learned as logarithms"));
   EXPECT_THAT(message(std::string(kTrees) + "target: spills\nobjective: pairwise\n"),
               HasSubstr("a loss that ranks tiles by time cannot learn 'spills'"));
-  EXPECT_THAT(message(std::string(kTrees) + "target: spills\npretrain: 9\n"),
-              HasSubstr("physics has no labels of 'spills'"));
 }
 
 TEST(Learner, AResidualIsAddedToThePhysicsThatGoesWithIt) {

@@ -60,7 +60,7 @@ TEST(TextLearner, PredictsTheSameAfterItWasSavedAndLoaded) {
        {"graph: none\nhops: 0\npool_max: no\nhead_layers: 3\n",
         "graph: conv1d\nhops: 6\npool_mean: no\nhead_layers: 2\ntext_tokens: operands\n"
         "wide_filter: 4\ntext_numbers: value\ntext_shapes: dimensions\n",
-        "graph: none\nhops: 0\nreduction: lstm\ntext: loops\ntext_variants: 2\n",
+        "graph: none\nhops: 0\nreduction: lstm\ntext: loops\n",
         "graph: none\nhops: 0\nreduction: transformer\npositions: yes\nat_kernel: [static]\n"}) {
     SCOPED_TRACE(network);
     const Trained trained = train(learner(text + network), examples);

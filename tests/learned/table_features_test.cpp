@@ -23,10 +23,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsNan;
 
-const std::vector<FeatureGroup> kOfKernels = {FeatureGroup::kStatic,    FeatureGroup::kOps,
-                                              FeatureGroup::kShape,     FeatureGroup::kTile,
-                                              FeatureGroup::kMachine,   FeatureGroup::kPrior,
-                                              FeatureGroup::kAlignment, FeatureGroup::kTileBounds};
+const std::vector<FeatureGroup> kOfKernels = {
+    FeatureGroup::kStatic,  FeatureGroup::kOps,   FeatureGroup::kShape,    FeatureGroup::kTile,
+    FeatureGroup::kMachine, FeatureGroup::kPrior, FeatureGroup::kAlignment};
 
 ir::Kernel kernel_of(const std::string& text) {
   const ir::Module module = ir::parse_hlo(base::SourceText("test.hlo", text));
@@ -312,40 +311,6 @@ TEST_F(TableFeaturesTest, WithoutNativeTilesVectorsAreTheUnitOfAlignment) {
   const auto of = row(sums());
   EXPECT_FLOAT_EQ(of.at("alignment.over.output_minor"), static_cast<float>(48 / vector));
   EXPECT_EQ(of.at("alignment.modulo.output_minor"), static_cast<float>(std::fmod(48, vector)));
-}
-
-TEST_F(TableFeaturesTest, TileBoundsAreQuantilesOfPhysicsOverTheKernelsTiles) {
-  const ir::Kernel kernel = conv_relu();
-  const analytical::KernelAnalysis analysis(kernel, device_);
-  std::vector<double> times;
-  for (const TileConfig& tile : analysis.tiles(512)) times.push_back(analysis.time(tile).value);
-  ASSERT_GT(times.size(), 20U);
-  std::ranges::sort(times);
-  const double median = times[times.size() / 2];
-  Estimate prior;
-  prior.time = Seconds{median * (1 + 1e-9)};
-  const auto of = row(kernel, nullptr, prior);
-  EXPECT_EQ(of.at("tile_bounds.tiles"), static_cast<float>(times.size()));
-  EXPECT_FLOAT_EQ(of.at("tile_bounds.least"), static_cast<float>(times.front()));
-  EXPECT_FLOAT_EQ(of.at("tile_bounds.over_least"), static_cast<float>(median / times.front()));
-  EXPECT_NEAR(of.at("tile_bounds.faster"), 0.5, 1.0 / static_cast<double>(times.size()) + 0.01);
-  EXPECT_NEAR(of.at("tile_bounds.time_p50"), median / times.front(), 0.05 * median / times.front());
-  EXPECT_LE(of.at("tile_bounds.time_p10"), of.at("tile_bounds.time_p50"));
-  EXPECT_LE(of.at("tile_bounds.time_p50"), of.at("tile_bounds.time_p90"));
-  EXPECT_GT(of.at("tile_bounds.busy_p10.matrix"), 0);
-  EXPECT_LE(of.at("tile_bounds.busy_p10.hbm_read"), of.at("tile_bounds.busy_p90.hbm_read"));
-  EXPECT_EQ(of.at("tile_bounds.busy_p90.network"), 0);
-}
-
-TEST_F(TableFeaturesTest, AKernelWithoutTilesHasNoTileBounds) {
-  const ir::Kernel call = kernel_of(
-      "HloModule m\nENTRY main {\n  p0 = f32[512,1024]{1,0} parameter(0)\n"
-      "  ROOT r = f32[512,1024]{1,0} custom-call(p0), custom_call_target=\"Mystery\"\n}\n");
-  const auto of = row(call);
-  EXPECT_EQ(of.at("tile_bounds.tiles"), 0);
-  for (const char* name : {"least", "over_least", "time_p50", "busy_p50.hbm_read"}) {
-    EXPECT_THAT(of.at(std::string("tile_bounds.") + name), IsNan()) << name;
-  }
 }
 
 TEST_F(TableFeaturesTest, TheMachinesRatiosFollowFromItsDescription) {

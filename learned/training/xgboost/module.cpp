@@ -56,10 +56,6 @@ class Booster {
   Booster(const Booster&) = delete;
   Booster& operator=(const Booster&) = delete;
 
-  void load(const GbtModel& model) {
-    check_xgboost(XGBoosterLoadModelFromBuffer(handle_, model.save().data(), model.save().size()));
-  }
-
   void set(const char* name, const std::string& value) {
     check_xgboost(XGBoosterSetParam(handle_, name, value.c_str()));
   }
@@ -118,7 +114,7 @@ class BestRound {
  public:
   explicit BestRound(int patience) : patience_(patience) {}
   void add(int round, double score) {
-    if (round_ >= 0 && !(score < score_)) return;
+    if (round_ > 0 && !(score < score_)) return;
     round_ = round;
     score_ = score;
   }
@@ -128,30 +124,12 @@ class BestRound {
   }
 
  private:
-  int patience_, round_ = -1;  // rounds count from 1; 0: before the first
+  int patience_, round_ = 0;  // rounds count from 1
   double score_ = 0;
 };
 
-GbtModel refit(const GbtModel& model, const GbtTable& train, const GbtSpec& spec, int threads) {
-  TC_CHECK(model.columns() == train.columns, "rows of the columns of the model");
-  GbtLoss loss(train, spec, "training rows");
-  TrainingMatrix matrix(train, threads);
-  const DMatrixHandle handle = matrix.handle();
-  Booster booster({&handle, 1});
-  booster.load(model);
-  configure(booster, spec, threads);
-  booster.set("process_type", "update");
-  booster.set("updater", "refresh");
-  booster.set("refresh_leaf", "1");
-  for (int tree = 0; tree < model.trees(); ++tree) {
-    booster.boost(matrix, loss.gradients(matrix.margins()));
-    booster.update_margins(matrix);
-  }
-  return GbtModel::load(booster.first_trees(model.trees()), train.columns);
-}
-
 GbtModel train(const GbtTable& train, const GbtTable& validation, const GbtSpec& spec,
-               const GbtHooks& hooks, const GbtModel* start) {
+               const GbtHooks& hooks) {
   TC_CHECK(hooks.threads > 0 && spec.trees > 0, "at least one thread and one tree");
   GbtLoss loss(train, spec, "training rows");
   TrainingMatrix matrix(train, hooks.threads);
@@ -165,19 +143,8 @@ GbtModel train(const GbtTable& train, const GbtTable& validation, const GbtSpec&
     handles.push_back(validation_matrix->handle());
   }
   Booster booster(handles);
-  if (start != nullptr) {
-    TC_CHECK(start->columns() == train.columns, "a start of the same columns");
-    booster.load(*start);
-  }
   configure(booster, spec, hooks.threads);
   BestRound best(spec.early_stopping);
-  if (start != nullptr) {
-    booster.update_margins(matrix);
-    if (validation_matrix) {
-      booster.update_margins(*validation_matrix);
-      best.add(0, validation_loss->score(validation_matrix->margins()));
-    }
-  }
   int last = 0;
   while (last < spec.trees) {
     booster.boost(matrix, loss.gradients(matrix.margins()));
@@ -191,9 +158,8 @@ GbtModel train(const GbtTable& train, const GbtTable& validation, const GbtSpec&
     const bool stop = hooks.round && !hooks.round(round);
     if (stop || (validation_matrix && best.is_stale(last))) break;
   }
-  const int keep =
-      (start != nullptr ? start->trees() : 0) + (validation_matrix ? best.round() : last);
-  return GbtModel::load(booster.first_trees(keep), train.columns);
+  return GbtModel::load(booster.first_trees(validation_matrix ? best.round() : last),
+                        train.columns);
 }
 
 std::string version() {
@@ -202,7 +168,7 @@ std::string version() {
   return fmt::format("{}.{}.{}", major, minor, patch);
 }
 
-constexpr GbtModule kModule = {&train, &refit, &version};
+constexpr GbtModule kModule = {&train, &version};
 
 }  // namespace
 }  // namespace tilecast::learned

@@ -1,11 +1,11 @@
-// The unmeasured tiles that get analytical labels, and the benefit of pretraining on them.
-#include "learned/training/pretraining.h"
+// Training rows: their times, weights, priors and validation rows, and what trees learn of them.
+#include "learned/training/examples.h"
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <deque>
 #include <numeric>
 #include <random>
 #include <set>
@@ -13,7 +13,6 @@
 #include "analytical/analytical_model.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
-#include "learned/training/examples.h"
 #include "learned/training/quantity_report.h"
 #include "tests/learned/synthetic_set.h"
 #include "tests/support/errors.h"
@@ -85,185 +84,15 @@ class Tiles : public testing::Test {
   measured::SampleSet set_;
   std::deque<TileConfig> tiles_;
   const analytical::AnalyticalModel physics_;
-  Examples all_{.prior_model = &physics_};
+  Examples all_;
 };
 
-LearnerSpec trees(std::size_t pretrain, std::uint64_t seed = 1) {
-  LearnerSpec spec = small_trees("validation: 0\n", 100);
-  spec.pretrain.rows = pretrain;
-  spec.seed = seed;
-  return spec;
+LearnerSpec trees() {
+  return small_trees("validation: 0\n", 100);
 }
 
 const std::string& bytes(const Trained& trained) {
   return trained.predictor->trees()->model.save();
-}
-
-std::map<std::uint32_t, std::size_t> count_by_kernel(const Examples& examples) {
-  std::map<std::uint32_t, std::size_t> counts;
-  for (const Example& row : examples.rows) ++counts[row.kernel];
-  return counts;
-}
-
-TEST_F(Tiles, ThatAreUnmeasuredAreValidDistinctAndLabelledByPhysics) {
-  const auto [measured, others] = split_at_random(30, 1);
-  const Unmeasured unmeasured(measured, {.rows = 90}, 1, 1);
-  const Examples& given = unmeasured.examples();
-  ASSERT_EQ(given.rows.size(), 90U);
-  EXPECT_EQ(count_by_kernel(given),
-            (std::map<std::uint32_t, std::size_t>{{0, 30}, {1, 30}, {2, 30}}));
-  std::set<std::pair<std::uint32_t, std::string>> seen;
-  for (std::size_t i = 0; i < measured.rows.size(); ++i) {
-    seen.emplace(measured.rows[i].kernel, analytical::to_string(*measured.queries[i].tile));
-  }
-  for (std::size_t i = 0; i < given.rows.size(); ++i) {
-    const TileConfig& tile = *given.queries[i].tile;
-    EXPECT_TRUE(seen.emplace(given.rows[i].kernel, analytical::to_string(tile)).second);
-    const double time = KernelAnalysis(given.queries[i].kernel, device_).time(tile).value;
-    ASSERT_TRUE(std::isfinite(time));
-    EXPECT_NEAR(given.rows[i].target, std::log(time), 1e-12);
-    EXPECT_EQ(given.rows[i].target, std::log(given.priors[i]->time.value));
-    EXPECT_EQ(given.rows[i].weight, 1);
-    EXPECT_EQ(given.rows[i].device, &device_);
-  }
-}
-
-TEST_F(Tiles, ThatAreUnmeasuredFollowTheSeedAlone) {
-  const auto [measured, others] = split_at_random(30, 1);
-  const auto names = [&](std::uint64_t seed, int jobs) {
-    const Unmeasured unmeasured(measured, {.rows = 60}, seed, jobs);
-    std::vector<std::string> result;
-    for (const auto& query : unmeasured.examples().queries) {
-      result.push_back(analytical::to_string(*query.tile));
-    }
-    return result;
-  };
-  EXPECT_EQ(names(1, 1), names(1, 3));
-  EXPECT_NE(names(1, 1), names(2, 1));
-}
-
-TEST_F(Tiles, OfOneKernelMakeUpForWhatAnotherDoesNotHave) {
-  const analytical::AnalyticalModel physics;
-  Examples measured{.prior_model = &physics};
-  measured.kernels = all_.kernels;
-  measured.families = all_.families;
-  measured.parameter_names = all_.parameter_names;
-  // The first kernel without a tile, the second with one.
-  const auto second = static_cast<std::size_t>(std::ranges::find(all_.rows, 1U, &Example::kernel) -
-                                               all_.rows.begin());
-  measured.rows = {all_.rows.front(), all_.rows[second]};
-  measured.queries.push_back({kernel(0), nullptr});
-  measured.queries.push_back(all_.queries[second]);
-  const Unmeasured unmeasured(measured, {.rows = 21}, 1, 1);
-  const Examples& given = unmeasured.examples();
-  EXPECT_EQ(count_by_kernel(given), (std::map<std::uint32_t, std::size_t>{{0, 1}, {1, 20}}));
-  EXPECT_EQ(given.queries.front().tile, nullptr);
-  const double best = KernelAnalysis(kernel(0), device_).estimate_best().time.value;
-  EXPECT_NEAR(given.rows.front().target, std::log(best), 1e-12);
-}
-
-TEST_F(Tiles, AreNoMoreThanThereAre) {
-  const auto [measured, others] = split_at_random(all_.rows.size() - 5, 1);
-  EXPECT_EQ(Unmeasured(measured, {.rows = 1000}, 1, 1).examples().rows.size(), 5U);
-}
-
-TEST_F(Tiles, OfQueriesWithParametersHaveNone) {
-  auto [measured, others] = split_at_random(6, 1);
-  measured.parameter_names = {{"block", "unroll"}};
-  const Unmeasured unmeasured(measured, {.rows = 9}, 1, 1);
-  for (const auto& query : unmeasured.examples().queries) {
-    ASSERT_EQ(query.parameters.size(), 2U);
-    for (const float value : query.parameters) EXPECT_TRUE(std::isnan(value));
-  }
-}
-
-TEST_F(Tiles, JoinTheMeasuredOnes) {
-  const auto [measured, others] = split_at_random(12, 1);
-  const Unmeasured unmeasured(measured, {.rows = 9}, 1, 1);
-  const Examples joined = unmeasured.joined_to(measured);
-  ASSERT_EQ(joined.rows.size(), 21U);
-  EXPECT_EQ(joined.rows[11].target, measured.rows[11].target);
-  EXPECT_EQ(joined.queries[12].tile, unmeasured.examples().queries[0].tile);
-  EXPECT_TRUE(joined.priors.empty());  // like the measured ones
-}
-
-TEST_F(Tiles, LabelledByPhysicsMakeTenMeasuredOnesWorthMore) {
-  double with = 0, without = 0;
-  constexpr int kSeeds = 5;
-  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    const auto [measured, others] = split_at_random(10, seed);
-    const auto error = [&](std::size_t pretrain) {
-      const Trained trained = train(trees(pretrain, seed), measured);
-      return rmse(predictions(*trained.predictor, others, device_), others);
-    };
-    const double pretrained = error(300), plain = error(0);
-    EXPECT_LT(pretrained, plain) << "seed " << seed;
-    with += pretrained / kSeeds;
-    without += plain / kSeeds;
-  }
-  EXPECT_LT(with, without / 2);
-}
-
-TEST_F(Tiles, LabelledByPhysicsDoNotReplaceMeasurements) {
-  const auto [measured, others] = split_at_random(100, 1);
-  const Trained trained = train(trees(300), measured);
-  double bias = 0;
-  const std::vector<double> predicted = predictions(*trained.predictor, others, device_);
-  for (std::size_t i = 0; i < predicted.size(); ++i) {
-    bias += (predicted[i] - others.rows[i].target) / static_cast<double>(predicted.size());
-  }
-  EXPECT_LT(std::abs(bias), std::log(kOff) / 2);  // labels alone would give -log(1.3)
-}
-
-TEST_F(Tiles, LabelledByPhysicsGiveOneModelThatFollowsTheSeedAlone) {
-  const auto [measured, others] = split_at_random(40, 1);
-  LearnerSpec spec = trees(120);
-  spec.gbt.column_sample = 0.5;
-  spec.gbt.subsample = 0.8;
-  const Trained once = train(spec, measured, {.threads = 1});
-  EXPECT_EQ(bytes(train(spec, measured, {.threads = 2})), bytes(once));
-  EXPECT_EQ(once.predictor->trees()->model.trees(), spec.gbt.trees);
-  spec.seed = 2;
-  EXPECT_NE(bytes(train(spec, measured)), bytes(once));
-}
-
-// Rows of one kernel say nothing about others: errors of pretraining must not become corrections.
-TEST_F(Tiles, LabelledByPhysicsCorrectNothingThatIsUnmeasured) {
-  auto [measured, others] = split_at_random(60, 1);
-  measured.priors = physics_.estimate(measured.queries, device_);
-  others.priors = physics_.estimate(others.queries, device_);
-  LearnerSpec spec = trees(300);
-  spec.target.residual = true;
-  const Trained trained = train(spec, measured);
-  EXPECT_EQ(trained.predictor->trees()->model.trees(), spec.gbt.trees);
-  double worst = 0, error = 0, of_physics = 0;
-  const std::vector<double> predicted = predictions(*trained.predictor, others, device_);
-  for (std::size_t i = 0; i < predicted.size(); ++i) {
-    const double analytical = std::log(others.priors[i]->time.value);
-    worst = std::max(worst, std::abs(predicted[i] - analytical));
-    error += std::abs(predicted[i] - others.rows[i].target);
-    of_physics += std::abs(analytical - others.rows[i].target);
-  }
-  EXPECT_LT(error, of_physics / 2);
-  EXPECT_LT(worst, std::log(kOff) + 0.3) << "no correction beyond what was measured";
-}
-
-// Without new trees a correction is constant in each leaf of the pretrained trees.
-TEST_F(Tiles, LabelledByPhysicsSplitTheCorrection) {
-  auto [measured, others] = split_at_random(60, 1);
-  measured.priors = physics_.estimate(measured.queries, device_);
-  LearnerSpec spec = trees(300);
-  spec.target.residual = true;
-  spec.gbt.trees = 2;  // one on labels, one new
-  spec.gbt.depth = 1;
-  const Trained trained = train(spec, measured);
-  std::set<double> corrections;
-  const std::vector<double> predicted = predictions(*trained.predictor, measured, device_);
-  for (std::size_t i = 0; i < predicted.size(); ++i) {
-    corrections.insert(std::round(1e6 * (predicted[i] - std::log(measured.priors[i]->time.value))));
-  }
-  EXPECT_GE(corrections.size(), 2U);
-  EXPECT_LE(corrections.size(), 4U);
 }
 
 TEST_F(Tiles, AreRankedOnTopOfPhysics) {
@@ -292,60 +121,6 @@ TEST_F(Tiles, AreRankedOnTopOfPhysics) {
   EXPECT_GT(on_physics, alone);
 }
 
-constexpr std::string_view kProgram = R"(HloModule two_steps
-
-ENTRY main {
-  x = bf16[512,1024] parameter(0)
-  w = bf16[1024,512] parameter(1)
-  y = bf16[512,512] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-  z = bf16[512,512] exponential(y)
-  u = bf16[512,512] add(z, y)
-  ROOT v = bf16[512,512] dot(u, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-}
-)";
-
-TEST_F(Tiles, OfOtherProgramsJoinThoseOfTheMeasuredKernels) {
-  disk_.write("two_steps.hlo", std::string(kProgram));
-  const auto [measured, others] = split_at_random(30, 1);
-  PretrainSpec spec{.rows = 120, .programs = {"two_steps.hlo"}, .folder = disk_.path()};
-  const Unmeasured unmeasured(measured, spec, 1, 1);
-  const Examples& given = unmeasured.examples();
-  ASSERT_EQ(given.rows.size(), 120U);
-  const auto counts = count_by_kernel(given);
-  ASSERT_GT(counts.size(), 3U);
-  EXPECT_EQ(given.kernels.size(), counts.size());
-  EXPECT_EQ(given.families.back(), "two_steps.hlo");
-  for (std::size_t i = 0; i < given.rows.size(); ++i) {
-    EXPECT_EQ(given.rows[i].kernel >= 3, given.families[given.rows[i].family] == "two_steps.hlo");
-    EXPECT_EQ(given.rows[i].target, std::log(given.priors[i]->time.value));
-    EXPECT_EQ(given.rows[i].device, &device_);
-    EXPECT_NE(given.queries[i].tile, nullptr);
-  }
-  // The corpus's kernels on two machines, and no more kernels than rows.
-  spec.devices = {"tpu_v3", "tpu_v5e"};
-  const Corpus corpus(spec, {&device_}, 1, 2);
-  std::map<std::string, std::size_t> kernels;
-  for (const CorpusKernel& entry : corpus.kernels()) ++kernels[entry.device->name];
-  EXPECT_EQ(kernels.size(), 2U);
-  EXPECT_EQ(kernels["tpu_v3"], counts.size() - 3);
-  spec.rows = 5;
-  EXPECT_LE(Unmeasured(measured, spec, 1, 1).examples().rows.size(), 5U);
-}
-
-TEST_F(Tiles, OfOtherProgramsAreOfRandomCuts) {
-  disk_.write("two_steps.hlo", std::string(kProgram));
-  PretrainSpec spec{.rows = 1, .programs = {disk_.path()}, .folder = "", .fusions = 0};
-  const auto count = [&](std::uint64_t seed) {
-    return Corpus(spec, {&device_}, seed, 1).kernels().size();
-  };
-  const std::size_t by_rules = count(1);
-  spec.fusions = 8;
-  EXPECT_GT(count(1), by_rules);
-  EXPECT_EQ(count(1), count(1));
-  spec.programs = {"nowhere"};
-  EXPECT_THROW(count(1), Error);
-}
-
 // Half of the rows have twice the time; with nearly zero weight they have no effect.
 TEST_F(Tiles, ThatWeighLittleTeachLittle) {
   const auto [clean, others] = split_at_random(120, 1);
@@ -356,7 +131,7 @@ TEST_F(Tiles, ThatWeighLittleTeachLittle) {
     if (i % 2 != 0) trusted.push_back(i);
   }
   const auto bias = [&, &clean = clean](const Examples& examples) {
-    const Trained trained = train(trees(0), examples);
+    const Trained trained = train(trees(), examples);
     const std::vector<double> predicted = predictions(*trained.predictor, clean, device_);
     double sum = 0;
     for (std::size_t i = 0; i < predicted.size(); ++i) sum += predicted[i] - clean.rows[i].target;
@@ -370,9 +145,9 @@ TEST_F(Tiles, ThatWeighLittleTeachLittle) {
 
 TEST_F(Tiles, ThatWeighTheSameGiveTheSameModelWhateverTheirWeight) {
   auto [measured, others] = split_at_random(40, 1);
-  const std::string one = bytes(train(trees(0), measured));
+  const std::string one = bytes(train(trees(), measured));
   for (Example& row : measured.rows) row.weight = 0.25;
-  EXPECT_EQ(bytes(train(trees(0), measured)), one);
+  EXPECT_EQ(bytes(train(trees(), measured)), one);
 }
 
 // --- The rows that become examples, with their times, and the validation rows of early stopping.
