@@ -1,9 +1,12 @@
 // Small text utilities.
 #pragma once
 
+#include <charconv>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace tilecast::base {
 
@@ -12,8 +15,18 @@ inline constexpr std::string_view kBlanks = " \t";
 // `text` without leading and trailing characters of `blanks`; a view into `text`.
 [[nodiscard]] std::string_view trim(std::string_view text, std::string_view blanks = kBlanks);
 
-// The whole text as a finite number, else nullopt.
-[[nodiscard]] std::optional<double> parse_number(std::string_view text);
+// The whole text as a finite number of this type, else nullopt.
+template <class Number = double>
+[[nodiscard]] std::optional<Number> parse_number(std::string_view text) {
+  Number value = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value);
+  if (error != std::errc{} || end != last) return std::nullopt;
+  if constexpr (std::is_floating_point_v<Number>) {
+    if (!std::isfinite(value)) return std::nullopt;
+  }
+  return value;
+}
 
 // Makes text safe to show and to put in JSON: valid UTF-8 without control characters except line
 // breaks. Other bytes become `\xNN`, tabs one space. Text that is already safe is unchanged.

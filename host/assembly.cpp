@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <limits>
 #include <map>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <tuple>
+
+#include "base/text.h"
 
 namespace tilecast::host {
 
@@ -20,9 +21,7 @@ using Flow = AsmInstruction::Flow;
 constexpr int kVectorRegisters = 32;
 
 std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+  return base::trim(text, " \t\r");
 }
 
 // "name" of "%name..."; "" for anything else.
@@ -39,10 +38,8 @@ struct VectorRegister {
 std::optional<VectorRegister> vector_register(std::string_view name) {
   if (name.size() < 4 || name.substr(1, 2) != "mm") return std::nullopt;
   const int bytes = name[0] == 'x' ? 16 : name[0] == 'y' ? 32 : name[0] == 'z' ? 64 : 0;
-  int number = -1;
-  const auto [end, error] = std::from_chars(name.data() + 3, name.data() + name.size(), number);
-  if (bytes == 0 || error != std::errc{} || end != name.data() + name.size()) return std::nullopt;
-  if (number < 0 || number >= kVectorRegisters) return std::nullopt;
+  const int number = base::parse_number<int>(name.substr(3)).value_or(-1);
+  if (bytes == 0 || number < 0 || number >= kVectorRegisters) return std::nullopt;
   return VectorRegister{number, bytes};
 }
 

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
+#include "host/timing_loop.h"
 #include "ir/text/hlo_printer.h"
 
 namespace tilecast::host {
@@ -305,11 +305,6 @@ std::string processor_name() {
   return "a processor that does not tell its name";
 }
 
-Seconds steady_now() {
-  const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
-  return Seconds{now.count()};
-}
-
 }  // namespace
 
 Bench this_machine() {
@@ -322,7 +317,7 @@ Bench this_machine() {
           .link = [compiler](std::span<const LinkedSource> sources,
                              int jobs) { return compiler.compile(sources, jobs); },
           .run = run_kernels,
-          .now = steady_now};
+          .now = now};
 }
 
 }  // namespace tilecast::host

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -21,6 +20,7 @@
 #include "base/text.h"
 #include "host/assembly.h"
 #include "host/child_process.h"
+#include "host/timing_loop.h"
 #include "ir/text/hlo_printer.h"
 #include "measured/importers/json_records.h"
 
@@ -29,11 +29,6 @@ namespace tilecast::host {
 namespace {
 
 constexpr std::size_t kFilesPerCompiler = 2;  // files per compiler between writes of rows
-
-Seconds clock_now() {
-  const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
-  return Seconds{now.count()};
-}
 
 // Results of one file's items.
 struct LabelledItems {
@@ -112,7 +107,7 @@ class LabelSession {
         options_(options),
         events_(events),
         file_(device, bench),
-        start_(clock_now()) {
+        start_(now()) {
     report_.planned = plan.size();
   }
 
@@ -148,7 +143,7 @@ class LabelSession {
   bool must_end() {
     if (events_.stop()) {
       report_.end = SessionEnd::kStopped;
-    } else if (options_.budget && clock_now() - start_ >= *options_.budget) {
+    } else if (options_.budget && now() - start_ >= *options_.budget) {
       report_.end = SessionEnd::kOutOfTime;
     }
     return report_.end != SessionEnd::kFinished;
@@ -175,7 +170,7 @@ class LabelSession {
   }
 
   SessionReport finish() {
-    report_.compiling = clock_now() - start_;
+    report_.compiling = now() - start_;
     return report_;
   }
 

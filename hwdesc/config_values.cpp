@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/error.h"
 #include "base/source_text.h"
+#include "base/text.h"
 #include "hwdesc/units.h"
 
 namespace tilecast::hwdesc {
@@ -72,13 +72,10 @@ std::vector<std::string> optional_texts(const ConfigNode& node, std::string_view
 
 std::uint64_t whole_number(const ConfigNode& node, std::uint64_t low, std::uint64_t high) {
   const std::string& got = text_of(node);
-  std::uint64_t value = 0;
-  const auto [end, failure] = std::from_chars(got.data(), got.data() + got.size(), value);
-  if (failure != std::errc() || end != got.data() + got.size() || value < low || value > high) {
-    fail_at(node, fmt::format("got {}, expected a whole number from {} to {}", show_text(got), low,
-                              high));
-  }
-  return value;
+  const auto value = base::parse_number<std::uint64_t>(got);
+  if (value && *value >= low && *value <= high) return *value;
+  fail_at(node,
+          fmt::format("got {}, expected a whole number from {} to {}", show_text(got), low, high));
 }
 
 std::optional<double> fraction(const std::string& text) {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "hwdesc/config_reader.h"
 #include "hwdesc/slice.h"
 
@@ -149,10 +149,8 @@ std::vector<std::int64_t> slice_shape(std::string_view shape) {
   std::vector<std::int64_t> dims;
   std::int64_t chips = 1;
   for (const std::string_view part : split_at(shape, 'x')) {
-    std::int64_t side = 0;
-    const auto [end, failed] = std::from_chars(part.data(), part.data() + part.size(), side);
-    const bool whole = failed == std::errc() && end == part.data() + part.size();
-    if (!whole || side < 1 || side > kMostChips || chips * side > kMostChips) {
+    const std::int64_t side = base::parse_number<std::int64_t>(part).value_or(0);
+    if (side < 1 || side > kMostChips || chips * side > kMostChips) {
       throw Error(fmt::format(
           "got {}, expected chips along each dimension such as 4x4x8, at most {} in all",
           show_text(shape), kMostChips));

@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/text.h"
 #include "hwdesc/config_values.h"
 #include "hwdesc/device_yaml.h"
 
@@ -107,12 +107,9 @@ std::string correction_text(const HybridParts& parts) {
 }
 
 double number_at(const hwdesc::ConfigNode& node, double most) {
-  double value = 0;
   const std::string& text = hwdesc::text_of(node);
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure == std::errc() && end == text.data() + text.size() && value >= 0 && value <= most) {
-    return value;
-  }
+  const std::optional<double> value = base::parse_number(text);
+  if (value && *value >= 0 && *value <= most) return *value;
   hwdesc::fail_at(
       node, fmt::format("got {}, expected a number from 0 to {}", hwdesc::show_text(text), most));
 }

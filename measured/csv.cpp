@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "base/error.h"
@@ -14,13 +13,10 @@ namespace {
 
 std::int64_t parse_integer(const CsvTable& table, const CsvRow& row, std::string_view column,
                            std::string_view text, std::int64_t minimum) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < minimum) {
-    throw Error(fmt::format("{}: got '{}', expected a whole number of at least {}",
-                            table.where(row, column), text, minimum));
-  }
-  return value;
+  const auto value = base::parse_number<std::int64_t>(text);
+  if (value && *value >= minimum) return *value;
+  throw Error(fmt::format("{}: got '{}', expected a whole number of at least {}",
+                          table.where(row, column), text, minimum));
 }
 
 }  // namespace
@@ -65,12 +61,8 @@ std::int64_t integer_cell(const CsvTable& table, const CsvRow& row, std::string_
 double number_cell(const CsvTable& table, const CsvRow& row, std::size_t column, double least,
                    double most) {
   const std::string_view text = row.cells[column];
-  double value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure == std::errc() && end == text.data() + text.size() && value >= least &&
-      value <= most) {
-    return value;
-  }
+  const std::optional<double> value = base::parse_number(text);
+  if (value && *value >= least && *value <= most) return *value;
   throw Error(fmt::format("{}: got '{}', expected a number from {} to {}",
                           table.where(row, table.columns[column]), text, least, most));
 }

@@ -34,48 +34,69 @@ constexpr int kMinDraws = 200;
 // Total number of rows drawn; a stratum of 50,000 rows then takes seconds.
 constexpr double kRowDraws = 4e6;
 
-using ErrorMetric = std::optional<double> (*)(std::span<const Pair>);
-
-struct NamedErrorMetric {
-  Metric metric;
-  ErrorMetric compute;
-};
-constexpr NamedErrorMetric kErrorMetrics[] = {
-    {Metric::kMape, mape},           {Metric::kMedianApe, median_ape}, {Metric::kP90Ape, p90_ape},
-    {Metric::kBias, geometric_bias}, {Metric::kTotal, total_ratio},    {Metric::kLogL1, log_l1},
-    {Metric::kRowTau, kendall_tau_b}};
-
-std::optional<double> ranking_metric(Metric metric, std::span<const Ranking> kernels) {
-  switch (metric) {
-    case Metric::kTileTau:
-      return mean_tau_b(kernels);
-    case Metric::kTileSizeApe:
-      return tile_size_ape(kernels);
-    case Metric::kTop1Slowdown:
-      return top_k_slowdown(kernels, 1);
-    case Metric::kTop1SlowdownP90:
-      return top_1_slowdown_quantile(kernels, 0.9);
-    case Metric::kTop5Slowdown:
-      return top_k_slowdown(kernels, 5);
-    case Metric::kTop10Slowdown:
-      return top_k_slowdown(kernels, 10);
-    case Metric::kBestInTop1:
-      return best_in_top_k(kernels, 1);
-    case Metric::kBestInTop5:
-      return best_in_top_k(kernels, 5);
-    case Metric::kBestInTop10:
-      return best_in_top_k(kernels, 10);
-    case Metric::kBestInTopTenth:
-      return best_in_top_share(kernels, 0.1);
-    case Metric::kTop1Within2:
-      return top_1_within(kernels, 0.02);
-    default:
-      return std::nullopt;
-  }
+template <double IntervalScore::*Part>
+std::optional<double> part_of_score(std::span<const Pair> pairs,
+                                    std::span<const Interval> intervals) {
+  std::vector<double> measured;
+  for (const Pair& pair : pairs) measured.push_back(pair.measured);
+  const std::optional<IntervalScore> score = interval_score(intervals, measured);
+  return score ? std::optional((*score).*Part) : std::nullopt;
 }
 
-Score& at(Scores& scores, Metric metric) {
-  return scores.values[static_cast<std::size_t>(metric)];
+template <int Percent>
+std::optional<double> mape_of_surest(std::span<const Pair> pairs,
+                                     std::span<const Interval> intervals) {
+  return selective_mape(pairs, intervals, Percent / 100.0);
+}
+
+template <int K>
+std::optional<double> slowdown(std::span<const Ranking> kernels) {
+  return top_k_slowdown(kernels, K);
+}
+
+template <int K>
+std::optional<double> best_in(std::span<const Ranking> kernels) {
+  return best_in_top_k(kernels, K);
+}
+
+// A metric's name, and the function of what it is computed from: one of the three.
+struct MetricEntry {
+  std::string_view name;
+  std::optional<double> (*of_pairs)(std::span<const Pair>) = nullptr;
+  std::optional<double> (*of_intervals)(std::span<const Pair>, std::span<const Interval>) = nullptr;
+  std::optional<double> (*of_kernels)(std::span<const Ranking>) = nullptr;
+};
+constexpr MetricEntry kMetrics[kMetricCount] = {  // by Metric
+    {.name = "mape", .of_pairs = mape},
+    {.name = "median_ape", .of_pairs = median_ape},
+    {.name = "p90_ape", .of_pairs = p90_ape},
+    {.name = "geometric_bias", .of_pairs = geometric_bias},
+    {.name = "total_ratio", .of_pairs = total_ratio},
+    {.name = "log_l1", .of_pairs = log_l1},
+    {.name = "row_tau_b", .of_pairs = kendall_tau_b},
+    {.name = "coverage_90", .of_intervals = part_of_score<&IntervalScore::coverage>},
+    {.name = "interval_width", .of_intervals = part_of_score<&IntervalScore::mean_width>},
+    {.name = "mape_surest_25", .of_intervals = mape_of_surest<25>},
+    {.name = "mape_surest_50", .of_intervals = mape_of_surest<50>},
+    {.name = "mape_surest_75", .of_intervals = mape_of_surest<75>},
+    {.name = "announced_2x", .of_intervals = announced_share},
+    {.name = "tile_tau_b", .of_kernels = mean_tau_b},
+    {.name = "tile_size_ape", .of_kernels = tile_size_ape},
+    {.name = "top_1_slowdown", .of_kernels = slowdown<1>},
+    {.name = "top_1_slowdown_p90",
+     .of_kernels = [](std::span<const Ranking> k) { return top_1_slowdown_quantile(k, 0.9); }},
+    {.name = "top_5_slowdown", .of_kernels = slowdown<5>},
+    {.name = "top_10_slowdown", .of_kernels = slowdown<10>},
+    {.name = "best_in_top_1", .of_kernels = best_in<1>},
+    {.name = "best_in_top_5", .of_kernels = best_in<5>},
+    {.name = "best_in_top_10", .of_kernels = best_in<10>},
+    {.name = "best_in_top_tenth",
+     .of_kernels = [](std::span<const Ranking> k) { return best_in_top_share(k, 0.1); }},
+    {.name = "top_1_within_2",
+     .of_kernels = [](std::span<const Ranking> k) { return top_1_within(k, 0.02); }}};
+
+std::optional<double> ranking_metric(Metric metric, std::span<const Ranking> kernels) {
+  return kMetrics[static_cast<std::size_t>(metric)].of_kernels(kernels);
 }
 
 BootstrapOptions affordable(BootstrapOptions options, std::size_t rows) {
@@ -93,34 +114,16 @@ Items gather(const Items& items, std::span<const std::size_t> indices) {
   return chosen;
 }
 
-void score_errors(Scores& scores, const StratumRows& stratum, const std::vector<Pair>& pairs,
-                  const BootstrapOptions& options) {
-  const bool by_work = stratum.works > 1;
-  const bool enough = (by_work ? stratum.works : pairs.size()) >= kMinUnits;
-  const std::span<const std::size_t> group_of =
-      by_work ? std::span<const std::size_t>(stratum.work_of) : std::span<const std::size_t>();
-  for (const auto& [metric, compute] : kErrorMetrics) {
-    Score& score = at(scores, metric);
-    score.value = compute(pairs);
-    if (!score.value || !enough) continue;
-    score.interval = bootstrap_interval(
-        pairs.size(),
-        [&, compute = compute](std::span<const std::size_t> drawn) {
-          return compute(gather(pairs, drawn));
-        },
-        group_of, options);
-  }
-}
-
-// The rows for which a column has an interval.
-struct Covered {
-  std::vector<Interval> intervals;
+// What metrics of rows are computed from.
+struct MetricRows {
   std::vector<Pair> pairs;
+  std::vector<Interval> intervals;  // of all rows or, for metrics of pairs, none
   std::vector<std::size_t> work_of;
 };
 
-Covered covered(const ScoreSheet& sheet, const StratumRows& stratum, std::size_t column) {
-  Covered result;
+// The rows for which a column has an interval.
+MetricRows covered(const ScoreSheet& sheet, const StratumRows& stratum, std::size_t column) {
+  MetricRows result;
   for (std::size_t i = 0; i < stratum.rows.size(); ++i) {
     const ScoredRow& row = sheet.rows[stratum.rows[i]];
     if (row.interval_s.empty() || !row.interval_s[column]) continue;
@@ -131,46 +134,23 @@ Covered covered(const ScoreSheet& sheet, const StratumRows& stratum, std::size_t
   return result;
 }
 
-using IntervalMetric = std::optional<double> (*)(std::span<const Pair>, std::span<const Interval>);
-
-std::optional<IntervalScore> scored(std::span<const Pair> pairs,
-                                    std::span<const Interval> intervals) {
-  std::vector<double> measured;
-  for (const Pair& pair : pairs) measured.push_back(pair.measured);
-  return interval_score(intervals, measured);
-}
-
-template <double IntervalScore::*Part>
-std::optional<double> part_of_score(std::span<const Pair> pairs,
-                                    std::span<const Interval> intervals) {
-  const std::optional<IntervalScore> score = scored(pairs, intervals);
-  return score ? std::optional((*score).*Part) : std::nullopt;
-}
-
-template <int Percent>
-std::optional<double> mape_of_surest(std::span<const Pair> pairs,
-                                     std::span<const Interval> intervals) {
-  return selective_mape(pairs, intervals, Percent / 100.0);
-}
-
-constexpr std::pair<Metric, IntervalMetric> kIntervalMetrics[] = {
-    {Metric::kCoverage, part_of_score<&IntervalScore::coverage>},
-    {Metric::kIntervalWidth, part_of_score<&IntervalScore::mean_width>},
-    {Metric::kMapeSurest25, mape_of_surest<25>},
-    {Metric::kMapeSurest50, mape_of_surest<50>},
-    {Metric::kMapeSurest75, mape_of_surest<75>},
-    {Metric::kAnnounced, announced_share}};
-
-void score_intervals(Scores& scores, const Covered& rows, const BootstrapOptions& options) {
+// Scores the metrics of pairs, or those of pairs and their intervals.
+void score_rows(Scores& scores, const MetricRows& rows, bool with_intervals,
+                const BootstrapOptions& options) {
   const std::size_t works = std::set(rows.work_of.begin(), rows.work_of.end()).size();
   const bool enough = (works > 1 ? works : rows.pairs.size()) >= kMinUnits;
   const auto group_of = works > 1 ? std::span(rows.work_of) : std::span<const std::size_t>();
-  for (const auto& [metric, compute] : kIntervalMetrics) {
-    Score& score = at(scores, metric);
-    score.value = compute(rows.pairs, rows.intervals);
+  for (std::size_t i = 0; i < kMetricCount; ++i) {
+    const MetricEntry& metric = kMetrics[i];
+    if (with_intervals ? metric.of_intervals == nullptr : metric.of_pairs == nullptr) continue;
+    Score& score = scores.values[i];
+    score.value = with_intervals ? metric.of_intervals(rows.pairs, rows.intervals)
+                                 : metric.of_pairs(rows.pairs);
     if (!score.value || !enough) continue;
-    const auto statistic = [&, compute = compute](std::span<const std::size_t> drawn) {
-      return compute(gather(rows.pairs, drawn), gather(rows.intervals, drawn));
+    const auto statistic = [&](std::span<const std::size_t> drawn) {
+      const std::vector<Pair> pairs = gather(rows.pairs, drawn);
+      return with_intervals ? metric.of_intervals(pairs, gather(rows.intervals, drawn))
+                            : metric.of_pairs(pairs);
     };
     score.interval = bootstrap_interval(rows.pairs.size(), statistic, group_of, options);
   }
@@ -236,7 +216,7 @@ void score_rankings(Scores& scores, const std::vector<Ranking>& kernels,
   for (std::size_t i = 0; i < kMetricCount; ++i) {
     const auto metric = static_cast<Metric>(i);
     if (!ranks_tiles(metric)) continue;
-    Score& score = at(scores, metric);
+    Score& score = scores.values[i];
     score.value = ranking_metric(metric, kernels);
     if (!score.value) continue;
     if (kernels.size() >= kMinUnits) {
@@ -261,36 +241,12 @@ Scores score(const ScoreSheet& sheet, const StratumRows& stratum, std::size_t co
   for (const auto& ranking : stratum.rankings) kernels.push_back(gather(pairs, ranking));
   const BootstrapOptions limited = affordable(options, pairs.size());
   Scores scores;
-  score_errors(scores, stratum, pairs, limited);
-  score_intervals(scores, covered(sheet, stratum, column), limited);
+  score_rows(scores, {std::move(pairs), {}, stratum.work_of}, false, limited);
+  score_rows(scores, covered(sheet, stratum, column), true, limited);
   score_rankings(scores, kernels, limited);
   return scores;
 }
 
-constexpr std::string_view kMetricNames[kMetricCount] = {"mape",
-                                                         "median_ape",
-                                                         "p90_ape",
-                                                         "geometric_bias",
-                                                         "total_ratio",
-                                                         "log_l1",
-                                                         "row_tau_b",
-                                                         "coverage_90",
-                                                         "interval_width",
-                                                         "mape_surest_25",
-                                                         "mape_surest_50",
-                                                         "mape_surest_75",
-                                                         "announced_2x",
-                                                         "tile_tau_b",
-                                                         "tile_size_ape",
-                                                         "top_1_slowdown",
-                                                         "top_1_slowdown_p90",
-                                                         "top_5_slowdown",
-                                                         "top_10_slowdown",
-                                                         "best_in_top_1",
-                                                         "best_in_top_5",
-                                                         "best_in_top_10",
-                                                         "best_in_top_tenth",
-                                                         "top_1_within_2"};
 constexpr std::string_view kBreakdownNames[] = {"all",   "set",    "class", "size",
                                                 "split", "family", "kernel"};
 
@@ -496,7 +452,7 @@ std::size_t answered(const ScoreSheet& sheet, const std::vector<std::size_t>& ro
 }  // namespace
 
 std::string_view name(Metric metric) {
-  return kMetricNames[static_cast<std::size_t>(metric)];
+  return kMetrics[static_cast<std::size_t>(metric)].name;
 }
 
 std::string_view name(Breakdown breakdown) {

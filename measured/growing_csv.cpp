@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
-
 #include "base/error.h"
 #include "base/text.h"
 
@@ -61,14 +58,12 @@ std::optional<double> time_ns_cell(const CsvTable& table, const CsvRow& row,
                                    std::string_view column) {
   const std::string_view text = table.cell(row, column);
   if (text.empty()) return std::nullopt;
-  double time_ns = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), time_ns);
-  if (failure != std::errc{} || end != text.data() + text.size() || !(time_ns > 0) ||
-      !std::isfinite(time_ns)) {
+  const std::optional<double> time_ns = base::parse_number(text);
+  if (!(time_ns > 0.0)) {
     throw Error(fmt::format("{}: got '{}', expected a time above 0, or nothing",
                             table.where(row, column), text));
   }
-  return time_ns / kNanosecondsPerSecond;
+  return *time_ns / kNanosecondsPerSecond;
 }
 
 std::string time_ns_text(const std::optional<double>& seconds) {

@@ -5,11 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <limits>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace tilecast::measured {
 namespace {
@@ -77,14 +76,12 @@ constexpr std::string_view kParameterPrefix = "p_", kQuantityPrefix = "q_";
 // NaN for an empty cell.
 float float_cell(const CsvTable& table, const CsvRow& row, const std::string& column) {
   const std::string_view text = table.cell(row, column);
-  float value = std::numeric_limits<float>::quiet_NaN();
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc{} && end == text.data() + text.size();
-  if (!text.empty() && !(whole && std::isfinite(value))) {
+  const std::optional<float> value = base::parse_number<float>(text);
+  if (!text.empty() && !value) {
     throw Error(fmt::format("{}: got '{}', expected a number or an empty cell",
                             table.where(row, column), text.substr(0, 60)));
   }
-  return value;
+  return value.value_or(std::numeric_limits<float>::quiet_NaN());
 }
 
 }  // namespace

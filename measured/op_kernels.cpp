@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "analytical/layout_rules.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "ir/kernels/kernel_sketch.h"
 #include "measured/op_sketch.h"
 
@@ -427,9 +427,8 @@ ir::Dims OpRow::sizes(std::string_view column) const {
   std::string_view rest = text(column);
   while (!rest.empty()) {
     const std::string_view part = rest.substr(0, rest.find('x'));
-    std::int64_t size = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), size);
-    if (error != std::errc() || end != part.data() + part.size() || size < 1) break;
+    const std::int64_t size = base::parse_number<std::int64_t>(part).value_or(0);
+    if (size < 1) break;
     dims.push_back(size);
     if (part.size() == rest.size()) return dims;
     rest.remove_prefix(part.size() + 1);

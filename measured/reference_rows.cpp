@@ -4,13 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <filesystem>
 #include <span>
 
 #include "base/error.h"
 #include "base/source_text.h"
+#include "base/text.h"
 #include "hwdesc/config_values.h"
 #include "hwdesc/device_yaml.h"
 
@@ -42,16 +41,13 @@ bool flag(const ConfigNode& table, std::string_view key) {
 
 double value_in(const ConfigNode& cell, const std::string& unit) {
   const std::string& number = text_of(cell);
-  double value = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  const bool is_number =
-      error == std::errc{} && end == number.data() + number.size() && std::isfinite(value);
-  const bool in_range = unit == "tau" ? value >= -1 && value <= 1 : value >= 0;
-  if (!is_number || !in_range) {
+  const std::optional<double> value = base::parse_number(number);
+  const bool in_range = unit == "tau" ? value >= -1.0 && value <= 1.0 : value >= 0.0;
+  if (!value || !in_range) {
     fail_at(cell, fmt::format("got {}, expected a number {}", hwdesc::show_text(number),
                               unit == "tau" ? "from -1 to 1" : "that is not negative"));
   }
-  return value;
+  return *value;
 }
 
 ReferenceRow common_of(const ConfigNode& table, const ReferenceRow& of_file) {

@@ -1,7 +1,7 @@
 // A kernel as scheduled loops: copies, computations and their order.
 //
-// read_loops() (from_kernel.h) or parse_loops() (text.h) builds it; a Schedule (primitives.h) or a
-// tile (tile_schedule.h) transforms it; pipelined() (pipeline.h) spreads copies over iterations;
+// read_loops() (from_kernel.h) builds it; a Schedule (primitives.h) or a tile (tile_schedule.h)
+// transforms it; pipelined() (pipeline.h) spreads copies over iterations;
 // host/c_loops.h and host/cuda_loops.h write it as C and CUDA C++; tree.h shows it to learned
 // models. host/c_kernel.h writes plain C without it.
 //

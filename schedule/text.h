@@ -1,4 +1,5 @@
-// Loop programs as text, for people and for files. parse_loops(to_text(p)) is p.
+// Loop programs as text, for people and for models of texts. It says all of the program: a reader
+// in tests/schedule gets the same program back.
 //
 //   program matmul
 //     input main a f32[512,256]
@@ -11,13 +12,12 @@
 //         ...
 //           c.register[i, j] add= multiply.f32(a.shared[i, k], b.shared[k, j]) where 0 <= i < 60
 //
-// One statement per line; `#` starts a comment. With two lists of brackets, `a.shared[ko % 3][i,
-// k]`, the first is the slot. docs/schedules.md has the whole grammar. Thread-safe.
+// One statement per line. With two lists of brackets, `a.shared[ko % 3][i, k]`, the first is the
+// slot. Thread-safe.
 #pragma once
 
 #include <string>
 
-#include "base/source_text.h"
 #include "schedule/loop_program.h"
 
 namespace tilecast::schedule {
@@ -25,9 +25,5 @@ namespace tilecast::schedule {
 [[nodiscard]] std::string to_text(const LoopProgram& program);
 [[nodiscard]] std::string to_text(const Access& access);
 [[nodiscard]] std::string to_text(const Value& value);
-
-// Throws Error with file, line and column: bad syntax, an unknown or repeated name, a wrong number
-// of indices, nesting deeper than 64.
-[[nodiscard]] LoopProgram parse_loops(const base::SourceText& source);
 
 }  // namespace tilecast::schedule

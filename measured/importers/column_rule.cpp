@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <optional>
@@ -66,19 +65,10 @@ double time_scale(const std::string& unit, const std::string& where) {
   }
 }
 
-// Whether the text is a finite float, as required by read_measurement_set().
-bool finite_number(std::string_view text) {
-  float value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() && std::isfinite(value);
-}
-
 bool are_bounds(std::string_view text) {
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view word = rest.substr(0, rest.find(' '));
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc{} || end != word.data() + word.size() || value < 1) return false;
+    if (base::parse_number<std::int64_t>(word).value_or(0) < 1) return false;
     rest.remove_prefix(std::min(word.size() + 1, rest.size()));
   }
   return true;
@@ -350,7 +340,8 @@ void ColumnRule::apply_text(std::string_view cell, std::string& out) const {
   if (cell.empty() && !may_be_empty_) {
     throw Error(fmt::format("column '{}': the cell is empty", column_));
   }
-  if (is_number_ && !cell.empty() && !finite_number(cell)) {
+  // A float, as required by read_measurement_set().
+  if (is_number_ && !cell.empty() && !base::parse_number<float>(cell)) {
     throw Error(fmt::format("column '{}': got {}, expected a number or an empty cell", column_,
                             show_text(cell)));
   }

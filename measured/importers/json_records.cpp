@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
+#include <istream>
 #include <nlohmann/json.hpp>
+#include <streambuf>
 
 #include "base/error.h"
 
@@ -16,60 +17,27 @@ constexpr std::size_t kMaxRecordBytes = std::size_t{16} << 20;
 constexpr std::size_t kMaxFields = std::size_t{1} << 20;
 
 // The bytes of a source, for the parser, with a limit on the bytes between two records.
-class Bytes {
+class Bytes final : public std::streambuf {
  public:
-  explicit Bytes(ByteSource& source) : source_(source) { fill(); }
-  [[nodiscard]] bool at_end() const { return at_ >= buffer_.size(); }
-  [[nodiscard]] char get() const { return buffer_[at_]; }
-  void advance() {
-    if (++at_ >= buffer_.size()) fill();
-  }
+  explicit Bytes(ByteSource& source) : source_(source) {}
+  [[nodiscard]] bool at_end() { return sgetc() == traits_type::eof(); }
   void record_ends() { since_record_ = 0; }
 
  private:
-  void fill() {
+  int_type underflow() override {
     since_record_ += buffer_.size();
     if (since_record_ > kMaxRecordBytes) {
       throw Error(source_.path() + ": a record, or what stands between two, is above 16 MiB");
     }
     buffer_.clear();
-    at_ = 0;
     source_.read_more(buffer_);
+    setg(buffer_.data(), buffer_.data(), buffer_.data() + buffer_.size());
+    return buffer_.empty() ? traits_type::eof() : traits_type::to_int_type(buffer_.front());
   }
 
   ByteSource& source_;
   std::string buffer_;
-  std::size_t at_ = 0, since_record_ = 0;
-};
-
-// The parser's input iterator; at the end when the bytes run out.
-class ByteIterator {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = char;
-
-  explicit ByteIterator(Bytes* bytes) : bytes_(bytes) {}
-  char operator*() const { return bytes_->get(); }
-  ByteIterator& operator++() {
-    bytes_->advance();
-    return *this;
-  }
-  ByteIterator operator++(int) {
-    ByteIterator before = *this;
-    ++*this;
-    return before;
-  }
-  friend bool operator==(const ByteIterator& a, const ByteIterator& b) {
-    return a.ended() == b.ended();
-  }
-  friend bool operator!=(const ByteIterator& a, const ByteIterator& b) { return !(a == b); }
-
- private:
-  [[nodiscard]] bool ended() const { return bytes_ == nullptr || bytes_->at_end(); }
-  Bytes* bytes_;
+  std::size_t since_record_ = 0;
 };
 
 // Converts parser events to records. `open_` has, per open container, the name of its next scalar.
@@ -191,7 +159,8 @@ const std::string* find_field(const JsonRecord& record, std::string_view path) {
 bool read_json_records(ByteSource& source, const JsonRecordReader& reader) {
   Bytes bytes(source);
   Handler handler(source.path(), reader, bytes);
-  return nlohmann::json::sax_parse(ByteIterator(&bytes), ByteIterator(nullptr), &handler);
+  std::istream in(&bytes);
+  return nlohmann::json::sax_parse(in, &handler);
 }
 
 }  // namespace tilecast::measured

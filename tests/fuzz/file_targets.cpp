@@ -7,6 +7,7 @@
 #include "measured/measurement_set.h"
 #include "schedule/text.h"
 #include "tests/fuzz/targets.h"
+#include "tests/schedule/parse_loops.h"
 
 namespace tilecast::fuzz {
 

@@ -18,6 +18,7 @@
 #include "schedule/tile_schedule.h"
 #include "schedule/walk.h"
 #include "tests/host/cuda_runner.h"
+#include "tests/schedule/parse_loops.h"
 #include "tests/schedule/random_schedules.h"
 #include "tests/schedule/run_loops.h"
 

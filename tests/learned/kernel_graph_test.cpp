@@ -13,10 +13,10 @@
 #include "ir/text/hlo_parser.h"
 #include "learned/table_features.h"
 #include "learned/training/graph_model.h"
-#include "schedule/text.h"
 #include "schedule/tile_schedule.h"
 #include "tests/analytical/test_kernels.h"
 #include "tests/learned/graph_set_folder.h"
+#include "tests/schedule/parse_loops.h"
 #include "tests/support/errors.h"
 
 namespace tilecast::learned {

@@ -12,6 +12,7 @@
 #include "schedule/text.h"
 #include "schedule/touched.h"
 #include "schedule/walk.h"
+#include "tests/schedule/parse_loops.h"
 #include "tests/schedule/random_schedules.h"
 #include "tests/schedule/run_loops.h"
 

@@ -13,6 +13,7 @@
 #include "schedule/touched.h"
 #include "schedule/tree.h"
 #include "schedule/walk.h"
+#include "tests/schedule/parse_loops.h"
 #include "tests/schedule/random_schedules.h"
 #include "tests/schedule/run_loops.h"
 #include "tests/support/errors.h"

@@ -15,6 +15,7 @@
 #include "schedule/primitives.h"
 #include "schedule/text.h"
 #include "schedule/walk.h"
+#include "tests/schedule/parse_loops.h"
 #include "tests/schedule/random_schedules.h"
 #include "tests/schedule/run_loops.h"
 #include "tests/support/errors.h"
