@@ -187,7 +187,7 @@ Json counts_json(const CompareRow& row) {
           {"profile_bytes", json_number(counts.profile_bytes)}};
 }
 
-Json row_json(const Comparison& c, const CompareRow& row) {
+Json name_json(const Comparison& c, const CompareRow& row) {
   Json out = {{"group", c.groups[row.group].name},
               {"name", row.name},
               {"class", row.op_class},
@@ -195,6 +195,11 @@ Json row_json(const Comparison& c, const CompareRow& row) {
               {"launches", row.launches},
               {"times", Json::array()}};
   if (row.line > 0) out["line"] = row.line;
+  return out;
+}
+
+Json row_json(const Comparison& c, const CompareRow& row) {
+  Json out = name_json(c, row);
   if (row.profile) out["profile"] = counts_json(row);
   for (std::size_t side = 0; side < c.sides.size(); ++side) {
     if (row.cells[side]) out["times"].push_back(cell_json(c, row, side));
@@ -291,53 +296,36 @@ Json profile_json(const Comparison& c) {
   return out;
 }
 
-void add_counts(const CompareRow& row, Fields& fields) {
-  const ProfileCounts& counts = *row.profile;
-  const Fields added{{"category", counts.category},
-                     {"overlaps", row.overlaps ? "true" : "false"},
-                     {"median_s", csv_number(counts.median.value)},
-                     {"flops", csv_number(counts.flops)},
-                     {"profile_flops", csv_number(counts.profile_flops)},
-                     {"bytes", csv_number(counts.bytes)},
-                     {"profile_bytes", csv_number(counts.profile_bytes)}};
-  fields.insert(fields.end(), added.begin(), added.end());
-}
+constexpr std::string_view kColumns =
+    "group,name,class,tile,launches,line,side,kind,device,time_s,total_s,bound,reference,"
+    "reference_s,lost_s,relative,";
+constexpr std::string_view kProfileColumns =
+    "category,overlaps,median_s,flops,profile_flops,bytes,profile_bytes,";
 
-Fields fields_of(const Comparison& c, const CompareRow& row, std::size_t side) {
-  const CompareCell& cell = *row.cells[side];
-  const CompareSide& of = c.sides[side];
-  const auto& reference = row.cells[c.references[side]];
-  Fields fields{{"group", c.groups[row.group].name},
-                {"name", row.name},
-                {"class", row.op_class},
-                {"tile", row.tile},
-                {"launches", csv_number(row.launches)},
-                {"line", row.line > 0 ? std::to_string(row.line) : ""},
-                {"side", of.name},
-                {"kind", std::string(name(of.kind))},
-                {"device", of.device},
-                {"time_s", csv_number(cell.time.value)},
-                {"total_s", csv_number((cell.time * row.launches).value)},
-                {"bound", bound_name(cell)},
-                {"reference", c.sides[c.references[side]].name},
-                {"reference_s", reference ? csv_number(reference->time.value) : ""},
-                {"lost_s", csv_number(seconds(lost(c, row, side)))},
-                {"relative", csv_number(relative(c, row, side))}};
-  if (row.profile) add_counts(row, fields);
-  add_correction(fields, cell.correction);
-  return fields;
+Json csv_cells(const Comparison& c, const CompareRow& row, std::size_t side) {
+  const std::size_t reference = c.references[side];
+  Json cells = name_json(c, row);
+  cells.update(cell_json(c, row, side));
+  if (row.profile) cells.update(counts_json(row));
+  cells["kind"] = name(c.sides[side].kind);
+  cells["device"] = c.sides[side].device;
+  cells["reference"] = c.sides[reference].name;
+  if (row.cells[reference]) cells["reference_s"] = row.cells[reference]->time.value;
+  cells["lost_s"] = json_number(seconds(lost(c, row, side)));
+  cells["relative"] = json_number(relative(c, row, side));
+  return cells;
 }
 
 }  // namespace
 
 std::string compare_csv(const Comparison& c) {
-  std::string out;
+  if (c.rows.empty()) return "";
+  const std::string header = fmt::format(
+      "{}{}{}", kColumns, c.rows.front().profile ? kProfileColumns : "", kCorrectionColumns);
+  std::string out = header + "\n";
   for (const CompareRow& row : c.rows) {
     for (std::size_t side = 0; side < c.sides.size(); ++side) {
-      if (!row.cells[side]) continue;
-      const Fields fields = fields_of(c, row, side);
-      if (out.empty()) out = csv_header(fields);
-      out += csv_row(fields);
+      if (row.cells[side]) out += csv_row(csv_cells(c, row, side), header);
     }
   }
   return out;

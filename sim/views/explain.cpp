@@ -151,21 +151,17 @@ std::string explain_json(const Explanation& why) {
 }
 
 std::string explain_csv(const Explanation& why) {
-  const auto fields_of = [&](std::size_t rank, const Estimate& e) {
-    Fields fields{{"rank", fmt::format("{}", rank)},
-                  {"time_s", csv_number(e.time.value)},
-                  {"bound", std::string(analytical::name(e.bound))},
-                  {"next_bound", std::string(analytical::name(e.next_bound))},
-                  {"iterations", csv_number(e.iterations)},
-                  {"scratchpad_used_bytes", csv_number(e.scratchpad_used.value)},
-                  {"tile", analytical::to_string(e.tile)}};
-    add_launch_energy(fields, e, why.idle_power);
-    add_correction(fields, e.correction);
-    return fields;
-  };
-  std::string out = csv_header(fields_of(0, {}));
+  const std::string header =
+      fmt::format("rank,time_s,bound,next_bound,iterations,scratchpad_used_bytes,tile,{},{}",
+                  kEnergyColumns, kCorrectionColumns);
+  std::string out = header + "\n";
   for (std::size_t i = 0; i < why.best_tiles.size(); ++i) {
-    out += csv_row(fields_of(i + 1, why.best_tiles[i]));
+    const Estimate& e = why.best_tiles[i];
+    Json row = estimate_json(e);
+    row["rank"] = i + 1;
+    row["tile"] = analytical::to_string(e.tile);
+    set_launch_energy_cells(row, e, why.idle_power);
+    out += csv_row(row, header);
   }
   return out;
 }

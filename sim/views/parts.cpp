@@ -92,17 +92,6 @@ void add_correction(Json& object, const std::optional<Correction>& correction) {
   object["high_s"] = correction->high.value;
 }
 
-void add_correction(Fields& fields, const std::optional<Correction>& correction) {
-  Json values = {{"analytical_s", {}}, {"factor", {}}, {"weight", {}},
-                 {"verdict", {}},      {"low_s", {}},  {"high_s", {}}};
-  add_correction(values, correction);
-  for (const auto& [name, value] : values.items()) {
-    fields.push_back({name, value.is_null()     ? ""
-                            : value.is_string() ? value.get<std::string>()
-                                                : csv_number(value.get<double>())});
-  }
-}
-
 namespace {
 
 using analytical::LaunchEnergy;
@@ -201,18 +190,15 @@ void add_launch_energy(Json& object, const analytical::Estimate& estimate) {
   object["clock_factor"] = estimate.clock_factor;
 }
 
-void add_launch_energy(Fields& fields, const analytical::Estimate& estimate,
-                       const std::optional<Watts>& idle_power) {
-  const bool described = estimate.energy && idle_power;
-  const auto cell = [&](auto value) { return described ? csv_number(value()) : std::string(); };
-  fields.push_back({"energy_J", cell([&] {
-                      return (estimate.energy->total() + *idle_power * estimate.time).value;
-                    })});
-  for (const auto& part : kEnergyParts) {
-    fields.push_back({fmt::format("{}_energy_J", part.key),
-                      cell([&] { return ((*estimate.energy).*part.of).value; })});
+void set_launch_energy_cells(Json& row, const analytical::Estimate& estimate,
+                             const std::optional<Watts>& idle_power) {
+  row.erase("clock_factor");
+  if (!estimate.energy || !idle_power) return;
+  row["energy_J"] = (estimate.energy->total() + *idle_power * estimate.time).value;
+  for (const EnergyPart& part : kEnergyParts) {
+    row[fmt::format("{}_energy_J", part.key)] = ((*estimate.energy).*part.of).value;
   }
-  fields.push_back({"clock_factor", cell([&] { return estimate.clock_factor; })});
+  row["clock_factor"] = estimate.clock_factor;
 }
 
 namespace {

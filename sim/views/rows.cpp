@@ -128,40 +128,32 @@ std::string rows_csv(const measured::CsvTable& table) {
   return out;
 }
 
-std::string csv_header(const Fields& fields) {
-  std::vector<std::string> names;
-  for (const Field& field : fields) names.push_back(field.name);
-  return measured::csv_line(names);
+std::string csv_number(const std::optional<double>& value) {
+  return value ? fmt::format("{}", *value) : "";
 }
 
-std::string csv_row(const Fields& fields) {
+std::string csv_row(const Json& object, std::string_view header) {
   std::vector<std::string> cells;
-  for (const Field& field : fields) cells.push_back(field.cell);
+  for (std::size_t at = 0, end = 0; end != std::string_view::npos; at = end + 1) {
+    end = header.find(',', at);
+    const Json value = object.value(header.substr(at, end - at), Json());
+    cells.push_back(value.is_null()           ? ""
+                    : value.is_string()       ? value.get<std::string>()
+                    : value.is_number_float() ? csv_number(value.get<double>())
+                                              : value.dump());
+  }
   return measured::csv_line(cells);
 }
 
-std::string csv_number(double value) {
-  return fmt::format("{}", value);
-}
-
-std::string csv_number(const std::optional<double>& value) {
-  return value ? csv_number(*value) : "";
-}
-
 std::string rows_csv(const Json& rows) {
-  std::string out;
+  std::string header, out;
   for (const Json& row : rows) {
-    Fields fields;
-    for (const auto& [name, value] : row.items()) {
-      fields.push_back({name, value.is_null()           ? ""
-                              : value.is_string()       ? value.get<std::string>()
-                              : value.is_number_float() ? csv_number(value.get<double>())
-                                                        : value.dump()});
+    if (header.empty()) {
+      for (const auto& item : row.items()) header += (header.empty() ? "" : ",") + item.key();
     }
-    if (out.empty()) out = csv_header(fields);
-    out += csv_row(fields);
+    out += csv_row(row, header);
   }
-  return out;
+  return header.empty() ? "" : header + "\n" + out;
 }
 
 Json json_number(const std::optional<double>& value) {

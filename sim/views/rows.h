@@ -71,17 +71,12 @@ void add_row(measured::CsvTable& table, const Cells&... cells) {
                                                    const std::string& schema);
 [[nodiscard]] std::string rows_json(const measured::CsvTable& table, const std::string& schema);
 
-// One cell of a row with its column's name.
-struct Field {
-  std::string name, cell;
-};
-using Fields = std::vector<Field>;
-[[nodiscard]] std::string csv_header(const Fields& fields);
-[[nodiscard]] std::string csv_row(const Fields& fields);
-[[nodiscard]] std::string csv_number(double value);  // shortest text that parses to the same value
-[[nodiscard]] std::string csv_number(const std::optional<double>& value);  // or empty
-
-// At least one JSON object, all with the same keys, as CSV.
+// Shortest text that parses to the same value, or empty.
+[[nodiscard]] std::string csv_number(const std::optional<double>& value);
+// The values of a JSON object under the keys of `header`, "a,b,c", as a line of CSV; missing ones
+// and null are empty.
+[[nodiscard]] std::string csv_row(const nlohmann::ordered_json& object, std::string_view header);
+// JSON objects, all with the keys of the first one, as CSV; "" without objects.
 [[nodiscard]] std::string rows_csv(const nlohmann::ordered_json& rows);
 [[nodiscard]] nlohmann::ordered_json json_number(const std::optional<double>& value);  // or null
 // Serialises every output document: invalid UTF-8 is replaced. `indent` -1: on one line.

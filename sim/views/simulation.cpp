@@ -278,57 +278,6 @@ std::string comparison(std::span<const Simulation> runs, std::size_t devices) {
 
 namespace {
 
-Fields fields_of(const Simulation& run, const SimulatedKernel& kernel) {
-  const analytical::Estimate& e = *kernel.estimate;
-  const auto unless_skipped = [&](std::string cell) { return kernel.skipped ? "" : cell; };
-  Fields fields{
-      {"file", run.file},
-      {"program", run.program},
-      {"device", run.device},
-      {"kernel", kernel.name},
-      {"opcode", std::string(ir::name(kernel.opcode))},
-      {"multiplicity", csv_number(kernel.multiplicity)},
-      {"time_s", unless_skipped(csv_number(e.time.value))},
-      {"total_s", unless_skipped(csv_number(kernel.total().value))},
-      {"start_s", csv_number(kernel.start.value)},
-      {"end_s", csv_number(kernel.end.value)},
-      {"bound", unless_skipped(std::string(analytical::name(e.bound)))},
-      {"next_bound", unless_skipped(std::string(analytical::name(e.next_bound)))},
-      {"next_time_s", csv_number(e.next_time.value)},
-      {"utilisation", csv_number(e.utilisation)},
-      {"speed_of_light_s", csv_number(e.speed_of_light.value)},
-      {"hbm_read_bytes", csv_number(e.hbm_read.value)},
-      {"hbm_write_bytes", csv_number(e.hbm_write.value)},
-      {"flops", csv_number(e.flops.value)},
-      {"scratchpad_used_bytes", csv_number(e.scratchpad_used.value)},
-      {"iterations", csv_number(e.iterations)},
-      {"tile", analytical::to_string(e.tile)},
-      {"model", std::string(e.model)},
-      {"flags", kernel.skipped ? "skipped" : fmt::format("{}", fmt::join(e.flags, "; "))}};
-  for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
-    fields.push_back({fmt::format("{}_s", analytical::name(static_cast<analytical::Bound>(i))),
-                      csv_number(e.bounds[i].value)});
-  }
-  add_launch_energy(fields, e, run.energy ? std::optional(run.energy->idle_power) : std::nullopt);
-  for (const ProgramNumber& number : memory_numbers()) {
-    fields.push_back({std::string(number.name), csv_number(number.of(run))});
-  }
-  add_correction(fields, e.correction);
-  return fields;
-}
-
-}  // namespace
-
-std::string csv(std::span<const Simulation> runs) {
-  std::string out = csv_header(fields_of({}, {}));
-  for (const Simulation& run : runs) {
-    for (const SimulatedKernel& kernel : run.kernels) out += csv_row(fields_of(run, kernel));
-  }
-  return out;
-}
-
-namespace {
-
 using Json = nlohmann::ordered_json;
 
 Json kernel_json(const SimulatedKernel& kernel) {
@@ -345,6 +294,43 @@ Json kernel_json(const SimulatedKernel& kernel) {
   if (!kernel.content.empty()) out["content"] = kernel.content;
   out.update(kernel.skipped ? Json{{"time_s", 0.0}} : estimate_json(*kernel.estimate));
   return out;
+}
+
+// The cells of CSV: what JSON says of the kernel and of its run.
+Json csv_cells(const Simulation& run, const SimulatedKernel& kernel) {
+  const analytical::Estimate& e = *kernel.estimate;
+  Json row = kernel_json(kernel);
+  if (kernel.skipped) {
+    row.update(estimate_json(e));
+    for (const char* key : {"time_s", "total_s", "bound", "next_bound"}) row[key] = nullptr;
+  }
+  row.update({{"file", run.file},
+              {"program", run.program},
+              {"device", run.device},
+              {"kernel", kernel.name},
+              {"tile", analytical::to_string(e.tile)},
+              {"flags", kernel.skipped ? "skipped" : fmt::format("{}", fmt::join(e.flags, "; "))}});
+  const Json bounds = row["bounds_s"];
+  for (const auto& bound : bounds.items()) row[bound.key() + "_s"] = bound.value();
+  set_launch_energy_cells(row, e,
+                          run.energy ? std::optional(run.energy->idle_power) : std::nullopt);
+  for (const ProgramNumber& number : memory_numbers()) {
+    row[std::string(number.name)] = json_number(number.of(run));
+  }
+  return row;
+}
+
+std::string csv_header() {
+  std::string header =
+      "file,program,device,kernel,opcode,multiplicity,time_s,total_s,start_s,end_s,bound,"
+      "next_bound,next_time_s,utilisation,speed_of_light_s,hbm_read_bytes,hbm_write_bytes,flops,"
+      "scratchpad_used_bytes,iterations,tile,model,flags";
+  for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
+    header += fmt::format(",{}_s", analytical::name(static_cast<analytical::Bound>(i)));
+  }
+  header += fmt::format(",{}", kEnergyColumns);
+  for (const ProgramNumber& number : memory_numbers()) header += fmt::format(",{}", number.name);
+  return header + fmt::format(",{}", kCorrectionColumns);
 }
 
 void add_trust(Json& out, const Simulation& run) {
@@ -409,6 +395,16 @@ Json run_json(const Simulation& run) {
 
 }  // namespace
 
+std::string csv(std::span<const Simulation> runs) {
+  const std::string header = csv_header();
+  std::string out = header + "\n";
+  for (const Simulation& run : runs) {
+    for (const SimulatedKernel& kernel : run.kernels)
+      out += csv_row(csv_cells(run, kernel), header);
+  }
+  return out;
+}
+
 std::string json(std::span<const Simulation> runs) {
   Json programs = Json::array();
   for (const Simulation& run : runs) programs.push_back(run_json(run));
@@ -418,8 +414,6 @@ std::string json(std::span<const Simulation> runs) {
 }
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr double kMicrosecondsPerSecond = 1e6;
 
