@@ -129,8 +129,7 @@ host::SessionReport with_events(std::size_t items, Run&& run) {
 void add_measure_options(CLI::App& verb, MeasureArguments& arguments) {
   add_required(verb, "--out", arguments.out, "FOLDER",
                "folder of the measurement set, created or resumed");
-  verb.add_option("--limit", arguments.limit, "kernels of each set at most; 0: all")
-      ->type_name("N");
+  add_value(verb, "--limit", arguments.limit, "N", "kernels of each set at most; 0: all");
   add_number(verb, "--tiles-per-kernel", arguments.tiles, 1, 4096, "tiles of a kernel at most");
   add_timing_options(verb, arguments);
   arguments.jobs = base::default_jobs();

@@ -57,11 +57,6 @@ CLI::Option* add_choice(CLI::App& verb, const std::string& names, std::string& v
   return verb.add_option(names, value, what)->check(CLI::IsMember(choices))->capture_default_str();
 }
 
-CLI::Option* add_text(CLI::App& verb, const std::string& names, std::string& value,
-                      const std::string& type, const std::string& what) {
-  return verb.add_option(names, value, what)->type_name(type)->capture_default_str();
-}
-
 CLI::Option* add_repeated(CLI::App& verb, const std::string& names,
                           std::vector<std::string>& values, const std::string& type,
                           const std::string& what) {

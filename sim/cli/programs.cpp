@@ -165,21 +165,19 @@ void add_explain(CLI::App& app) {
   CLI::App& verb = *app.add_subcommand("explain", "why one kernel takes its time; its best tiles");
   add_required(verb, "program", arguments->file, "FILE", "file of the program");
   add_kernel_option(verb, arguments->kernel);
-  verb.add_option("--tile", arguments->tile, "tile to use instead of the compiler's or the best")
-      ->type_name("TILE");
+  add_value(verb, "--tile", arguments->tile, "TILE",
+            "tile to use instead of the compiler's or the best");
   add_top_option(verb, arguments->top, "tiles ranked");
   add_device_options(verb, arguments->device, Devices::kOne);
   add_load_options(verb, arguments->load);
   add_model_option(verb, arguments->model);
   add_ranker_option(verb, arguments->tiles);
-  verb.add_option("--headroom", arguments->headroom,
-                  "folder of a model trained with a quantile loss: what the fastest kernels like "
-                  "this one take")
-      ->type_name("DIR");
-  verb.add_option("--loops", arguments->loops,
-                  "the tile's code too: tiled loops, the same pipelined by its stages, C or CUDA")
-      ->check(CLI::IsMember({"tiled", "pipelined", "c", "cuda"}))
-      ->type_name("FORM");
+  add_value(verb, "--headroom", arguments->headroom, "DIR",
+            "folder of a model trained with a quantile loss: what the fastest kernels like "
+            "this one take");
+  add_value(verb, "--loops", arguments->loops, "FORM",
+            "the tile's code too: tiled loops, the same pipelined by its stages, C or CUDA")
+      ->check(CLI::IsMember({"tiled", "pipelined", "c", "cuda"}));
   add_output_options(verb, arguments->output, {"table", "json", "csv"});
   verb.footer(
       "Tile sizes are physical, most major dimension first; the two minor ones count native "
@@ -223,8 +221,8 @@ void add_kernels(CLI::App& app) {
                 "instead: the arrays in device memory at its peak, largest first");
   add_output_options(verb, arguments->output, {"table", "json", "csv"});
   verb.footer(
-      "Work is per launch, counted as XLA does (a multiply-add is 2 FLOPs; -1: unknown). With\n"
-      "--device, arrays are laid out (padded_bytes) as that device stores them.");
+      R"(Work is per launch, counted as XLA does (a multiply-add is 2 FLOPs; -1: unknown). With
+--device, arrays are laid out (padded_bytes) as that device stores them.)");
   verb.callback([arguments] { run(*arguments); });
 }
 
@@ -352,11 +350,11 @@ void add_convert(CLI::App& app) {
       ->required();
   verb.add_option("--to", arguments->to, "form of the text; default: by the output's extension")
       ->check(CLI::IsMember({"hlo", "stablehlo"}));
-  verb.add_option("--module", arguments->module, "which module of a folder")->type_name("NAME");
+  add_value(verb, "--module", arguments->module, "NAME", "which module of a folder");
   add_read_options(verb, arguments->load);
   verb.footer(
-      "HLO text reads back to the same module. StableHLO text says what is computed: fusions and\n"
-      "asynchronous ops become calls, layouts, memory spaces and schedules are not kept.");
+      R"(HLO text reads back to the same module. StableHLO text says what is computed: fusions and
+asynchronous ops become calls, layouts, memory spaces and schedules are not kept.)");
   verb.callback([arguments] { run(*arguments); });
 }
 
@@ -393,15 +391,15 @@ void add_report(CLI::App& app) {
   add_required(verb, "results", arguments->results, "RESULT",
                "what tilecast wrote with --format json, or evaluate with --rows");
   add_output_file(verb, "-o,--output", arguments->output, "page to write instead of stdout");
-  verb.add_option("--title", arguments->title, "heading of the page; without it: the files' names")
-      ->type_name("TEXT");
+  add_value(verb, "--title", arguments->title, "TEXT",
+            "heading of the page; without it: the files' names");
   verb.footer(
-      "Two simulated programs are compared: the second against the first, kernel by kernel and\n"
-      "resource by resource; of more, each against the first of the same program. Kernels are\n"
-      "paired by what they compute, then by name.\n"
-      "The page needs no network. It shows roofline, timeline, time by kernel, what holds kernels\n"
-      "up and the table of kernels of simulate; times of sides against each other of compare and\n"
-      "evaluate --rows; scores of evaluate; any other result as tables.");
+      R"(Two simulated programs are compared: the second against the first, kernel by kernel and
+resource by resource; of more, each against the first of the same program. Kernels are
+paired by what they compute, then by name.
+The page needs no network. It shows roofline, timeline, time by kernel, what holds kernels
+up and the table of kernels of simulate; times of sides against each other of compare and
+evaluate --rows; scores of evaluate; any other result as tables.)");
   verb.callback([arguments] { run(*arguments); });
 }
 

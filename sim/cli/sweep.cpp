@@ -142,18 +142,15 @@ void add_sweep(CLI::App& app) {
                "what to compare; see docs/studies.md");
   add_output_options(verb, arguments->output, {"table", "csv", "json"});
   add_journal_options(verb, arguments->journal);
-  verb.add_option(
-          "--pareto", arguments->pareto,
-          "feasible rows that none of their program and model beats in all of these columns; a "
-          "minus before one: larger is better")
-      ->type_name("COLUMN,COLUMN");
+  add_value(verb, "--pareto", arguments->pareto, "COLUMN,COLUMN",
+            "feasible rows that none of their program and model beats in all of these columns; a "
+            "minus before one: larger is better");
   verb.add_flag("--front", arguments->front, "as --pareto, by the objectives of the study")
       ->excludes(verb.get_option("--pareto"));
-  verb.add_option("--optimise", arguments->optimise,
-                  "search the ranges of the axes for the machine where this column, else the first "
-                  "objective of the study, is least (a minus before it: most) under the "
-                  "constraints; list values and whole numbers are rounded")
-      ->type_name("COLUMN")
+  add_value(verb, "--optimise", arguments->optimise, "COLUMN",
+            "search the ranges of the axes for the machine where this column, else the first "
+            "objective of the study, is least (a minus before it: most) under the "
+            "constraints; list values and whole numbers are rounded")
       ->expected(0, 1)
       ->excludes("--pareto")
       ->excludes("--front");

@@ -56,21 +56,21 @@ void add_ops(CLI::App& app) {
                 "operand of a product stays on chip between runs where it fits");
   add_jobs_option(verb, arguments->options.jobs);
   verb.footer(
-      "Every row has op and dtype (f32, bf16, f16 ...); out_dtype (that of the result: matmul,\n"
-      "conv2d*, convert), transposed (rhs: a matmul's right operand is stored n x k) and\n"
-      "execution (of softmax and layernorm: fused, reductions: a kernel up to every\n"
-      "reduction, ops: one per op) are optional. TPUs end kernels at reductions.\n"
-      "By op:\n"
-      "  matmul                                    batch (1), m, n, k\n"
-      "  conv2d conv2d_grad_input conv2d_grad_weight  n, h, w, ci, co, kh, kw, stride (1),\n"
-      "                                            padding (0; pixels, same or valid)\n"
-      "  softmax layernorm reduce transpose        rows, columns; transpose also batch (1)\n"
-      "  gelu copy all_reduce, and elementwise HLO opcodes (add, exponential ...)\n"
-      "                                            elements, shape (16x16x128), or rows and\n"
-      "                                            columns; all_reduce also devices (those of\n"
-      "                                            one host)\n"
-      "Other columns are kept, not read, and named in a note (x_* are not named).\n"
-      "Added columns: estimate_ns, bound, utilisation (speed of light / time, 0 to 1).");
+      R"(Every row has op and dtype (f32, bf16, f16 ...); out_dtype (that of the result: matmul,
+conv2d*, convert), transposed (rhs: a matmul's right operand is stored n x k) and
+execution (of softmax and layernorm: fused, reductions: a kernel up to every
+reduction, ops: one per op) are optional. TPUs end kernels at reductions.
+By op:
+  matmul                                    batch (1), m, n, k
+  conv2d conv2d_grad_input conv2d_grad_weight  n, h, w, ci, co, kh, kw, stride (1),
+                                            padding (0; pixels, same or valid)
+  softmax layernorm reduce transpose        rows, columns; transpose also batch (1)
+  gelu copy all_reduce, and elementwise HLO opcodes (add, exponential ...)
+                                            elements, shape (16x16x128), or rows and
+                                            columns; all_reduce also devices (those of
+                                            one host)
+Other columns are kept, not read, and named in a note (x_* are not named).
+Added columns: estimate_ns, bound, utilisation (speed of light / time, 0 to 1).)");
   verb.callback([arguments] { run(*arguments); });
 }
 
@@ -224,13 +224,10 @@ void add_features(CLI::App& app) {
   auto arguments = std::make_shared<FeaturesArguments>();
   CLI::App& verb = *app.add_subcommand(
       "features", "what learned models see: every column, or a kernel's values");
-  verb.add_option("program", arguments->file,
-                  "file of the program; without it columns are explained")
-      ->type_name("FILE");
-  verb.add_option("-k,--kernel", arguments->kernel, "name of the kernel; all without it")
-      ->type_name("NAME");
-  verb.add_option("--tile", arguments->tile, "tile of the kernel; no tile without it")
-      ->type_name("TILE");
+  add_value(verb, "program", arguments->file, "FILE",
+            "file of the program; without it columns are explained");
+  add_value(verb, "-k,--kernel", arguments->kernel, "NAME", "name of the kernel; all without it");
+  add_value(verb, "--tile", arguments->tile, "TILE", "tile of the kernel; no tile without it");
   verb.add_option("-g,--group", arguments->groups, "group of columns; repeat it for several")
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"static", "ops", "shape", "machine", "tile", "prior", "node"}));
@@ -238,8 +235,8 @@ void add_features(CLI::App& app) {
   add_load_options(verb, arguments->load);
   add_output_options(verb, arguments->output, {"table", "csv", "json"});
   verb.footer(
-      "Columns of the table are of a kernel, columns of nodes of one op in its graph. Lists are\n"
-      "their first six entries, sum and product. Empty: there is no such value.");
+      R"(Columns of the table are of a kernel, columns of nodes of one op in its graph. Lists are
+their first six entries, sum and product. Empty: there is no such value.)");
   verb.callback([arguments] { run(*arguments); });
 }
 
@@ -366,25 +363,23 @@ void add_advise(CLI::App& app) {
   auto arguments = std::make_shared<AdviseArguments>();
   CLI::App& verb = *app.add_subcommand("advise", "unroll by how much, fuse or not, uncompiled");
   add_required(verb, "program", arguments->file, "FILE", "file of the program");
-  verb.add_option("-k,--kernel", arguments->kernel, "one kernel; without: all of them")
-      ->type_name("NAME");
+  add_value(verb, "-k,--kernel", arguments->kernel, "NAME", "one kernel; without: all of them");
   add_list(verb, "--unroll", arguments->unroll, "N,...",
            "by what the compiler may unroll parallel loops")
       ->check(CLI::Range(1, 64));
   add_list(verb, "--fuse", arguments->fuse, "ARRAY,READER",
            "an array's instruction and one that reads it, of a program not fused yet");
-  verb.add_option("--models", arguments->models,
-                  "folder of trained models, each of one quantity; default: the shipped ones")
-      ->check(CLI::ExistingDirectory)
-      ->type_name("FOLDER");
+  add_value(verb, "--models", arguments->models, "FOLDER",
+            "folder of trained models, each of one quantity; default: the shipped ones")
+      ->check(CLI::ExistingDirectory);
   add_device_options(verb, arguments->device, Devices::kOne);
   add_load_options(verb, arguments->load);
   add_output_options(verb, arguments->output, {"table", "json", "csv"});
   verb.footer(
-      "Kernels as generated C on a processor (measure host) under the tile that physics chooses.\n"
-      "Columns: what each model predicts, in its unit (docs/measurements.md lists labels), and\n"
-      "estimate_ns. best: the first choice within 1 % of the shortest time. --fuse lists the\n"
-      "kernels that differ and their sum. Nothing is compiled; measure host --unroll does that.");
+      R"(Kernels as generated C on a processor (measure host) under the tile that physics chooses.
+Columns: what each model predicts, in its unit (docs/measurements.md lists labels), and
+estimate_ns. best: the first choice within 1 % of the shortest time. --fuse lists the
+kernels that differ and their sum. Nothing is compiled; measure host --unroll does that.)");
   verb.callback([arguments] { run(*arguments); });
 }
 

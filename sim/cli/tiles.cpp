@@ -129,9 +129,8 @@ void add_tiles(CLI::App& app) {
   auto arguments = std::make_shared<TilesArguments>();
   CLI::App& verb = *app.add_subcommand("tiles", "a CSV of tiles of one kernel, with their times");
   add_required(verb, "program", arguments->file, "FILE", "file of the kernel's program");
-  auto* table = verb.add_option("table", arguments->table,
-                                "tiles to answer; without: the fastest that are listed")
-                    ->type_name("CSV");
+  auto* table = add_value(verb, "table", arguments->table, "CSV",
+                          "tiles to answer; without: the fastest that are listed");
   add_listing_option(verb, arguments->listing)->excludes(table);
   verb.add_option(
           "--most", arguments->most,
@@ -144,19 +143,16 @@ void add_tiles(CLI::App& app) {
   add_ranker_option(verb, arguments->tiles);
   add_output_options(verb, arguments->output, {"csv", "table", "json"});
   verb.footer(
-      "Read columns: kernel_bounds, output_bounds, input_bounds, numbers separated by spaces:\n"
-      "physical, most major dimension first; the two minor ones count native tiles. On GPUs also\n"
-      "stages (buffers of each operand) and warps of a block; or threads along each dimension of "
-      "the\n"
-      "output, vector (elements that a load of a thread brings) and direct (1: operands are read\n"
-      "through the cache, not copied). With a column file, only the rows of this file are "
-      "answered.\n"
-      "Other columns (runtime_ns, compute_time_ns ...) are kept, not read, and named in a note.\n"
-      "Added columns: estimate_ns, bound, utilisation (0 to 1), reason (why it cannot run), last\n"
-      "energy_uJ where the device describes energy; of a\n"
-      "hybrid also analytical_ns, factor, verdict (in, edge, out), low_ns and high_ns (90 %); "
-      "where a\n"
-      "model of ranks chooses also rank (1 is fastest).");
+      R"(Read columns: kernel_bounds, output_bounds, input_bounds, numbers separated by spaces:
+physical, most major dimension first; the two minor ones count native tiles. On GPUs also
+stages (buffers of each operand) and warps of a block; or threads along each dimension of the
+output, vector (elements that a load of a thread brings) and direct (1: operands are read
+through the cache, not copied). With a column file, only the rows of this file are answered.
+Other columns (runtime_ns, compute_time_ns ...) are kept, not read, and named in a note.
+Added columns: estimate_ns, bound, utilisation (0 to 1), reason (why it cannot run), last
+energy_uJ where the device describes energy; of a
+hybrid also analytical_ns, factor, verdict (in, edge, out), low_ns and high_ns (90 %); where a
+model of ranks chooses also rank (1 is fastest).)");
   verb.callback([arguments] { run(*arguments); });
 }
 
@@ -549,10 +545,9 @@ void add_search_options(CLI::App& verb, TuneArguments& arguments) {
   add_number(verb, "--seeds", arguments.seeds, 1, kMost, "how many seeds --compare runs");
   add_number(verb, "--most-kernels", arguments.most_kernels, 0, kMost,
              "--compare draws so many of the set's kernels, always the same ones; 0: all");
-  verb.add_option("--budgets", arguments.budgets, "trials that --compare shows; default 10,50")
+  add_value(verb, "--budgets", arguments.budgets, "N", "trials that --compare shows; default 10,50")
       ->delimiter(',')
-      ->check(CLI::Range(std::size_t{1}, kMost))
-      ->type_name("N");
+      ->check(CLI::Range(std::size_t{1}, kMost));
   add_format_option(verb, arguments.report.format, {"table", "json"});
 }
 
@@ -561,36 +556,31 @@ void add_search_options(CLI::App& verb, TuneArguments& arguments) {
 void add_tune_tiles(CLI::App& tune) {
   auto arguments = std::make_shared<TuneArguments>();
   CLI::App& verb = *tune.add_subcommand("tiles", "the fastest tile of a kernel, in few trials");
-  auto* program =
-      verb.add_option("program", arguments->program, "file of the kernel's program; with --measure")
-          ->type_name("FILE");
+  auto* program = add_value(verb, "program", arguments->program, "FILE",
+                            "file of the kernel's program; with --measure");
   add_kernel_option(verb, arguments->kernel);
-  verb.add_option("--measure", arguments->command,
-                  "shell command that measures a tile; {tile} and {index} are replaced")
-      ->type_name("COMMAND");
-  verb.add_option("--from", arguments->set,
-                  "measurement set that holds the tiles' times, instead of measuring")
-      ->type_name("SET");
+  add_value(verb, "--measure", arguments->command, "COMMAND",
+            "shell command that measures a tile; {tile} and {index} are replaced");
+  add_value(verb, "--from", arguments->set, "SET",
+            "measurement set that holds the tiles' times, instead of measuring");
   add_device_options(verb, arguments->device, Devices::kOne);
   add_model_option(verb, arguments->model);
   add_search_options(verb, *arguments);
-  auto* among = verb.add_option("--among", arguments->among,
-                                "CSV of the tiles to search, as of tilecast tiles; without: those "
-                                "that are listed")
-                    ->type_name("CSV")
+  auto* among = add_value(verb, "--among", arguments->among, "CSV",
+                          "CSV of the tiles to search, as of tilecast tiles; without: those "
+                          "that are listed")
                     ->needs(program);
   add_listing_option(verb, arguments->listing)->excludes(among);
   add_load_options(verb, arguments->load);
   add_jobs_option(verb, arguments->jobs);
   verb.footer(
-      "The command prints the time on its last line that is one: `12.3 us`, or seconds. {tile} is\n"
-      "as in `out=2x26x4x2 kernel=3x3x24x1`, one word for the shell. A command that fails or "
-      "takes\n"
-      "too long is counted and not run again. Sets with parameters (p_*) are searched by them.\n"
-      "Kernels of a set that have one name are NAME#1, NAME#2 ...\n"
-      "Strategies: grid, random, model (by --model alone), xgboost (trees alone), hybrid\n"
-      "(the model's best, spread out; then trees that were pretrained on the model's times of all\n"
-      "tiles and continue on the measured ones, with a Gaussian process).");
+      R"(The command prints the time on its last line that is one: `12.3 us`, or seconds. {tile} is
+as in `out=2x26x4x2 kernel=3x3x24x1`, one word for the shell. A command that fails or takes
+too long is counted and not run again. Sets with parameters (p_*) are searched by them.
+Kernels of a set that have one name are NAME#1, NAME#2 ...
+Strategies: grid, random, model (by --model alone), xgboost (trees alone), hybrid
+(the model's best, spread out; then trees that were pretrained on the model's times of all
+tiles and continue on the measured ones, with a Gaussian process).)");
   verb.callback([arguments] { run(*arguments); });
 }
 
