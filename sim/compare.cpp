@@ -26,7 +26,7 @@ std::size_t find_side(const std::vector<CompareSide>& sides, const std::string& 
     if (sides[i].name == wanted) return i;
     known += fmt::format("{}'{}'", i == 0 ? "" : ", ", sides[i].name);
   }
-  throw UsageError(fmt::format("{}: got '{}', expected one of {}", option, wanted, known));
+  throw UsageError("{}: got '{}', expected one of {}", option, wanted, known);
 }
 
 bool shares_rows(const Comparison& c, std::size_t side) {

@@ -52,10 +52,9 @@ void add_measured_sides(const std::string& path, const CompareSetup& setup,
     builder.note_samples(samples, device);
     if (samples.samples.empty()) continue;
     if (std::ranges::any_of(samples.samples, &measured::Sample::holds_dispatch)) {
-      builder.note(
-          fmt::format("{}: times hold the host's dispatch, unmeasured; a dispatch floor "
-                      "is taken off them",
-                      samples.name));
+      builder.note(fmt::format(
+          "{}: times hold the host's dispatch, unmeasured; a dispatch floor is taken off them",
+          samples.name));
     }
     const std::string on = samples.measured_on;
     const std::size_t measured = builder.measured(on, d);
@@ -137,8 +136,8 @@ void note_join(const MeasuredSide& side, ComparisonBuilder& builder) {
   }
   if (side.fastest > 0) {
     builder.note(
-        fmt::format("{}: {} with the fastest tile measured: no row has the tile that the "
-                    "module runs, or it does not say",
+        fmt::format("{}: {} with the fastest tile measured: no row has the tile that the module "
+                    "runs, or it does not say",
                     side.set, count_of(side.fastest, "kernel")));
   }
 }
@@ -285,8 +284,8 @@ void note_dispatch(const SampleSet& samples, ComparisonBuilder& builder) {
       static_cast<std::size_t>(std::ranges::count_if(samples.samples, &Sample::holds_dispatch));
   if (with_dispatch == 0) return;
   builder.note(
-      fmt::format("{}: {} of {} hold the host's dispatch, unmeasured; a dispatch floor is "
-                  "added to estimates of them",
+      fmt::format("{}: {} of {} hold the host's dispatch, unmeasured; a dispatch floor is added to "
+                  "estimates of them",
                   samples.name, with_dispatch, count_of(samples.samples.size(), "row")));
 }
 
@@ -299,8 +298,8 @@ void keep_where(const measured::MeasurementSet& set, const std::vector<CellFilte
   }
   for (const CellFilter& filter : filters) {
     if (std::ranges::find(set.table.columns, filter.column) == set.table.columns.end()) {
-      throw Error(fmt::format("{}: no column is called '{}', expected one of {}", set.directory,
-                              filter.column, fmt::join(set.table.columns, ", ")));
+      throw Error("{}: no column is called '{}', expected one of {}", set.directory, filter.column,
+                  fmt::join(set.table.columns, ", "));
     }
     std::erase_if(samples.samples, [&](const Sample& sample) {
       return set.table.cell(*row_of.at(sample.line), filter.column) != filter.value;
@@ -336,7 +335,7 @@ Comparison compare_sets(std::span<const std::string> sets, const CompareSetup& s
   for (const std::string& path : sets) {
     const measured::MeasurementSet set = measured::read_measurement_set(path);
     if (std::ranges::find(hashes, set.hash) != hashes.end()) {
-      throw Error(fmt::format("{}: the same data as a set before it; give each set once", path));
+      throw Error("{}: the same data as a set before it; give each set once", path);
     }
     hashes.push_back(set.hash);
     if (std::ranges::any_of(set.rows, [](const auto& row) { return !row.file.empty(); })) {
@@ -571,10 +570,8 @@ Comparison ProfileRows::finish(const measured::XplaneJoin& join) {
 Comparison compare_profile(const ProfileInput& input, const CompareSetup& setup) {
   const measured::XplaneJoin join = measured::join_modules(input.profile, input.modules);
   if (join.modules.empty()) {
-    throw Error(
-        fmt::format("{}: the profile holds no module that can be read; give those that ran "
-                    "(--module)",
-                    input.file));
+    throw Error("{}: the profile holds no module that can be read; give those that ran (--module)",
+                input.file);
   }
   ProfileRows rows(input, setup);
   for (const JoinedModule& joined : join.modules) rows.add(joined);

@@ -28,8 +28,7 @@ void tell_apart(measured::MeasurementSet& set, const std::string& path,
   constexpr std::size_t kShortHash = 6;
   for (const measured::ScoredSet& other : sheet.sets) {
     if (other.hash == set.hash) {
-      throw Error(
-          fmt::format("{}: the same data as set '{}'; give each set once", path, other.name));
+      throw Error("{}: the same data as set '{}'; give each set once", path, other.name);
     }
   }
   for (const measured::ScoredSet& other : sheet.sets) {
@@ -128,10 +127,10 @@ void add_notes(EvaluationReport& report) {
   }
   const Stratum& all = report.evaluation.strata.front();
   if (all.kernels_without_fastest > 0) {
-    report.notes.push_back(fmt::format(
-        "the fastest tile measured of {} of {} kernels was not answered by every model: "
-        "what choices of tiles lose is against the fastest answered",
-        all.kernels_without_fastest, all.kernels_with_tiles));
+    report.notes.push_back(
+        fmt::format("the fastest tile measured of {} of {} kernels was not answered by every "
+                    "model: what choices of tiles lose is against the fastest answered",
+                    all.kernels_without_fastest, all.kernels_with_tiles));
   }
   for (std::size_t i = 0; i < report.columns.size(); ++i) {
     const measured::Scores& scores = all.columns[i];
@@ -322,8 +321,7 @@ std::vector<Breakdown> named_breakdowns(std::span<const std::string> names) {
     const auto* found = std::ranges::find_if(
         kChoices, [&](Breakdown candidate) { return measured::name(candidate) == name; });
     if (found == std::end(kChoices)) {
-      throw UsageError(
-          fmt::format("--by: got '{}', expected class, size, split, family or kernel", name));
+      throw UsageError("--by: got '{}', expected class, size, split, family or kernel", name);
     }
     result.push_back(*found);
   }
@@ -338,18 +336,14 @@ std::vector<LoadedModel> load_models(std::span<const std::string> folders) {
   std::vector<LoadedModel> models;
   for (const std::string& folder : folders) {
     if (!predicts_quantity(folder)) {
-      throw Error(
-          fmt::format("--model {}: predicts times, others do not; expected models of one "
-                      "quantity",
-                      folder));
+      throw Error("--model {}: predicts times, others do not; expected models of one quantity",
+                  folder);
     }
     models.push_back(learned::load_model(folder));
     const learned::Target &first = models.front().card.predicts, &one = models.back().card.predicts;
     if (one.quantity == first.quantity && one.unit == first.unit) continue;
-    throw Error(
-        fmt::format("--model {}: predicts {} in {}, the first one {} in {}; expected one "
-                    "quantity",
-                    folder, one.quantity, one.unit, first.quantity, first.unit));
+    throw Error("--model {}: predicts {} in {}, the first one {} in {}; expected one quantity",
+                folder, one.quantity, one.unit, first.quantity, first.unit);
   }
   return models;
 }
@@ -362,8 +356,7 @@ void note_training_rows(const LoadedModel& model, const std::string& name,
     const auto& data = model.card.data;
     if (std::ranges::find(data, set.hash, &learned::ModelData::hash) == data.end()) continue;
     notes.push_back(
-        fmt::format("{}: trained on rows of set {}: its card has the figures of "
-                    "held-out rows",
+        fmt::format("{}: trained on rows of set {}: its card has the figures of held-out rows",
                     name, set.name));
   }
 }
@@ -394,11 +387,11 @@ QuantityEvaluation evaluate_quantity(std::span<const std::string> sets,
   const learned::Examples examples =
       learned::make_examples(samples, devices, analytical_prior(), with_priors, jobs, target);
   if (examples.rows.empty()) {
-    throw Error(fmt::format("no row of these sets has {} on {}", target.quantity, device.name));
+    throw Error("no row of these sets has {} on {}", target.quantity, device.name);
   }
   if (examples.target.unit != target.unit) {
-    throw Error(fmt::format("{}: the models predict it in {}, the sets hold it in {}",
-                            target.quantity, target.unit, examples.target.unit));
+    throw Error("{}: the models predict it in {}, the sets hold it in {}", target.quantity,
+                target.unit, examples.target.unit);
   }
   std::vector<learned::QuantityColumn> columns;
   for (std::size_t i = 0; i < loaded.size(); ++i) {

@@ -62,7 +62,7 @@ std::optional<ModelDirectory> model_directory() {
   std::error_code failed;
   if (const char* chosen = std::getenv(kVariable); chosen && *chosen) {
     if (fs::is_directory(chosen, failed)) return ModelDirectory{chosen, chosen};
-    throw Error(fmt::format("{}: got '{}', expected a folder of models", kVariable, chosen));
+    throw Error("{}: got '{}', expected a folder of models", kVariable, chosen);
   }
   constexpr const char* kInstalled = "share/tilecast/models";
   const fs::path executable = fs::read_symlink("/proc/self/exe", failed);
@@ -341,10 +341,9 @@ Error no_match(const std::string& name, const std::string& device) {
                            display_path(directory), fmt::join(trained_on(directory), ", "));
   }
   return Error(
-      fmt::format("--model {}: no shipped model fits device {}; {}; expected analytical, roofline, "
-                  "bottleneck or the "
-                  "folder of a model, which tilecast train makes",
-                  name, device, shipped.empty() ? "none is shipped" : "there are: " + shipped));
+      "--model {}: no shipped model fits device {}; {}; expected analytical, roofline, bottleneck "
+      "or the folder of a model, which tilecast train makes",
+      name, device, shipped.empty() ? "none is shipped" : "there are: " + shipped);
 }
 
 ChosenModel analytical_model(std::string note = {}) {

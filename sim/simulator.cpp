@@ -72,9 +72,9 @@ Asked ask(const ir::Program& program, const hwdesc::Device& device,
 
 Error no_model(const ir::Kernel& kernel, const hwdesc::Device& device) {
   return Error(
-      fmt::format("kernel {} ({}): no model for it on device {}; --unknown-op=skip counts it as "
-                  "zero and says so",
-                  kernel.name(), ir::name(kernel.opcode()), device.name));
+      "kernel {} ({}): no model for it on device {}; --unknown-op=skip counts it as zero and says "
+      "so",
+      kernel.name(), ir::name(kernel.opcode()), device.name);
 }
 
 SimulatedKernel simulated(const ir::ScheduledKernel& scheduled, ir::KernelId id,
@@ -90,8 +90,8 @@ SimulatedKernel simulated(const ir::ScheduledKernel& scheduled, ir::KernelId id,
   if (kernel.skipped) return kernel;
   const double time_s = kernel.estimate->time.value;
   if (!std::isfinite(time_s) || time_s < 0) {
-    throw Error(fmt::format("kernel {} ({}): the model returned a non-finite time", kernel.name,
-                            ir::name(kernel.opcode)));
+    throw Error("kernel {} ({}): the model returned a non-finite time", kernel.name,
+                ir::name(kernel.opcode));
   }
   return kernel;
 }

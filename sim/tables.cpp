@@ -24,9 +24,9 @@ void check_op_columns(const measured::CsvTable& table) {
   static_cast<void>(unread_op_columns(table));
   if (table.find("op")) return;
   throw Error(
-      fmt::format("{}:1: no column 'op'; got {}, expected op, dtype and the columns of the "
-                  "operators (tilecast ops --help lists them)",
-                  table.file, fmt::join(table.columns, ", ")));
+      "{}:1: no column 'op'; got {}, expected op, dtype and the columns of the operators (tilecast "
+      "ops --help lists them)",
+      table.file, fmt::join(table.columns, ", "));
 }
 
 std::vector<std::string> answer_cells(const measured::CsvTable& table, const measured::CsvRow& row,
@@ -40,14 +40,14 @@ std::vector<std::string> answer_cells(const measured::CsvTable& table, const mea
   try {
     answers = model.estimate(queries, device);
   } catch (const Error& error) {
-    throw Error(fmt::format("{}:{}: {}", table.file, row.line, error.what()));
+    throw Error("{}:{}: {}", table.file, row.line, error.what());
   }
   Seconds time{0}, speed_of_light{0};
   const analytical::Estimate* longest = nullptr;
   for (const std::optional<analytical::Estimate>& answer : answers) {
     if (!answer) {
-      throw Error(fmt::format("{}: no model for {} on device {}", table.where(row, "op"),
-                              table.cell(row, "op"), device.name));
+      throw Error("{}: no model for {} on device {}", table.where(row, "op"), table.cell(row, "op"),
+                  device.name);
     }
     time += answer->time;
     speed_of_light += answer->time * answer->utilisation;
@@ -248,9 +248,8 @@ std::vector<TileConfig> tiles_of_table(const measured::CsvTable& table) {
   static_cast<void>(unread_tile_columns(table));
   if (!table.find("output_bounds") && !table.find("kernel_bounds") && !table.find("input_bounds")) {
     throw Error(
-        fmt::format("{}:1: no tile columns; got {}, expected output_bounds, kernel_bounds "
-                    "or input_bounds",
-                    table.file, fmt::join(table.columns, ", ")));
+        "{}:1: no tile columns; got {}, expected output_bounds, kernel_bounds or input_bounds",
+        table.file, fmt::join(table.columns, ", "));
   }
   std::vector<TileConfig> tiles;
   for (const measured::CsvRow& row : table.rows) tiles.push_back(measured::tile_cells(table, row));
@@ -277,7 +276,7 @@ analytical::TileSet tile_set(const std::string& listing) {
   if (listing == "ladder") return kLadder;
   if (listing == "all") return kAll;
   if (listing == "schedules") return kSchedules;
-  throw Error(fmt::format("listing: got '{}', expected ladder, all or schedules", listing));
+  throw Error("listing: got '{}', expected ladder, all or schedules", listing);
 }
 
 OfferedRows fastest_listed(const ir::Kernel& kernel, const hwdesc::Device& device,

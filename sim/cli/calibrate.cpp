@@ -51,7 +51,7 @@ hybrid::FittedHybrid train(const CalibrateArguments& arguments,
         train_calibrated(prepared, arguments.model_folder,
                          {.force = arguments.force, .jobs = arguments.request.jobs, .step = step});
   }
-  tell(fmt::format("wrote {}", arguments.model_folder));
+  tell("wrote {}", arguments.model_folder);
   return fitted;
 }
 
@@ -74,11 +74,10 @@ void run(CalibrateArguments& arguments) {
                               ? views::calibration_json(prepared, trained)
                               : views::calibration_text(prepared, trained));
   if (writes) {
-    tell(fmt::format("wrote {}", arguments.file));
+    tell("wrote {}", arguments.file);
   } else if (!arguments.file.empty()) {
-    tell(fmt::format(
-        "{} not written: {}", arguments.file,
-        calibrated.refused_as_suspicious ? "the fit is suspicious" : "nothing to change"));
+    tell("{} not written: {}", arguments.file,
+         calibrated.refused_as_suspicious ? "the fit is suspicious" : "nothing to change");
   }
 }
 
@@ -155,12 +154,12 @@ void add_coverage(const measured::ImportReport& report, measured::CsvTable& tabl
 
 void print(const measured::ImportReport& report, const ImportArguments& arguments) {
   for (const std::string& message : report.messages) {
-    tell(fmt::format("left out: {}", message));
+    tell("left out: {}", message);
   }
   const auto unnamed = report.bad - static_cast<std::int64_t>(report.messages.size());
-  if (unnamed > 0) tell(fmt::format("left out: {} more rows in error", unnamed));
+  if (unnamed > 0) tell("left out: {} more rows in error", unnamed);
   for (const std::string& note : report.notes) {
-    tell(fmt::format("note: {}", note));
+    tell("note: {}", note);
   }
   measured::CsvTable table{arguments.options.output, {"what", "rows"}, {}};
   views::add_row(table, "written to " + arguments.options.output, report.rows);
@@ -236,9 +235,8 @@ measured::ImportReport xplane(const ImportArguments& arguments,
 // For sets created by scripts: hidden verbs that name the script.
 void add_script(CLI::App& verb, const std::string& name) {
   CLI::App& format = *verb.add_subcommand(name)->group("")->allow_extras();
-  format.callback([name] {
-    throw UsageError(fmt::format("this set is made by a script: validation/sets/{}", name));
-  });
+  format.callback(
+      [name] { throw UsageError("this set is made by a script: validation/sets/{}", name); });
 }
 
 }  // namespace

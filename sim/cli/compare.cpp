@@ -68,8 +68,7 @@ std::vector<CellFilter> cell_filters(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
     if (equals == 0 || equals == std::string::npos) {
-      throw UsageError(
-          fmt::format("--where: got '{}', expected column=value; example: split=test", text));
+      throw UsageError("--where: got '{}', expected column=value; example: split=test", text);
     }
     filters.push_back({text.substr(0, equals), text.substr(equals + 1)});
   }
@@ -211,9 +210,8 @@ void add_options(CLI::App& verb, CompareArguments& arguments) {
                "programs, folders of measurements, or a profile (*.xplane.pb)");
   add_device_options(verb, arguments.devices, Devices::kAnyNumber);
   add_repeated(verb, "--model", arguments.models, "MODEL",
-               "what predicts: analytical, roofline, bottleneck, hybrid, learned, default or "
-               "the folder of a "
-               "model; repeat it to compare; without it: default")
+               "what predicts: analytical, roofline, bottleneck, hybrid, learned, default or the "
+               "folder of a model; repeat it to compare; without it: default")
       ->check(is_model_name());
   add_repeated(verb, "--measured", arguments.measured, "SET",
                "folder of measurements that times kernels of the programs; repeat it");
@@ -222,8 +220,8 @@ void add_options(CLI::App& verb, CompareArguments& arguments) {
   add_repeated(verb, "--module", arguments.modules, "FILE",
                "program that ran, where a profile does not hold it; repeat it");
   add_value(verb, "--reference", arguments.compare.reference, "SIDE",
-            "side that the others are held against; without it: what their machine measured, "
-            "else the first");
+            "side that the others are held against; without it: what their machine measured, else "
+            "the first");
   add_value(verb, "--sort", arguments.compare.sort, "SIDE",
             "side whose loss orders the rows; without it: the first besides the reference");
   add_repeated(verb, "--where", arguments.where, "COLUMN=VALUE",
@@ -340,9 +338,8 @@ void add_options(CLI::App& verb, EvaluateArguments& arguments) {
                "folders of measurements (tilecast import makes them)");
   add_device_options(verb, arguments.devices, Devices::kOneOrMore);
   add_repeated(verb, "--model", arguments.models, "MODEL",
-               "what predicts: analytical, roofline, bottleneck, hybrid, learned, default or "
-               "the folder of a "
-               "trained model; repeat it; without it: roofline, analytical and default")
+               "what predicts: analytical, roofline, bottleneck, hybrid, learned, default or the "
+               "folder of a trained model; repeat it; without it: roofline, analytical and default")
       ->check(is_model_name());
   verb.add_option("--by", arguments.by,
                   "tables besides the whole: class, size, split, family, kernel")

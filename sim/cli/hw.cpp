@@ -93,7 +93,7 @@ void run(const HwProbeArguments& arguments) {
   const std::string yaml = host::probed_yaml(probed, name);
   if (!arguments.file.empty()) {
     write({.format = "yaml", .file = arguments.file}, yaml);
-    tell(fmt::format("wrote {}", arguments.file));
+    tell("wrote {}", arguments.file);
   }
   if (arguments.report.format == "yaml") {
     write(arguments.report, yaml);
@@ -184,7 +184,7 @@ void check(const HwArguments& arguments) {
     }
   }
   write_rows(arguments.output, rows, "tilecast.hw.check/1");
-  if (failures > 0) throw Error(fmt::format("{} of {} checks failed", failures, rows.rows.size()));
+  if (failures > 0) throw Error("{} of {} checks failed", failures, rows.rows.size());
 }
 
 void diff(const HwArguments& arguments) {

@@ -59,9 +59,8 @@ std::vector<host::ProgramVariant> variants_of(const std::string& file,
   for (const host::ProgramVariant& variant : variants) {
     const Seconds time = shortest_time(variant.program, device);
     if (time <= longest) continue;
-    throw Error(
-        fmt::format("{} takes {:.3g} s at least, expected no more than {:.3g} s (--longest)",
-                    variant.name, time.value, longest.value));
+    throw Error("{} takes {:.3g} s at least, expected no more than {:.3g} s (--longest)",
+                variant.name, time.value, longest.value);
   }
   return variants;
 }
@@ -76,7 +75,7 @@ std::vector<host::ProgramVariant> variants_of(const ProgramArguments& arguments,
       by_program.push_back(variants_of(file, arguments, device));
       most = std::max(most, by_program.back().size());
     } catch (const Error& error) {
-      tell(fmt::format("note: {}: left out: {}", file, error.what()));
+      tell("note: {}: left out: {}", file, error.what());
     }
   }
   std::vector<host::ProgramVariant> variants;
@@ -124,10 +123,9 @@ void report_skipped(const std::vector<host::ProgramTimes>& rows, std::size_t lef
     if (!row.skipped.empty()) programs[row.skipped].push_back(row.program);
   }
   for (const auto& [reason, names] : programs) {
-    tell(fmt::format("note: {} programs ({} ...) not timed: {}", names.size(), names.front(),
-                     reason));
+    tell("note: {} programs ({} ...) not timed: {}", names.size(), names.front(), reason);
   }
-  if (left > 0) tell(fmt::format("out of time: {} variants of programs left", left));
+  if (left > 0) tell("out of time: {} variants of programs left", left);
 }
 
 void run_programs(const ProgramArguments& arguments) {
@@ -223,7 +221,7 @@ std::vector<host::WorkSource> sources_of(const HostArguments& arguments,
   }
   for (const host::WorkSource& source : sources) {
     for (const auto& [reason, kernels] : source.left_out) {
-      tell(fmt::format("note: {}: {} kernels left out: {}", source.set, kernels, reason));
+      tell("note: {}: {} kernels left out: {}", source.set, kernels, reason);
     }
   }
   return sources;
@@ -385,17 +383,16 @@ void run_repeat(RepeatArguments arguments) {
     throw UsageError("--out: is the set itself; expected another folder for the second times");
   }
   const auto first = host::settings_of(arguments.set);
-  if (!first) throw Error(fmt::format("{}: no measurement set of `measure`", arguments.set));
+  if (!first) throw Error("{}: no measurement set of `measure`", arguments.set);
   const host::Bench bench = host::this_machine();
   if (first->machine != bench.machine) {
-    tell(fmt::format("note: {} was measured on {}, this is {}", arguments.set, first->machine,
-                     bench.machine));
+    tell("note: {} was measured on {}, this is {}", arguments.set, first->machine, bench.machine);
   }
   const Seconds start = bench.now();
   arguments.common.cache = host::name(first->cache);
   const measured::Manifest manifest = measured::read_measurement_set(arguments.set).manifest;
   if (manifest.timing == measured::Timing::kNone) {
-    throw Error(fmt::format("{}: holds labels, no times to compare with", arguments.set));
+    throw Error("{}: holds labels, no times to compare with", arguments.set);
   }
   const ChosenDevice device = choose_device(arguments.common.out, manifest.device);
   const std::vector<host::WorkSource> sources{host::set_source(

@@ -49,14 +49,14 @@ std::string device_name(const std::string& folder) {
 void make_folder(const std::string& folder) {
   std::error_code failed;
   fs::create_directories(folder, failed);
-  if (failed) throw Error(fmt::format("{}: cannot make it: {}", folder, failed.message()));
+  if (failed) throw Error("{}: cannot make it: {}", folder, failed.message());
 }
 
 ChosenDevice probed_device(const std::string& folder) {
   const std::string file = (fs::path(folder) / kProbed).string();
   if (!fs::exists(file)) {
-    tell(fmt::format("no --device: measuring this machine first, into {} (about {:.0f} s)", file,
-                     host::ProbeOptions{}.seconds));
+    tell("no --device: measuring this machine first, into {} (about {:.0f} s)", file,
+         host::ProbeOptions{}.seconds);
     const std::string yaml = host::probed_yaml(host::probe(), device_name(folder));
     make_folder(folder);
     write({.format = "yaml", .file = file}, yaml);
@@ -77,9 +77,9 @@ ChosenDevice copied_device(const std::string& folder, const std::string& path) {
     write({.format = "yaml", .file = copy}, text);
   } else if (base::SourceText::read_file(copy).text() != text) {
     throw Error(
-        fmt::format("--device {}: differs from {}, with which rows were measured; expected "
-                    "the same one, or another --out",
-                    path, copy));
+        "--device {}: differs from {}, with which rows were measured; expected the same one, or "
+        "another --out",
+        path, copy);
   }
   return {std::move(device), kCopied};
 }
@@ -103,12 +103,11 @@ void report_how_it_ended(const host::SessionReport& report, const MeasureArgumen
   const std::string_view how = report.end == host::SessionEnd::kStopped     ? "stopped"
                                : report.end == host::SessionEnd::kOutOfTime ? "out of time"
                                                                             : "finished";
-  tell(fmt::format(
-      "{}: {} rows measured, {} skipped, {} known before, {} of {} left{}{}", how, report.measured,
-      skipped, report.known, left, report.planned,
-      report.unstable_once > 0 ? fmt::format(" ({} unstable once)", report.unstable_once)
-                               : std::string(),
-      left > 0 ? fmt::format("; the same command resumes {}", arguments.out) : std::string()));
+  tell("{}: {} rows measured, {} skipped, {} known before, {} of {} left{}{}", how, report.measured,
+       skipped, report.known, left, report.planned,
+       report.unstable_once > 0 ? fmt::format(" ({} unstable once)", report.unstable_once)
+                                : std::string(),
+       left > 0 ? fmt::format("; the same command resumes {}", arguments.out) : std::string());
 }
 
 // Runs a session with progress and support for interruption.
@@ -153,8 +152,7 @@ Seconds parse_budget(const std::string& text) {
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   const double scale = unit == "s" ? 1 : unit == "m" || unit == "min" ? 60 : unit == "h" ? 3600 : 0;
   if (error != std::errc{} || scale == 0 || !std::isfinite(value) || value < 0) {
-    throw UsageError(
-        fmt::format("--budget: got '{}', expected a time such as 90s, 10m or 1h", text));
+    throw UsageError("--budget: got '{}', expected a time such as 90s, 10m or 1h", text);
   }
   return Seconds{value * scale};
 }
@@ -188,7 +186,7 @@ host::SessionReport run_session(const MeasureTask& task, const MeasureArguments&
                         .cache = timing.state,
                         .seed = arguments.seed,
                         .unroll = task.unroll});
-  for (const std::string& note : set.notes()) tell(fmt::format("note: {}", note));
+  for (const std::string& note : set.notes()) tell("note: {}", note);
   host::SessionOptions options{
       .timing = timing, .jobs = arguments.jobs, .longest = longest_of(arguments)};
   if (!arguments.budget.empty()) {
@@ -220,7 +218,7 @@ host::SessionReport run_labels(const LabelTask& task, const MeasureArguments& ar
                         .device = task.device.in_manifest,
                         .seed = arguments.seed,
                         .unroll = true});
-  for (const std::string& note : set.notes()) tell(fmt::format("note: {}", note));
+  for (const std::string& note : set.notes()) tell("note: {}", note);
   host::LabelOptions options{.jobs = arguments.jobs};
   if (!arguments.budget.empty()) options.budget = parse_budget(arguments.budget);
   const host::SessionReport report =

@@ -30,8 +30,8 @@ constexpr int kMaxJobs = 1024;
 // "data=1x3x224x224"; nothing after the sign: a scalar.
 std::pair<std::string, ir::Dims> input_shape(const std::string& text) {
   const auto fail = [&] {
-    throw UsageError(fmt::format(
-        "--shape: got '{}', expected NAME=SIZES; example: --shape input=1x3x224x224", text));
+    throw UsageError("--shape: got '{}', expected NAME=SIZES; example: --shape input=1x3x224x224",
+                     text);
   };
   const std::size_t equals = text.rfind('=');
   if (equals == 0 || equals == std::string::npos) fail();
@@ -92,8 +92,8 @@ std::vector<ir::Note> override_notes(const DeviceOptions& options) {
 
 void add_load_options(CLI::App& verb, LoadArguments& arguments) {
   add_text(verb, "--fusion", arguments.fusion, "FILE",
-           "default: fuse programs that are not optimised yet; none: take ops as they are; or "
-           "a file of decisions, as tune fusion writes it");
+           "default: fuse programs that are not optimised yet; none: take ops as they are; or a "
+           "file of decisions, as tune fusion writes it");
   verb.add_option("--trip-count", arguments.trip_count,
                   "iterations of loops whose count cannot be found")
       ->type_name("N")
@@ -114,8 +114,7 @@ void add_read_options(CLI::App& verb, LoadArguments& arguments) {
 ir::LoadOptions load_options(const LoadArguments& arguments) {
   const double count = arguments.trip_count;
   if (!(count >= 0 && count <= kMaxTripCount)) {
-    throw UsageError(
-        fmt::format("--trip-count: got {}, expected a number from 0 to {}", count, kMaxTripCount));
+    throw UsageError("--trip-count: got {}, expected a number from 0 to {}", count, kMaxTripCount);
   }
   const bool by_name = arguments.fusion == "default" || arguments.fusion == "none";
   return {.read = read_options(arguments),
@@ -153,17 +152,17 @@ double seconds_of(const std::string& text, const char* option) {
   try {
     return hwdesc::parse_quantity(text, hwdesc::UnitKind::kTime);
   } catch (const Error& error) {
-    throw UsageError(fmt::format("{}: {}", option, error.what()));
+    throw UsageError("{}: {}", option, error.what());
   }
 }
 
 void add_model_option(CLI::App& verb, std::string& model) {
   model = kDefaultModel;
-  verb.add_option("--model", model,
-                  "what predicts the time of a kernel: analytical, roofline, bottleneck, hybrid "
-                  "(the shipped "
-                  "model that fits the device), learned (its correction, believed everywhere), "
-                  "default (hybrid where one fits, else analytical) or the folder of a model")
+  verb.add_option(
+          "--model", model,
+          "what predicts the time of a kernel: analytical, roofline, bottleneck, hybrid (the "
+          "shipped model that fits the device), learned (its correction, believed everywhere), "
+          "default (hybrid where one fits, else analytical) or the folder of a model")
       ->check(is_model_name())
       ->type_name("MODEL")
       ->capture_default_str();
@@ -171,11 +170,10 @@ void add_model_option(CLI::App& verb, std::string& model) {
 
 CLI::Option* add_listing_option(CLI::App& verb, std::string& listing) {
   return verb
-      .add_option(
-          "--list", listing,
-          "tiles listed of a kernel: ladder (powers of two), all (every number of pieces of "
-          "equal size), or schedules (products on GPUs: blocks with stages and warps, as "
-          "Tilecast's own CUDA is written)")
+      .add_option("--list", listing,
+                  "tiles listed of a kernel: ladder (powers of two), all (every number of pieces "
+                  "of equal size), or schedules (products on GPUs: blocks with stages and warps, "
+                  "as Tilecast's own CUDA is written)")
       ->check(CLI::IsMember({"ladder", "all", "schedules"}))
       ->capture_default_str();
 }
@@ -183,8 +181,8 @@ CLI::Option* add_listing_option(CLI::App& verb, std::string& listing) {
 void note_listing(const std::string& listing) {
   if (listing != "schedules") return;
   tell(
-      "note: tiles of --list schedules are blocks as Tilecast's own CUDA is written "
-      "(explain --loops cuda), no library's or other compiler's");
+      "note: tiles of --list schedules are blocks as Tilecast's own CUDA is written (explain "
+      "--loops cuda), no library's or other compiler's");
 }
 
 Error nothing_listed(const std::string& what, const std::string& listing,
@@ -193,15 +191,14 @@ Error nothing_listed(const std::string& what, const std::string& listing,
   const std::string_view why =
       listing != "schedules" ? ""
       : blocks               ? "; stages and warps are of products; try --list ladder"
-                             : "; stages and warps are of machines that run thread blocks; try "
-                               "--list ladder";
-  return Error(fmt::format("{} of the list '{}' on {}{}", what, listing, device.name, why));
+               : "; stages and warps are of machines that run thread blocks; try --list ladder";
+  return Error("{} of the list '{}' on {}{}", what, listing, device.name, why);
 }
 
 void add_ranker_option(CLI::App& verb, TileArguments& arguments) {
   verb.add_option("--choose-tiles", arguments.ranker,
-                  "what chooses tiles where the program states none: a model as of --model, or "
-                  "the folder of one that was trained to rank; without it: physics")
+                  "what chooses tiles where the program states none: a model as of --model, or the "
+                  "folder of one that was trained to rank; without it: physics")
       ->check(is_model_name())
       ->type_name("MODEL");
 }
@@ -232,8 +229,8 @@ CLI::Validator is_model_name() {
 }
 
 void note_model(const ChosenModel& model) {
-  if (model.name != "analytical") tell(fmt::format("note: times by {}", model.name));
-  if (!model.note.empty()) tell(fmt::format("note: {}", model.note));
+  if (model.name != "analytical") tell("note: times by {}", model.name);
+  if (!model.note.empty()) tell("note: {}", model.note);
 }
 
 namespace {
@@ -272,13 +269,13 @@ void write(const OutputOptions& options, const std::string& text) {
   if (!options.file.empty()) return base::replace_file(options.file, text);
   const std::string out = shown(text, options.format);
   if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() || std::fflush(stdout) != 0) {
-    throw Error(fmt::format("stdout: cannot write it: {}", std::strerror(errno)));
+    throw Error("stdout: cannot write it: {}", std::strerror(errno));
   }
 }
 
 void note_unread(const std::string& file, const std::vector<std::string>& columns) {
   if (columns.empty()) return;
-  tell(fmt::format("note: {}: kept, not read: {}", file, fmt::join(columns, ", ")));
+  tell("note: {}: kept, not read: {}", file, fmt::join(columns, ", "));
 }
 
 void write_rows(const OutputOptions& options, const measured::CsvTable& rows,
@@ -309,7 +306,7 @@ void end_journal(const JournalOptions& options, const std::string& file) {
 }
 
 void end_interrupted(const std::string& journal) {
-  if (!journal.empty()) tell(fmt::format("note: --resume goes on with {}", journal));
+  if (!journal.empty()) tell("note: --resume goes on with {}", journal);
   end_as_interrupted();
 }
 

@@ -61,12 +61,12 @@ std::vector<std::string> program_files(const std::vector<std::string>& paths) {
     files.insert(files.end(), found.files.begin(), found.files.end());
     const std::size_t left_out = found.others.size();
     if (left_out == 0) continue;
-    tell(fmt::format("note: {}: {} modules simulated, {} other files left out:", path,
-                     found.files.size(), left_out));
+    tell("note: {}: {} modules simulated, {} other files left out:", path, found.files.size(),
+         left_out);
     for (std::size_t i = 0; i < std::min(left_out, kMostListed); ++i) {
-      tell(fmt::format("  {}", found.others[i]));
+      tell("  {}", found.others[i]);
     }
-    if (left_out > kMostListed) tell(fmt::format("  ... {} more", left_out - kMostListed));
+    if (left_out > kMostListed) tell("  ... {} more", left_out - kMostListed);
   }
   return files;
 }
@@ -173,8 +173,8 @@ void add_explain(CLI::App& app) {
   add_model_option(verb, arguments->model);
   add_ranker_option(verb, arguments->tiles);
   add_value(verb, "--headroom", arguments->headroom, "DIR",
-            "folder of a model trained with a quantile loss: what the fastest kernels like "
-            "this one take");
+            "folder of a model trained with a quantile loss: what the fastest kernels like this "
+            "one take");
   add_value(verb, "--loops", arguments->loops, "FORM",
             "the tile's code too: tiled loops, the same pipelined by its stages, C or CUDA")
       ->check(CLI::IsMember({"tiled", "pipelined", "c", "cuda"}));
@@ -279,8 +279,7 @@ bool is_stablehlo(const ConvertArguments& arguments) {
   const std::string extension = std::filesystem::path(arguments.output).extension().string();
   if (extension == ".mlir") return true;
   if (extension == ".hlo" || extension == ".txt" || arguments.output == "-") return false;
-  throw UsageError(
-      fmt::format("-o: got '{}', expected FILE.hlo or FILE.mlir; or add --to", arguments.output));
+  throw UsageError("-o: got '{}', expected FILE.hlo or FILE.mlir; or add --to", arguments.output);
 }
 
 // Whether `name` is the whole file name or one of its parts between dots.
@@ -296,24 +295,21 @@ std::string choose_file(const ConvertArguments& arguments) {
   const std::string all = fmt::format("{}", fmt::join(files, "\n  "));
   std::erase_if(files, [&](const std::string& file) { return !is_named(file, arguments.module); });
   if (files.size() == 1) return files.front();
-  throw Error(fmt::format(
-      "{}: {} modules, expected one; choose it with --module NAME:\n  {}", arguments.file,
-      arguments.module.empty() ? "several" : std::to_string(files.size()), all));
+  throw Error("{}: {} modules, expected one; choose it with --module NAME:\n  {}", arguments.file,
+              arguments.module.empty() ? "several" : std::to_string(files.size()), all);
 }
 
 void note_lost(const std::string& text) {
   tell(
       "note: StableHLO keeps no layouts, memory spaces, schedule, fusions or backend notes; HLO "
-      "text "
-      "(-o FILE.hlo) keeps all");
+      "text (-o FILE.hlo) keeps all");
   std::size_t count = 0;
   constexpr std::string_view kOp = "call_target_name = \"mhlo.";
   for (std::size_t at = text.find(kOp); at != std::string::npos; at = text.find(kOp, at + 1)) {
     ++count;
   }
   if (count == 0) return;
-  tell(fmt::format("note: instructions that StableHLO has no op for are custom calls mhlo.*: {}",
-                   count));
+  tell("note: instructions that StableHLO has no op for are custom calls mhlo.*: {}", count);
 }
 
 void note_elided(const ir::Module& module) {
@@ -325,13 +321,13 @@ void note_elided(const ir::Module& module) {
           return constant != nullptr && constant->literal.elided;
         }));
   }
-  if (count > 0) tell(fmt::format("note: constants without their values ({{...}}): {}", count));
+  if (count > 0) tell("note: constants without their values ({{...}}): {}", count);
 }
 
 void run(const ConvertArguments& arguments) {
   const bool to_stablehlo = is_stablehlo(arguments);
   const ir::Module module = ir::read_module(choose_file(arguments), read_options(arguments.load));
-  for (const std::string& warning : module.warnings) tell(fmt::format("note: {}", warning));
+  for (const std::string& warning : module.warnings) tell("note: {}", warning);
   const std::string text = to_stablehlo ? ir::print_stablehlo(module) : ir::print_hlo(module);
   note_elided(module);
   if (to_stablehlo) note_lost(text);

@@ -150,7 +150,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const std::string message =
       unexpected ? fmt::format("'{}' was not expected{}", extra.front(), hint(verb, extra.front()))
                  : std::string(error.what());
-  tell(fmt::format("error: {}\nsee {} --help", message, words_to(verb)));
+  tell("error: {}\nsee {} --help", message, words_to(verb));
   return 2;
 }
 
@@ -246,12 +246,12 @@ int program(int argc, char** argv, int (*run)(int argc, char** argv)) {
   try {
     return run(argc, argv);
   } catch (const UsageError& error) {
-    tell(fmt::format("error: {}", error.what()));
+    tell("error: {}", error.what());
     return 2;
   } catch (const std::bad_alloc&) {
     tell("error: out of memory");
   } catch (const std::exception& error) {
-    tell(fmt::format("error: {}", error.what()));
+    tell("error: {}", error.what());
   }
   return 1;
 }

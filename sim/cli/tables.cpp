@@ -197,9 +197,9 @@ measured::CsvTable values_table(const FeaturesArguments& arguments) {
   const bool by_column = arguments.output.format == "table";
   if (by_column && queries.size() != 1) {
     throw Error(
-        fmt::format("{}: {} kernels, expected one for a table; choose it with --kernel "
-                    "NAME, or see all with --format csv",
-                    arguments.file, queries.size()));
+        "{}: {} kernels, expected one for a table; choose it with --kernel NAME, or see all with "
+        "--format csv",
+        arguments.file, queries.size());
   }
   const Values values = values_of(queries, device, groups);
   return by_column ? row_per_column(values) : row_per_kernel(values);
@@ -213,7 +213,7 @@ void run(const FeaturesArguments& arguments) {
   for (const auto& [given, option] : {std::pair{!arguments.tile.empty(), "--tile"},
                                       std::pair{!arguments.kernel.empty(), "--kernel"},
                                       std::pair{!arguments.device.names.empty(), "--device"}}) {
-    if (given) throw UsageError(fmt::format("features: {} needs a program", option));
+    if (given) throw UsageError("features: {} needs a program", option);
   }
   write_rows(arguments.output, explained(groups_of(arguments)), "tilecast.features/1");
 }
@@ -309,8 +309,7 @@ measured::CsvTable of_fusing(const AdviseArguments& arguments, const Advisor& ad
   const ir::LoadedModule loaded =
       ir::load_module(arguments.file, {.read = load_options(arguments.load).read, .fuse = false});
   if (ir::is_optimised(loaded.module)) {
-    throw Error(
-        fmt::format("{}: is fused already; --fuse expects a program that is not", arguments.file));
+    throw Error("{}: is fused already; --fuse expects a program that is not", arguments.file);
   }
   const FusionProspect prospect =
       advisor.fused(loaded.module, arguments.fuse[0], arguments.fuse[1], device);
@@ -343,13 +342,12 @@ void run(const AdviseArguments& arguments) {
     throw UsageError("expected --unroll N,... or --fuse ARRAY,READER, one of them");
   }
   if (!arguments.fuse.empty() && arguments.fuse.size() != 2) {
-    throw UsageError(
-        fmt::format("--fuse: got {} names, expected two: ARRAY,READER", arguments.fuse.size()));
+    throw UsageError("--fuse: got {} names, expected two: ARRAY,READER", arguments.fuse.size());
   }
   const Advisor advisor(models_of(arguments));
   const hwdesc::Device device = load_devices(arguments.device).front();
   if (const std::string note = advisor.note(device); !note.empty()) {
-    tell(fmt::format("note: {}", note));
+    tell("note: {}", note);
   }
   write_rows(arguments.output,
              arguments.fuse.empty() ? of_unrolling(arguments, advisor, device)

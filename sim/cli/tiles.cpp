@@ -37,11 +37,11 @@ measured::CsvTable read_tile_rows(const std::string& table, const std::string& p
   const measured::CsvTable all = measured::read_csv(base::SourceText::read_file(table));
   measured::CsvTable rows = rows_of_file(all, program);
   if (rows.rows.empty() && !all.rows.empty()) {
-    throw Error(fmt::format("{}: no row has a column 'file' that names {}", table, program));
+    throw Error("{}: no row has a column 'file' that names {}", table, program);
   }
   if (rows.rows.size() < all.rows.size()) {
-    tell(fmt::format("note: {} of {} rows are of {}; the others are left out", rows.rows.size(),
-                     all.rows.size(), program));
+    tell("note: {} of {} rows are of {}; the others are left out", rows.rows.size(),
+         all.rows.size(), program);
   }
   note_unread(rows.file, unread_tile_columns(rows));
   return rows;
@@ -117,8 +117,7 @@ void run(const TilesArguments& arguments) {
       estimate_tiles(offered.rows, kernel, device, times, model.ranker);
   const std::string note = default_note(offered, answered, kernel, device, order);
   if (!note.empty()) {
-    tell(fmt::format("note: {}: {}", arguments.table.empty() ? arguments.file : arguments.table,
-                     note));
+    tell("note: {}: {}", arguments.table.empty() ? arguments.file : arguments.table, note);
   }
   write_rows(arguments.output, answered, "tilecast.tiles/1");
 }
@@ -213,12 +212,11 @@ SetKernel kernel_of(const measured::SampleSet& set, const std::string& folder,
     names.push_back(kernel.first);
   }
   if (name.empty()) {
-    throw Error(fmt::format("{}: {} kernels, expected one; choose it with --kernel NAME", folder,
-                            names.size()));
+    throw Error("{}: {} kernels, expected one; choose it with --kernel NAME", folder, names.size());
   }
   const std::string near = base::nearest(name, names);
-  throw Error(fmt::format("{}: no kernel is called '{}'{}", folder, name,
-                          near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  throw Error("{}: no kernel is called '{}'{}", folder, name,
+              near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
 }
 
 measured::SampleSet read_tuning_set(const std::string& folder, const hwdesc::Device& device,
@@ -227,7 +225,7 @@ measured::SampleSet read_tuning_set(const std::string& folder, const hwdesc::Dev
   measured::SampleSet set = measured::make_samples(measured::read_measurement_set(folder), device,
                                                    {.check_physics = false, .jobs = jobs});
   if (!set.faults.empty()) {
-    tell(fmt::format("note: {}: {} rows in error are left out", folder, set.faults.size()));
+    tell("note: {}: {} rows in error are left out", folder, set.faults.size());
   }
   return set;
 }
@@ -238,7 +236,7 @@ std::vector<analytical::TileConfig> offered_tiles(const TuneArguments& asked,
                                                   const hwdesc::Device& device) {
   const analytical::KernelAnalysis analysis(kernel, device);
   if (!analysis.tileable()) {
-    throw Error(fmt::format("{}: kernel '{}' has no tiles", asked.program, kernel.name()));
+    throw Error("{}: kernel '{}' has no tiles", asked.program, kernel.name());
   }
   const bool listed = asked.among.empty();
   const std::vector<analytical::TileConfig> offered =
@@ -251,12 +249,11 @@ std::vector<analytical::TileConfig> offered_tiles(const TuneArguments& asked,
   if (listed) note_listing(asked.listing);
   search::OfferRanking ranking = rank_rows(offered, kernel, device, analytical::PhysicsRanker());
   if (ranking.best.empty()) {
-    throw Error(
-        fmt::format("{}: {}; {}", asked.among, ranking.why_none, kept_default(kernel, device)));
+    throw Error("{}: {}; {}", asked.among, ranking.why_none, kept_default(kernel, device));
   }
   if (ranking.best.size() < offered.size()) {
-    tell(fmt::format("note: {}: {} of {} tiles cannot run on {} and are left out", asked.among,
-                     offered.size() - ranking.best.size(), offered.size(), device.name));
+    tell("note: {}: {} of {} tiles cannot run on {} and are left out", asked.among,
+         offered.size() - ranking.best.size(), offered.size(), device.name);
   }
   std::ranges::sort(ranking.best, {}, &search::RankedOffer::offer);
   std::vector<analytical::TileConfig> tiles;
@@ -318,8 +315,8 @@ class TrialFile {
     for (const measured::CsvRow& row : table.rows) {
       const auto index = static_cast<std::size_t>(measured::integer_cell(table, row, "index", 0));
       if (index >= tiles_.size() || tiles_[index] != table.cell(row, "tile")) {
-        throw Error(fmt::format("{}: candidate {} is not '{}'; the trials are of another search",
-                                table.where(row, "tile"), index, table.cell(row, "tile")));
+        throw Error("{}: candidate {} is not '{}'; the trials are of another search",
+                    table.where(row, "tile"), index, table.cell(row, "tile"));
       }
       known_.push_back({index, measured::time_ns_cell(table, row, "predicted_ns"),
                         measured::time_ns_cell(table, row, "measured_ns")});
@@ -392,8 +389,7 @@ std::vector<SetKernel> compared_kernels(const TuneArguments& arguments,
     kernels.resize(arguments.most_kernels);
   }
   if (kernels.empty()) {
-    throw Error(
-        fmt::format("{}: no kernel has more than {} tiles measured", arguments.set, fewest));
+    throw Error("{}: no kernel has more than {} tiles measured", arguments.set, fewest);
   }
   return kernels;
 }
@@ -446,7 +442,7 @@ void search(const TuneArguments& arguments, const Candidates& candidates,
                                 Seconds{seconds_of(arguments.timeout, "--timeout")}};
   TrialFile file(arguments.file, candidates.names);
   if (!file.known().empty()) {
-    tell(fmt::format("{}: going on after {} trials", arguments.file, file.known().size()));
+    tell("{}: going on after {} trials", arguments.file, file.known().size());
   }
   Progress progress("tune: trials", std::min(arguments.trials, space.size()));
   std::size_t done = file.known().size();
@@ -460,7 +456,7 @@ void search(const TuneArguments& arguments, const Candidates& candidates,
                             {"{index}", fmt::format("{}", trial.candidate)}});
       trial.measured = answer.seconds;
       if (!answer.seconds) {
-        tell(fmt::format("failed: {}: {}", candidates.names[trial.candidate], answer.failure));
+        tell("failed: {}: {}", candidates.names[trial.candidate], answer.failure);
       }
     }
     file.add(trial);
@@ -566,10 +562,10 @@ void add_tune_tiles(CLI::App& tune) {
   add_device_options(verb, arguments->device, Devices::kOne);
   add_model_option(verb, arguments->model);
   add_search_options(verb, *arguments);
-  auto* among = add_value(verb, "--among", arguments->among, "CSV",
-                          "CSV of the tiles to search, as of tilecast tiles; without: those "
-                          "that are listed")
-                    ->needs(program);
+  auto* among =
+      add_value(verb, "--among", arguments->among, "CSV",
+                "CSV of the tiles to search, as of tilecast tiles; without: those that are listed")
+          ->needs(program);
   add_listing_option(verb, arguments->listing)->excludes(among);
   add_load_options(verb, arguments->load);
   add_jobs_option(verb, arguments->jobs);

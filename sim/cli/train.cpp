@@ -75,7 +75,7 @@ void evaluate_graphs(const std::vector<std::string>& sets, const std::vector<std
     for (const auto& [name, model] : columns) {
       for (const auto& [seen, hash] : model->trained_on) {
         if (hash != set.hash) continue;
-        tell(fmt::format("note: {} was trained on runs of {}", name, seen));
+        tell("note: {} was trained on runs of {}", name, seen);
       }
     }
     add_graph_scores(learned::score_sheet(set, columns), options, table);
@@ -136,8 +136,8 @@ void train_graphs(const TrainArguments& given) {
       training, {.step = show, .threads = arguments.jobs, .checkpoint = checkpoint});
   learned::save_graph_model(trained.model, arguments.directory, arguments.force);
   fs::remove(checkpoint);
-  tell(fmt::format("graphs: {}; trained on {} runs, stopped by {}, scored on {} held out",
-                   trained.graphs, trained.train_runs, trained.validation_runs, trained.test_runs));
+  tell("graphs: {}; trained on {} runs, stopped by {}, scored on {} held out", trained.graphs,
+       trained.train_runs, trained.validation_runs, trained.test_runs);
   measured::CsvTable table = graph_scores();
   if (trained.test_runs > 0) {
     const std::pair<std::string, const learned::GraphModel*> column(training.learner.name,
@@ -174,8 +174,8 @@ void add_train(CLI::App& app) {
                 "resume an interrupted training from FOLDER.checkpoint (networks)");
   verb.add_flag("--dry-run", arguments->dry_run, "show what would be trained, on which rows");
   add_value(verb, "--data", arguments->request.data, "FOLDER",
-            "folder of third-party data; default: $TILECAST_SHARED, else ../shared beside "
-            "the repository");
+            "folder of third-party data; default: $TILECAST_SHARED, else ../shared beside the "
+            "repository");
   add_output_options(verb, arguments->output, {"table", "json"});
   add_jobs_option(verb, arguments->request.jobs);
   verb.footer(

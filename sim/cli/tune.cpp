@@ -63,8 +63,8 @@ void add_hardware_options(CLI::App& verb, HardwareArguments& arguments) {
   add_choice(verb, "--hardware", arguments.machine, {"none", "host"},
              "what runs programs: none, or host (this machine, by generated C)");
   add_value(verb, "--measure", arguments.command, "COMMAND",
-            "shell command that runs a program instead and prints its time; {hlo} and "
-            "{tiles} are replaced by files");
+            "shell command that runs a program instead and prints its time; {hlo} and {tiles} are "
+            "replaced by files");
   add_value(verb, "--from", arguments.set, "SET",
             "measurement set of kernels instead: a program takes what they took");
   add_text(verb, "--hardware-budget", arguments.budget, "TIME",
@@ -163,7 +163,7 @@ class OnHardware {
         budget_s_(seconds_of(arguments.hardware.budget, "--hardware-budget")),
         journal_(arguments.hardware.journal, space.program_hash()) {
     if (journal_.size() == 0) return;
-    tell(fmt::format("{}: going on after {} trials", arguments.hardware.journal, journal_.size()));
+    tell("{}: going on after {} trials", arguments.hardware.journal, journal_.size());
   }
 
   search::TunedFusion verify(search::FusionCost& plans, const search::FusionSearch& found) {
@@ -222,8 +222,7 @@ void run_fusion(const FusionArguments& arguments) {
   const ir::LoadOptions load = load_options(arguments.load);
   ir::Module module = ir::read_module(arguments.program, load.read);
   if (ir::is_optimised(module)) {
-    throw Error(fmt::format("{}: is fused already; expected the program from before that",
-                            arguments.program));
+    throw Error("{}: is fused already; expected the program from before that", arguments.program);
   }
   const ir::FusionSpace space(std::move(module));
   search::FusionCost cost(space, device, *model.model, load.trip_count);
@@ -268,13 +267,13 @@ void add_search_options(CLI::App& verb, FusionArguments& arguments) {
   add_choice(verb, "--strategy", arguments.strategy, {"anneal", "random", "greedy", "beam"},
              "how configurations are proposed");
   add_choice(verb, "--search-on", arguments.asked, {"model", "hardware"},
-             "what is asked how long a program takes: model, or hardware, which then runs "
-             "every program that is proposed");
+             "what is asked how long a program takes: model, or hardware, which then runs every "
+             "program that is proposed");
   add_choice(verb, "--start", arguments.start, {"rules", "random"}, "where the search begins");
-  verb.add_option("--costs", arguments.costs,
-                  fmt::format("programs costed at most, in each run; by the model {} where nothing "
-                              "is said",
-                              search::FusionSearchOptions{}.costs))
+  verb.add_option(
+          "--costs", arguments.costs,
+          fmt::format("programs costed at most, in each run; by the model {} where nothing is said",
+                      search::FusionSearchOptions{}.costs))
       ->check(CLI::Range(std::size_t{1}, kMost));
   add_value(verb, "--time", arguments.time, "TIME",
             "stop costing after this long; without it: --costs alone");
@@ -346,7 +345,7 @@ search::TunedTiles run_on_hardware(const ir::Module& fused, const std::string& p
   const HardwareArguments& given = arguments.hardware;
   search::TuningJournal journal(given.journal, program_hash);
   if (journal.size() > 0) {
-    tell(fmt::format("{}: going on after {} trials", given.journal, journal.size()));
+    tell("{}: going on after {} trials", given.journal, journal.size());
   }
   Progress progress("tune: kernels", kernels.size());
   return search::verify_tiles(fused, program_hash, kernels, hardware,

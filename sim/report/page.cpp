@@ -160,8 +160,8 @@ void check_nanoseconds(const measured::CsvTable& table, const std::string& colum
     const std::string_view cell = table.cell(row, column);
     const auto value = base::parse_number(cell);
     if (cell.empty() || (value && *value >= 0)) continue;
-    throw Error(fmt::format("{}: got '{}', expected nanoseconds", table.where(row, column),
-                            base::printable(cell)));
+    throw Error("{}: got '{}', expected nanoseconds", table.where(row, column),
+                base::printable(cell));
   }
 }
 
@@ -175,8 +175,8 @@ Json read_evaluated_rows(const base::SourceText& text) {
   for (std::size_t i = std::size(kFixed) - 1; i < table.columns.size(); ++i) {
     const std::string& column = table.columns[i];
     if (i >= std::size(kFixed) && !column.ends_with(" ns")) {
-      throw Error(fmt::format("{}:1: column '{}': expected times of a model, as in 'hybrid ns'",
-                              table.file, base::printable(column)));
+      throw Error("{}:1: column '{}': expected times of a model, as in 'hybrid ns'", table.file,
+                  base::printable(column));
     }
     check_nanoseconds(table, column);
   }

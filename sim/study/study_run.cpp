@@ -29,8 +29,7 @@ std::size_t axes_of(const Study& study, StudyAxis::Kind kind) {
 StudyPoints::StudyPoints(const Study& study) : study_(study) {
   const auto times = [&](std::size_t count) {
     if (count > kMostStudyPoints / size_) {
-      throw Error(
-          fmt::format("{}: the study has more than {} points", study.file, kMostStudyPoints));
+      throw Error("{}: the study has more than {} points", study.file, kMostStudyPoints);
     }
     size_ *= count;
   };
@@ -334,9 +333,9 @@ class OptimumSpace {
   explicit OptimumSpace(const Study& study) : study_(study) {
     if (std::ranges::none_of(study.axes, &StudyAxis::is_range)) {
       throw UsageError(
-          fmt::format("{}: --optimise: no axis is a range (range, log, latin or "
-                      "sobol); a sweep without it tries every value of the lists",
-                      study.file));
+          "{}: --optimise: no axis is a range (range, log, latin or sobol); a sweep without it "
+          "tries every value of the lists",
+          study.file);
     }
     if (study.devices.size() > 1) dimensions_.push_back({nullptr, study.devices.size()});
     for (const StudyAxis& axis : study.axes) {
@@ -461,8 +460,8 @@ Error none_feasible(const Study& study, const std::vector<StudyAnswer>& answers)
     reasons.push_back(fmt::format("{} break {}", broken, study.constraints[i].name));
     if (nearest < 0) reasons.back() += fmt::format(", by {:.2g} % at least", -100 * nearest);
   }
-  return Error(fmt::format("{}: --optimise: none of {} machines is feasible: {}", study.file,
-                           answers.size(), fmt::join(reasons, "; ")));
+  return Error("{}: --optimise: none of {} machines is feasible: {}", study.file, answers.size(),
+               fmt::join(reasons, "; "));
 }
 
 std::vector<std::string> active_constraints(const Study& study, const StudyAnswer& best) {

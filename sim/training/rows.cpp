@@ -86,8 +86,7 @@ void load_source(const TrainingFile& file, const DataSource& source, ImportedDat
         measured::make_samples(set, device, {.untimed = !teaches_times(file), .jobs = jobs});
     samples.name = devices.size() > 1 ? fmt::format("{} {}", source.name, name) : source.name;
     if (samples.samples.empty()) {
-      throw Error(
-          fmt::format("{}: data {}: no row that can be used on {}", file.file, source.name, name));
+      throw Error("{}: data {}: no row that can be used on {}", file.file, source.name, name);
     }
     if (set.rows.size() < all && source.sample_rows > 0) {
       loaded.notes.push_back(fmt::format("{}: {} random rows (seed {}) of {} of all devices",
@@ -311,8 +310,8 @@ class Dealer {
       if (taken) rows.push_back(row);
     }
     if (const auto unused = std::ranges::find(used, false); unused != used.end()) {
-      throw Error(fmt::format("{}: {}: entry {} selects no row of the data", file_.file, key,
-                              unused - used.begin() + 1));
+      throw Error("{}: {}: entry {} selects no row of the data", file_.file, key,
+                  unused - used.begin() + 1);
     }
     return rows;
   }
@@ -494,8 +493,8 @@ class Dealer {
     const std::vector<Indices> works = works_of(fit_);
     const bool by_row = spec.kind == SplitKind::kSampledRows;
     if (by_row && works.size() != 1) {
-      throw Error(fmt::format("{}: split: sampled_rows is about rows of one kernel; fit selects {}",
-                              file_.file, works.size()));
+      throw Error("{}: split: sampled_rows is about rows of one kernel; fit selects {}", file_.file,
+                  works.size());
     }
     std::vector<NamedSplit> result;
     for (std::size_t i = 0; i < spec.seeds; ++i) {
@@ -557,15 +556,15 @@ void require_disjoint(const Split& split, std::span<const SampleSet> sets, Apart
   for (const std::size_t row : split.fit) {
     fitted.emplace(key(row), row);
     if (std::ranges::binary_search(split.score, row)) {
-      throw Error(fmt::format("{}: {} is both fitted and scored", where, describe(row)));
+      throw Error("{}: {} is both fitted and scored", where, describe(row));
     }
   }
   if (apart == Apart::kRows) return;
   for (const std::size_t row : split.score) {
     const auto same = fitted.find(key(row));
     if (same == fitted.end()) continue;
-    throw Error(fmt::format("{}: {} is scored, and {} with equal work is fitted", where,
-                            describe(row), describe(same->second)));
+    throw Error("{}: {} is scored, and {} with equal work is fitted", where, describe(row),
+                describe(same->second));
   }
 }
 

@@ -157,9 +157,8 @@ using training::TrainingResult;
 void require_data(const training::ImportedData& data, const training::TrainingFile& file) {
   if (const auto missing = data.missing(file)) {
     throw Error(
-        fmt::format("{}: {} not found; name the folder of third-party data with --data "
-                    "or $TILECAST_SHARED",
-                    file.file, *missing));
+        "{}: {} not found; name the folder of third-party data with --data or $TILECAST_SHARED",
+        file.file, *missing);
   }
 }
 
@@ -170,7 +169,7 @@ void prepare_folder(const TrainingRequest& request, const std::string& checkpoin
   if (!request.resume) {
     fs::remove(checkpoint, failure);
   } else if (!fs::exists(checkpoint, failure)) {
-    throw Error(fmt::format("{}: not found; nothing to resume", checkpoint));
+    throw Error("{}: not found; nothing to resume", checkpoint);
   }
 }
 

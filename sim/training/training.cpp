@@ -118,7 +118,7 @@ LearnedAnswer LearnedRows::run(const learned::LearnerSpec& learner, const measur
     }
     return answer;
   } catch (const Error& error) {
-    throw Error(fmt::format("learner {}: {}", learner.name, error.what()));
+    throw Error("learner {}: {}", learner.name, error.what());
   }
 }
 
@@ -135,8 +135,8 @@ std::vector<std::string> LearnedRows::notes() const {
   }
   if (all_.below_dispatch > 0) {
     notes.push_back(
-        fmt::format("{} rows take no longer than the host's dispatch in them: learners take "
-                    "{:.0f} % of such a row for the kernel's",
+        fmt::format("{} rows take no longer than the host's dispatch in them: learners take {:.0f} "
+                    "% of such a row for the kernel's",
                     all_.below_dispatch, 100 * learned::kLeastShare));
   }
   return notes;
@@ -153,17 +153,16 @@ TrainingFile with_one(TrainingFile file, const std::string& asked_for) {
   for (const hybrid::HybridSpec& spec : file.hybrids) names.push_back(spec.name);
   const bool has_hybrids = !file.hybrids.empty();
   if (names.empty()) {
-    throw Error(fmt::format("{}: learners: there are none; nothing to train", file.file));
+    throw Error("{}: learners: there are none; nothing to train", file.file);
   }
   if (asked_for.empty() && names.size() > 1) {
-    throw Error(fmt::format("{}: {} learners{}, expected one; choose it with --learner: {}",
-                            file.file, names.size(), has_hybrids ? " and hybrids" : "",
-                            fmt::join(names, ", ")));
+    throw Error("{}: {} learners{}, expected one; choose it with --learner: {}", file.file,
+                names.size(), has_hybrids ? " and hybrids" : "", fmt::join(names, ", "));
   }
   const std::string name = asked_for.empty() ? names.front() : asked_for;
   if (std::ranges::find(names, name) == names.end()) {
-    throw Error(fmt::format("{}: no learner{} is called '{}'; there are: {}", file.file,
-                            has_hybrids ? " or hybrid" : "", name, fmt::join(names, ", ")));
+    throw Error("{}: no learner{} is called '{}'; there are: {}", file.file,
+                has_hybrids ? " or hybrid" : "", name, fmt::join(names, ", "));
   }
   std::erase_if(file.learners, [&](const auto& spec) { return spec.name != name; });
   std::erase_if(file.hybrids, [&](const auto& spec) { return spec.name != name; });
@@ -376,10 +375,9 @@ TrainingResult Training::fit(const Steps& steps) const {
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.card.training_seconds = result.seconds;
   if (fitted.rows < split().fit.size()) {
-    result.notes.push_back(
-        fmt::format("{} of {} rows were not learned from: of programs, or "
-                    "without an analytical answer",
-                    split().fit.size() - fitted.rows, split().fit.size()));
+    result.notes.push_back(fmt::format(
+        "{} of {} rows were not learned from: of programs, or without an analytical answer",
+        split().fit.size() - fitted.rows, split().fit.size()));
   }
   score(predict_rows(*result.hybrid, loaded_, loaded_.devices, split().score, jobs_), result);
   return result;

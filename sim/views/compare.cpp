@@ -297,8 +297,8 @@ Json profile_json(const Comparison& c) {
 }
 
 constexpr std::string_view kColumns =
-    "group,name,class,tile,launches,line,side,kind,device,time_s,total_s,bound,reference,"
-    "reference_s,lost_s,relative,";
+    "group,name,class,tile,launches,line,side,kind,device,time_s,total_s,bound,reference,reference_"
+    "s,lost_s,relative,";
 constexpr std::string_view kProfileColumns =
     "category,overlaps,median_s,flops,profile_flops,bytes,profile_bytes,";
 

@@ -465,8 +465,8 @@ std::string limits(const EvaluationReport& report) {
   std::string out =
       "\n## What these numbers are not\n\n"
       "- Not a promise for other kernels, shapes or machines: they hold for the rows above.\n"
-      "- The intervals say how much the numbers would move with other works drawn like these; "
-      "they hold no systematic error of the measurements, and are too narrow for few works.\n"
+      "- The intervals say how much the numbers would move with other works drawn like these; they "
+      "hold no systematic error of the measurements, and are too narrow for few works.\n"
       "- Rows that were left out, or that one model did not answer, count for no model.\n";
   const bool calibrated = std::ranges::any_of(
       report.devices, [](const auto& device) { return !device.calibration.source.empty(); });

@@ -24,11 +24,11 @@ std::string trials_text(const TrialReport& report) {
   for (const TrialReport::OfClass& one : report.classes) {
     add(one.op_class, one.rows, one.before, one.after, one.before != one.after);
   }
-  return table.render() +
-         fmt::format(
-             "{} of {} rows corrected, in {} groups; {} of {} strata of set, device and bound "
-             "worse by over a point, worst {:+.1f}\n",
-             report.believed, report.rows, report.units, report.worse, report.strata, report.worst);
+  return table.render() + fmt::format(
+                              "{} of {} rows corrected, in {} groups; {} of {} strata of set, "
+                              "device and bound worse by over a point, worst {:+.1f}\n",
+                              report.believed, report.rows, report.units, report.worse,
+                              report.strata, report.worst);
 }
 
 nlohmann::ordered_json trials_json(const TrialReport& report) {

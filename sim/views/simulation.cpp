@@ -70,8 +70,8 @@ std::string trust(const Simulation& run) {
     return percent(share_of(share.time, run.time));
   };
   return out + fmt::format(
-                   "believed  k above {0}: {1} % of the time, up to {0}: {2} %, 0 (physics "
-                   "alone): {3} %\n",
+                   "believed  k above {0}: {1} % of the time, up to {0}: {2} %, 0 (physics alone): "
+                   "{3} %\n",
                    kHalfBelieved, part(shares->most), part(shares->some), part(shares->none));
 }
 
@@ -322,8 +322,8 @@ Json csv_cells(const Simulation& run, const SimulatedKernel& kernel) {
 
 std::string csv_header() {
   std::string header =
-      "file,program,device,kernel,opcode,multiplicity,time_s,total_s,start_s,end_s,bound,"
-      "next_bound,next_time_s,utilisation,speed_of_light_s,hbm_read_bytes,hbm_write_bytes,flops,"
+      "file,program,device,kernel,opcode,multiplicity,time_s,total_s,start_s,end_s,bound,next_"
+      "bound,next_time_s,utilisation,speed_of_light_s,hbm_read_bytes,hbm_write_bytes,flops,"
       "scratchpad_used_bytes,iterations,tile,model,flags";
   for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
     header += fmt::format(",{}_s", analytical::name(static_cast<analytical::Bound>(i)));

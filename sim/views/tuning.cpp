@@ -335,13 +335,12 @@ std::string hardware_text(const search::TunedFusion& tuned) {
   std::string text =
       fmt::format("hardware  {} programs in {:.1f} s, {} of them failed{}\n", tuned.tried.size(),
                   tuned.spent_s, failures(tuned), tuned.stopped ? "; interrupted" : "");
-  text += tuned.chosen_rank == 0
-              ? "kept      the rules: nothing ran faster\n"
-              : fmt::format(
-                    "chosen    rank {}: {} us against {} us by the rules, side by side: "
-                    "{:.3f} x as fast\n",
-                    tuned.chosen_rank, microseconds(tuned.chosen_s), microseconds(tuned.by_rules_s),
-                    tuned.speedup());
+  text += tuned.chosen_rank == 0 ? "kept      the rules: nothing ran faster\n"
+                                 : fmt::format(
+                                       "chosen    rank {}: {} us against {} us by the rules, side "
+                                       "by side: {:.3f} x as fast\n",
+                                       tuned.chosen_rank, microseconds(tuned.chosen_s),
+                                       microseconds(tuned.by_rules_s), tuned.speedup());
   return text + "\n" + tried_table(tuned);
 }
 
