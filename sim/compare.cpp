@@ -31,11 +31,8 @@ std::size_t find_side(const std::vector<CompareSide>& sides, const std::string& 
 
 bool shares_rows(const Comparison& c, std::size_t side) {
   return std::ranges::any_of(c.rows, [&](const CompareRow& row) {
-    if (!row.cells[side]) return false;
-    for (std::size_t other = 0; other < c.sides.size(); ++other) {
-      if (other != side && row.cells[other]) return true;
-    }
-    return false;
+    const auto known = std::ranges::count_if(row.cells, [](const auto& cell) { return !!cell; });
+    return row.cells[side] && known > 1;
   });
 }
 
@@ -380,14 +377,11 @@ void ComparisonBuilder::note_gaps() {
         comparison_.rows, [&](const CompareRow& row) { return row.cells[i].has_value(); }));
     if (answered == rows) continue;
     const std::string gap = fmt::format("{} of {}", rows - answered, count_of(rows, "row"));
-    if (side.kind == Kind::kModel) {
-      note(fmt::format("{}: {} not answered (outside of its domain, or not on its device)",
-                       side.name, gap));
-    } else if (side.kind == Kind::kCompiler) {
-      note(fmt::format("{}: no estimate of {}", side.name, gap));
-    } else {
-      note(fmt::format("{}: no time of {}", side.name, gap));
-    }
+    note(side.kind == Kind::kModel
+             ? fmt::format("{}: {} not answered (outside of its domain, or not on its device)",
+                           side.name, gap)
+             : fmt::format("{}: no {} of {}", side.name,
+                           side.kind == Kind::kCompiler ? "estimate" : "time", gap));
   }
   if (reads_modules_ &&
       std::ranges::count(comparison_.sides, Kind::kCompiler, &CompareSide::kind) == 0) {

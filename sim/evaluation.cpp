@@ -75,6 +75,11 @@ std::string rows_of(std::size_t n) {
   return fmt::format("{} {}", n, n == 1 ? "row" : "rows");
 }
 
+// Rows that a model was trained on are no test of it.
+std::string trained_note(const std::string& model, const std::string& on) {
+  return fmt::format("{}: {}: its card has the figures of held-out rows", model, on);
+}
+
 // Number of rows in families that a model was trained on, in sets it does not know: it may have
 // been trained on their kernels.
 std::size_t familiar_rows(const EvaluationReport& report, const ModelColumn& column) {
@@ -98,15 +103,12 @@ void add_notes_on_models(EvaluationReport& report) {
     }
     for (const measured::ScoredSet& set : report.sheet.sets) {
       if (std::ranges::find(column.trained_on, set.hash) == column.trained_on.end()) continue;
-      report.notes.push_back(
-          fmt::format("{}: trained on rows of set {}: its card has the figures of held-out rows",
-                      column.name, set.name));
+      report.notes.push_back(trained_note(column.name, "trained on rows of set " + set.name));
     }
     if (const std::size_t familiar = familiar_rows(report, column); familiar > 0) {
-      report.notes.push_back(
-          fmt::format("{}: {} of families it was trained on, perhaps of the very kernels: its card "
-                      "has the figures of held-out rows",
-                      column.name, rows_of(familiar)));
+      report.notes.push_back(trained_note(
+          column.name,
+          rows_of(familiar) + " of families it was trained on, perhaps of the very kernels"));
     }
   }
 }
@@ -211,18 +213,14 @@ struct ColumnChoice {
 };
 
 std::vector<ColumnChoice> column_choices(std::span<const std::string> models, std::size_t devices) {
+  static const std::string kModels[] = {"roofline", "analytical", "default"};
   std::vector<ColumnChoice> result;
   for (std::size_t device = 0; device < devices; ++device) {
-    if (!models.empty()) {
-      for (const std::string& model : models) {
-        const ColumnChoice choice{model, device};
-        if (std::ranges::find(result, choice) == result.end()) result.push_back(choice);
-      }
-      continue;
+    const auto without = std::span(kModels).subspan(device == 0 ? 0 : 1);
+    for (const std::string& model : models.empty() ? without : models) {
+      const ColumnChoice choice{model, device};
+      if (std::ranges::find(result, choice) == result.end()) result.push_back(choice);
     }
-    if (device == 0) result.push_back({"roofline", device});
-    result.push_back({"analytical", device});
-    result.push_back({"default", device});
   }
   return result;
 }
@@ -261,12 +259,16 @@ class RankingModel final : public analytical::CostModel {
   const analytical::CostModel& prior_;
 };
 
+void set_training(const learned::ModelCard& card, ModelColumn& column) {
+  for (const learned::ModelData& data : card.data) column.trained_on.push_back(data.hash);
+  column.families = card.families;
+}
+
 ModelColumn ranking_column(const std::string& name, const ColumnChoice& choice,
                            learned::LoadedModel model) {
   ModelColumn column{.name = name, .model = choice.model, .device = choice.device};
   column.ranks_only = true;
-  for (const learned::ModelData& data : model.card.data) column.trained_on.push_back(data.hash);
-  column.families = model.card.families;
+  set_training(model.card, column);
   column.answers = std::make_unique<RankingModel>(std::move(model.predictor), analytical_prior());
   return column;
 }
@@ -287,12 +289,7 @@ ModelColumn model_column(const std::string& name, const std::string& model,
                          const std::vector<hwdesc::Device>& devices, std::size_t device) {
   ModelColumn column{.name = name, .model = model, .device = device};
   ChosenModel chosen = choose_model(model, {&devices[device], 1});
-  if (chosen.card) {
-    for (const learned::ModelData& data : chosen.card->data) {
-      column.trained_on.push_back(data.hash);
-    }
-    column.families = chosen.card->families;
-  }
+  if (chosen.card) set_training(*chosen.card, column);
   column.model = chosen.name;
   column.note = chosen.note;
   column.answers = std::move(chosen.model);
@@ -348,19 +345,6 @@ std::vector<LoadedModel> load_models(std::span<const std::string> folders) {
   return models;
 }
 
-// Notes rows in a model's training data, which are no test of it.
-void note_training_rows(const LoadedModel& model, const std::string& name,
-                        const std::vector<measured::SampleSet>& sets,
-                        std::vector<std::string>& notes) {
-  for (const measured::SampleSet& set : sets) {
-    const auto& data = model.card.data;
-    if (std::ranges::find(data, set.hash, &learned::ModelData::hash) == data.end()) continue;
-    notes.push_back(
-        fmt::format("{}: trained on rows of set {}: its card has the figures of held-out rows",
-                    name, set.name));
-  }
-}
-
 }  // namespace
 
 bool predicts_quantity(const std::string& model) {
@@ -401,7 +385,11 @@ QuantityEvaluation evaluate_quantity(std::span<const std::string> sets,
     columns.push_back({fmt::format("training mean of {}", name),
                        std::vector<double>(examples.rows.size(), mean)});
     columns.push_back({name, learned::quantity_answers(*loaded[i].predictor, examples)});
-    note_training_rows(loaded[i], name, samples, result.notes);
+    for (const measured::SampleSet& set : samples) {
+      if (std::ranges::find(card.data, set.hash, &learned::ModelData::hash) == card.data.end())
+        continue;
+      result.notes.push_back(trained_note(name, "trained on rows of set " + set.name));
+    }
   }
   result.report = learned::quantity_report(examples, columns);
   if (examples.unlabelled > 0) {

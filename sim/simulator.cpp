@@ -335,10 +335,11 @@ std::optional<ProgramEnergy> program_energy(std::span<const SimulatedKernel> ker
     if (kernel.skipped) continue;
     if (!kernel.estimate->energy) return std::nullopt;
     const analytical::LaunchEnergy& one = *kernel.estimate->energy;
-    sum.dynamic.compute += kernel.multiplicity * one.compute;
-    sum.dynamic.memory += kernel.multiplicity * one.memory;
-    sum.dynamic.on_chip += kernel.multiplicity * one.on_chip;
-    sum.dynamic.network += kernel.multiplicity * one.network;
+    using Energy = analytical::LaunchEnergy;
+    for (const auto part :
+         {&Energy::compute, &Energy::memory, &Energy::on_chip, &Energy::network}) {
+      sum.dynamic.*part += kernel.multiplicity * one.*part;
+    }
     if (kernel.estimate->clock_factor < 1) ++sum.limited_kernels;
     sum.lowest_clock = std::min(sum.lowest_clock, kernel.estimate->clock_factor);
   }
@@ -372,29 +373,24 @@ MachineRoofs machine_roofs(const hwdesc::Device& device) {
   return roofs;
 }
 
-namespace {}  // namespace
-
 std::span<const ProgramNumber> energy_numbers() {
+  using Run = const Simulation&;
   static constexpr ProgramNumber kNumbers[] = {
       {"energy_J",
-       [](const Simulation& run) {
-         return number(run.energy, [](const auto& e) { return e.total().value; });
-       }},
-      {"average_power_W", [](const Simulation& run) {
+       [](Run run) { return number(run.energy, [](const auto& e) { return e.total().value; }); }},
+      {"average_power_W", [](Run run) {
          return number(run.energy, [](const auto& e) { return e.average_power().value; });
        }}};
   return kNumbers;
 }
 
 std::span<const ProgramNumber> memory_numbers() {
+  using Run = const Simulation&;
   static constexpr ProgramNumber kNumbers[] = {
       {"peak_memory_bytes",
-       [](const Simulation& run) {
-         return number(run.memory, [](const auto& m) { return m.peak.total(); });
-       }},
-      {"memory_capacity_bytes", [](const Simulation& run) {
-         return number(run.memory, [](const auto& m) { return m.capacity.value; });
-       }}};
+       [](Run run) { return number(run.memory, [](const auto& m) { return m.peak.total(); }); }},
+      {"memory_capacity_bytes",
+       [](Run run) { return number(run.memory, [](const auto& m) { return m.capacity.value; }); }}};
   return kNumbers;
 }
 
