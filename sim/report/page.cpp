@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "measured/csv.h"
+#include "sim/report/json_reader.h"
 #include "sim/views/rows.h"
 
 namespace tilecast::sim::report {
