@@ -116,13 +116,7 @@ std::string training_json(const Training& training, const TrainingResult& result
                           const std::string& directory) {
   Json data = Json::array();
   for (const learned::ModelData& set : result.card.data) {
-    data.push_back({{"name", set.name},
-                    {"hash", set.hash},
-                    {"device", set.device},
-                    {"licence", set.licence},
-                    {"train", set.train},
-                    {"validation", set.validation},
-                    {"test", set.test}});
+    TC_ADD_MEMBERS(data.emplace_back(), set, name, hash, device, licence, train, validation, test);
   }
   Json json = {{"schema", "tilecast.train/1"},
                {"name", training.name()},

@@ -197,16 +197,13 @@ Json set_json(const measured::ScoredSet& set) {
     ++counts[std::string(measured::name(fault.kind))];
   Json left_out = Json::object();
   for (const auto& [kind, count] : counts) left_out[kind] = count;
-  return {{"name", set.name},
-          {"hash", set.hash},
-          {"measured_on", set.device},
-          {"source", set.manifest.source},
-          {"licence", set.manifest.licence},
-          {"how_timed", set.manifest.how_timed},
-          {"timing", measured::name(set.manifest.timing)},
-          {"rows", set.rows},
-          {"rows_with_dispatch", set.with_dispatch},
-          {"left_out", std::move(left_out)}};
+  Json json = {{"name", set.name}, {"hash", set.hash}, {"measured_on", set.device}};
+  TC_ADD_MEMBERS(json, set.manifest, source, licence, how_timed);
+  json.update({{"timing", measured::name(set.manifest.timing)},
+               {"rows", set.rows},
+               {"rows_with_dispatch", set.with_dispatch},
+               {"left_out", std::move(left_out)}});
+  return json;
 }
 
 Json model_json(const EvaluationReport& report, const ModelColumn& column) {
@@ -218,19 +215,10 @@ Json model_json(const EvaluationReport& report, const ModelColumn& column) {
 }
 
 Json reference_json(const measured::ReferenceRow& row) {
-  return {{"source", row.source},
-          {"where", row.where},
-          {"metric", row.metric},
-          {"unit", row.unit},
-          {"hardware", row.hardware},
-          {"data", row.data},
-          {"split", row.split},
-          {"subject", row.subject},
-          {"column", row.column},
-          {"value", row.value},
-          {"note", row.note},
-          {"read_off_plot", row.read_off_plot},
-          {"second_hand", row.second_hand}};
+  Json json;
+  TC_ADD_MEMBERS(json, row, source, where, metric, unit, hardware, data, split, subject, column,
+                 value, note, read_off_plot, second_hand);
+  return json;
 }
 
 std::vector<std::size_t> columns_with_intervals(const EvaluationReport& report) {

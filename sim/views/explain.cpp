@@ -235,15 +235,13 @@ std::string sensitivity_json(const Sensitivity& result) {
   Json numbers = Json::array(), path = Json::array();
   for (const NumberSensitivity& entry : result.numbers) numbers.push_back(number_json(entry));
   for (const LimitStep& step : result.path) path.push_back(step_json(step));
-  return json_text({{"schema", "tilecast.sensitivity/1"},
-                    {"file", result.file},
-                    {"program", result.program},
-                    {"device", result.device},
-                    {"model", result.model},
-                    {"time_s", result.time.value},
-                    {"kernels", result.kernels},
-                    {"numbers", std::move(numbers)},
-                    {"path", std::move(path)}});
+  Json document = {{"schema", "tilecast.sensitivity/1"}};
+  TC_ADD_MEMBERS(document, result, file, program, device, model);
+  document.update({{"time_s", result.time.value},
+                   {"kernels", result.kernels},
+                   {"numbers", std::move(numbers)},
+                   {"path", std::move(path)}});
+  return json_text(document);
 }
 
 std::string sensitivity_csv(const Sensitivity& result) {

@@ -181,17 +181,10 @@ std::string calibration_text(const hybrid::PreparedFit& prepared,
 std::string calibration_json(const hybrid::PreparedFit& prepared,
                              const hybrid::FittedHybrid* fitted) {
   const Calibrated& calibrated = prepared.calibrated.front();
-  Json json = {{"schema", "tilecast.calibrate/1"},
-               {"device", calibrated.device.name},
-               {"accepted", calibrated.accepted},
-               {"refused_as_suspicious", calibrated.refused_as_suspicious},
-               {"rows", calibrated.rows},
-               {"kernels", calibrated.kernels},
-               {"folds", calibrated.folds},
-               {"programs_not_used", calibrated.programs},
-               {"unanswered", calibrated.unanswered},
-               {"scatter", calibrated.scatter},
-               {"left", calibrated.left}};
+  Json json = {{"schema", "tilecast.calibrate/1"}, {"device", calibrated.device.name}};
+  TC_ADD_MEMBERS(json, calibrated, accepted, refused_as_suspicious, rows, kernels, folds);
+  json["programs_not_used"] = calibrated.programs;
+  TC_ADD_MEMBERS(json, calibrated, unanswered, scatter, left);
   for (const FittedConstant& c : calibrated.constants) {
     json["constants"].push_back({{"name", c.name},
                                  {"unit", c.is_time ? "s" : "factor"},

@@ -84,6 +84,17 @@ void add_row(measured::CsvTable& table, const Cells&... cells) {
 // The same without a newline at the end.
 [[nodiscard]] std::string json_line(const nlohmann::ordered_json& document, int indent = -1);
 
+// Adds members of a struct to a JSON object, under their own names.
+//
+//   TC_ADD_MEMBERS(json, row, source, metric);   // json["source"] = row.source; ...
+#define TC_ADD_MEMBERS(object, from, ...)                                 \
+  do {                                                                    \
+    auto& tc_object = object;                                             \
+    const auto& tc_from = from;                                           \
+    NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(TC_ADD_MEMBER, __VA_ARGS__)) \
+  } while (false)
+#define TC_ADD_MEMBER(member) tc_object[#member] = tc_from.member;
+
 // One estimate: the fields shared by simulate and explain, SI units; with a correction, also its
 // fields (sim/views/parts.h).
 [[nodiscard]] nlohmann::ordered_json estimate_json(const analytical::Estimate& estimate);

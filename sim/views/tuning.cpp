@@ -57,16 +57,9 @@ std::string tuning_text(const TuningReport& report) {
 }
 
 std::string tuning_json(const TuningReport& report) {
-  Json json = {{"schema", "tilecast.tune/1"},
-               {"kernel", report.kernel},
-               {"device", report.device},
-               {"model", report.model},
-               {"strategy", report.strategy},
-               {"candidates", report.candidates},
-               {"answered", report.answered},
-               {"failed", failures(report.result)},
-               {"best", nullptr},
-               {"trials", Json::array()}};
+  Json json = {{"schema", "tilecast.tune/1"}};
+  TC_ADD_MEMBERS(json, report, kernel, device, model, strategy, candidates, answered);
+  json.update({{"failed", failures(report.result)}, {"best", nullptr}, {"trials", Json::array()}});
   for (const search::TuneTrial& trial : report.result.trials) {
     json["trials"].push_back({{"index", trial.candidate},
                               {"tile", report.tiles[trial.candidate]},
@@ -107,17 +100,10 @@ std::string comparison_text(const TuneComparison& comparison) {
 }
 
 std::string comparison_json(const TuneComparison& comparison) {
-  Json json = {{"schema", "tilecast.tune_compare/1"},
-               {"kernel", comparison.kernels == 1 ? Json(comparison.kernel) : Json(nullptr)},
-               {"kernels", comparison.kernels},
-               {"device", comparison.device},
-               {"model", comparison.model},
-               {"candidates", comparison.candidates},
-               {"answered", comparison.answered},
-               {"fastest_s", comparison.kernels == 1 ? Json(comparison.fastest_s) : Json(nullptr)},
-               {"within_5_percent", comparison.within_5_percent},
-               {"seeds", comparison.seeds},
-               {"batch", comparison.batch}};
+  Json json = {{"schema", "tilecast.tune_compare/1"}};
+  TC_ADD_MEMBERS(json, comparison, kernel, kernels, device, model, candidates, answered, fastest_s,
+                 within_5_percent, seeds, batch);
+  if (comparison.kernels != 1) json["kernel"] = json["fastest_s"] = nullptr;
   for (const search::ComparedStrategy& row : comparison.strategies) {
     for (const search::BestFound& at : row.at) {
       json["rows"].push_back({{"strategy", name(row.strategy)},
@@ -235,14 +221,13 @@ Json time_json(const HardwareTime& time) {
 }
 
 Json kernel_json(const search::KernelTiles& kernel, const TunedKernel* tuned) {
-  Json json = {{"name", kernel.name},
-               {"hash", kernel.hash},
-               {"launches", kernel.launches},
-               {"tiles", kernel.tiles.size()},
+  Json json;
+  TC_ADD_MEMBERS(json, kernel, name, hash, launches);
+  json.update({{"tiles", kernel.tiles.size()},
                {"tiles_without_limit", kernel.listed_of},
                {"predicted_default_s", kernel.default_s / kernel.launches},
                {"default_tile", to_string(kernel.by_default)},
-               {"first_tile", to_string(kernel.tiles.front().tile)}};
+               {"first_tile", to_string(kernel.tiles.front().tile)}});
   if (tuned == nullptr || tuned->tried.empty()) return json;
   Json tried = Json::array();
   for (const search::TriedTile& one : tuned->tried) {
@@ -251,8 +236,7 @@ Json kernel_json(const search::KernelTiles& kernel, const TunedKernel* tuned) {
     row["tile"] = to_string(one.rank == 0 ? kernel.by_default : kernel.tiles[one.rank - 1].tile);
     tried.push_back(std::move(row));
   }
-  json["top_rank"] = tuned->top_rank;
-  json["best_rank"] = tuned->best_rank;
+  TC_ADD_MEMBERS(json, *tuned, top_rank, best_rank);
   json["tried"] = std::move(tried);
   return json;
 }
@@ -271,21 +255,16 @@ std::string program_tuning_text(const ProgramTuning& tuning) {
 }
 
 std::string program_tuning_json(const ProgramTuning& tuning) {
-  Json json = {{"schema", "tilecast.tune_program/1"},
-               {"program", tuning.program},
-               {"file", tuning.file},
-               {"device", tuning.device},
-               {"model", tuning.model},
-               {"ranks", tuning.ranks},
-               {"tiles", tuning.listing},
-               {"fusions", tuning.fusions},
-               {"top", tuning.top},
-               {"predicted_default_s", tuning.gain.before_s},
+  Json json = {{"schema", "tilecast.tune_program/1"}};
+  TC_ADD_MEMBERS(json, tuning, program, file, device, model, ranks);
+  json["tiles"] = tuning.listing;
+  TC_ADD_MEMBERS(json, tuning, fusions, top);
+  json.update({{"predicted_default_s", tuning.gain.before_s},
                {"predicted_first_s", tuning.gain.after_s},
                {"saved_s_90", saved_json(tuning.gain)},
                {"accepted", tuning.gain.accepted()},
                {"hardware", nullptr},
-               {"kernels", Json::array()}};
+               {"kernels", Json::array()}});
   for (std::size_t i = 0; i < tuning.kernels.size(); ++i) {
     const bool ran = tuning.tuned && i < tuning.tuned->kernels.size();
     json["kernels"].push_back(
@@ -372,25 +351,18 @@ std::string fusion_tuning_json(const FusionTuning& tuning) {
                 {"kernels", cost.kernels},
                 {"plan", fmt::format("{:016x}{:016x}", cost.plan[0], cost.plan[1])}};
   };
-  Json json = {{"schema", "tilecast.tune_fusion/1"},
-               {"program", tuning.program},
-               {"file", tuning.file},
-               {"device", tuning.device},
-               {"model", tuning.model},
-               {"strategy", tuning.strategy},
-               {"search_on", tuning.asked_of},
-               {"start", tuning.start},
-               {"seed", tuning.seed},
-               {"runs", tuning.runs},
-               {"decisions", tuning.decisions},
-               {"costs", search.costs},
+  Json json = {{"schema", "tilecast.tune_fusion/1"}};
+  TC_ADD_MEMBERS(json, tuning, program, file, device, model, strategy);
+  json["search_on"] = tuning.asked_of;
+  TC_ADD_MEMBERS(json, tuning, start, seed, runs, decisions);
+  json.update({{"costs", search.costs},
                {"kernels_asked", tuning.asked},
                {"rules", plan(search.by_rules)},
                {"best", plan(search.best.front().cost)},
                {"saved_share", tuning.gain.share()},
                {"saved_s_90", saved_json(tuning.gain)},
                {"accepted", tuning.gain.accepted()},
-               {"hardware", nullptr}};
+               {"hardware", nullptr}});
   if (!tuning.tuned) return json_text(json, 2);
   const search::TunedFusion& tuned = *tuning.tuned;
   Json tried = Json::array();
