@@ -18,7 +18,10 @@
 namespace tilecast::sim {
 namespace {
 
-constexpr double kNanosecondsPerSecond = 1e9;
+std::string nanoseconds(Seconds time) {
+  constexpr double kNanosecondsPerSecond = 1e9;
+  return fmt::format("{:.3f}", time.value * kNanosecondsPerSecond);
+}
 
 void check_op_columns(const measured::CsvTable& table) {
   static_cast<void>(unread_op_columns(table));
@@ -53,8 +56,7 @@ std::vector<std::string> answer_cells(const measured::CsvTable& table, const mea
     speed_of_light += answer->time * answer->utilisation;
     if (longest == nullptr || answer->time > longest->time) longest = &*answer;
   }
-  return {fmt::format("{:.3f}", time.value * kNanosecondsPerSecond),
-          std::string(analytical::name(longest->bound)),
+  return {nanoseconds(time), std::string(analytical::name(longest->bound)),
           fmt::format("{:.4f}", time.value > 0 ? speed_of_light / time : longest->utilisation)};
 }
 
@@ -98,16 +100,11 @@ namespace {
 using analytical::Estimate;
 using analytical::TileConfig;
 
-constexpr double kNsPerSecond = 1e9;
 // Columns of measured tile runs (measured/importers/column_mapping.h).
 constexpr std::array<std::string_view, 5> kRunColumns{"compute_time_ns", "config_index",
                                                       "is_default", "iteration_bounds", "error"};
 constexpr const char* kCorrectionColumns[] = {"analytical_ns", "factor", "verdict", "low_ns",
                                               "high_ns"};
-
-std::string nanoseconds(Seconds time) {
-  return fmt::format("{:.3f}", time.value * kNsPerSecond);
-}
 
 using Answer = std::variant<Estimate, analytical::Infeasible>;
 

@@ -212,24 +212,17 @@ CLI::App& add_format(CLI::App& verb, const char* name, const char* what, Import 
   return format;
 }
 
-measured::ImportReport operators(const ImportArguments& arguments,
+measured::ImportReport operators(const ImportArguments& of,
                                  const measured::ImportOptions& options) {
-  return measured::import_operators(arguments.inputs, arguments.mapping, options);
+  return measured::import_operators(of.inputs, of.mapping, options);
 }
 
-measured::ImportReport trace(const ImportArguments& arguments,
-                             const measured::ImportOptions& options) {
-  return measured::import_trace(
-      {.traces = arguments.inputs, .module = arguments.module, .manifest = arguments.mapping},
-      options);
+measured::ImportReport trace(const ImportArguments& of, const measured::ImportOptions& options) {
+  return measured::import_trace({of.inputs, of.module, of.mapping}, options);
 }
 
-measured::ImportReport xplane(const ImportArguments& arguments,
-                              const measured::ImportOptions& options) {
-  return measured::import_xplane({.profiles = arguments.inputs,
-                                  .modules = arguments.module_files,
-                                  .manifest = arguments.mapping},
-                                 options);
+measured::ImportReport xplane(const ImportArguments& of, const measured::ImportOptions& options) {
+  return measured::import_xplane({of.inputs, of.module_files, of.mapping}, options);
 }
 
 // For sets created by scripts: hidden verbs that name the script.

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -63,27 +62,10 @@ measured::CsvTable rows_of(const host::Probed& probed) {
   return table;
 }
 
-// One line on a terminal, rewritten at each step.
-class Line {
- public:
-  explicit Line(bool shown) : shown_(shown) {}
-  ~Line() {
-    if (shown_) tell_in_place("");
-  }
-  Line(const Line&) = delete;
-  Line& operator=(const Line&) = delete;
-  void show(const std::string& what) const {
-    if (shown_) tell_in_place(fmt::format("probe: {}", what));
-  }
-
- private:
-  bool shown_;
-};
-
 host::Probed probe_here(double seconds) {
-  const Line line(isatty(STDERR_FILENO) == 1);
+  Progress line("probe:", Progress::kPercent);
   return host::probe(
-      {.seconds = seconds, .progress = [&line](const std::string& what) { line.show(what); }});
+      {.seconds = seconds, .progress = [&line](const std::string& what) { line.say(what); }});
 }
 
 void run(const HwProbeArguments& arguments) {

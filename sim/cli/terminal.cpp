@@ -39,6 +39,10 @@ void Progress::step() {
   tell_in_place(fmt::format("{} {} of {}", what_, ++done_, total_));
 }
 
+void Progress::say(const std::string& what) {
+  if (shown_) tell_in_place(fmt::format("{} {}", what_, what));
+}
+
 void Progress::show_share(double share, const std::string& note) {
   show(static_cast<std::size_t>(share * kPercent), " %" + note);
 }

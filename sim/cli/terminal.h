@@ -32,6 +32,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   void step();
   void show(std::size_t done, const std::string& note);  // "measure 17 of 400, 3 min left"
+  void say(const std::string& what);                     // "probe: memory"
   // "train: 17 of 100 %, trees": `share` of 1; `total` is kPercent.
   void show_share(double share, const std::string& note);
   static constexpr std::size_t kPercent = 100;

@@ -1,4 +1,3 @@
-// A bounded cache of values by key. A value may be used only inside the function passed to with().
 #include "sim/serve/answer.h"
 
 #include <fmt/format.h>
@@ -66,23 +65,6 @@ class Kept {
   std::map<std::string, std::unique_ptr<const Value>> values_;
 };
 
-// The folders that a server may read; access to any other file is refused.
-class Folders {
- public:
-  // Throws Error for a folder that does not exist.
-  explicit Folders(const std::vector<std::string>& folders);
-  // The regular file with this relative name in the first folder that contains it, with links
-  // resolved. Throws Error, with the same text for files outside the folders and missing files.
-  [[nodiscard]] std::string file(const std::string& name) const;
-  // A text that changes when that file is written again.
-  [[nodiscard]] std::string version(const std::string& name) const;
-  // Relative names of the files that file() finds, sorted; at most `most`.
-  [[nodiscard]] std::vector<std::string> list(std::size_t most) const;
-
- private:
-  std::vector<std::filesystem::path> folders_;  // canonical
-};
-
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
 using views::json_line;
@@ -121,49 +103,57 @@ std::optional<fs::path> found_below(const fs::path& folder, const fs::path& name
   return real;
 }
 
-Folders::Folders(const std::vector<std::string>& folders) {
-  for (const std::string& folder : folders) {
-    std::error_code failed;
-    const fs::path real = fs::canonical(folder, failed);
-    if (failed || !fs::is_directory(real, failed)) {
-      throw Error("{}: got no folder; expected one to read programs from", folder);
+// The folders that a server may read; access to any other file is refused.
+class Folders {
+ public:
+  // Throws Error for a folder that does not exist.
+  explicit Folders(const std::vector<std::string>& folders) {
+    for (const std::string& folder : folders) {
+      std::error_code failed;
+      const fs::path real = fs::canonical(folder, failed);
+      if (failed || !fs::is_directory(real, failed)) {
+        throw Error("{}: got no folder; expected one to read programs from", folder);
+      }
+      folders_.push_back(real);
     }
-    folders_.push_back(real);
   }
-}
-
-std::string Folders::file(const std::string& name) const {
-  if (is_plain(name)) {
+  // The regular file with this relative name in the first folder that contains it, with links
+  // resolved. Throws Error, with the same text for files outside the folders and missing files.
+  [[nodiscard]] std::string file(const std::string& name) const {
     for (const fs::path& folder : folders_) {
+      if (!is_plain(name)) break;
       if (const auto real = found_below(folder, name)) return real->string();
     }
+    throw Error("program.file: no such file in the folders of this server");
   }
-  throw Error("program.file: no such file in the folders of this server");
-}
-
-std::string Folders::version(const std::string& name) const {
-  const fs::path real = file(name);
-  std::error_code failed;
-  const auto size = fs::file_size(real, failed);
-  const auto written = fs::last_write_time(real, failed).time_since_epoch().count();
-  return fmt::format("{} {} {}", real.string(), size, written);
-}
-
-std::vector<std::string> Folders::list(std::size_t most) const {
-  std::vector<std::string> names;
-  for (const fs::path& folder : folders_) {
+  // A text that changes when that file is written again.
+  [[nodiscard]] std::string version(const std::string& name) const {
+    const fs::path real = file(name);
     std::error_code failed;
-    fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied,
-                                        failed);
-    for (; !failed && at != fs::recursive_directory_iterator() && names.size() < most;
-         at.increment(failed)) {
-      const fs::path name = at->path().lexically_relative(folder);
-      if (found_below(folder, name)) names.push_back(name.string());
-    }
+    const auto size = fs::file_size(real, failed);
+    const auto written = fs::last_write_time(real, failed).time_since_epoch().count();
+    return fmt::format("{} {} {}", real.string(), size, written);
   }
-  std::ranges::sort(names);
-  return names;
-}
+  // Relative names of the files that file() finds, sorted; at most `most`.
+  [[nodiscard]] std::vector<std::string> list(std::size_t most) const {
+    std::vector<std::string> names;
+    for (const fs::path& folder : folders_) {
+      std::error_code failed;
+      fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied,
+                                          failed);
+      for (; !failed && at != fs::recursive_directory_iterator() && names.size() < most;
+           at.increment(failed)) {
+        const fs::path name = at->path().lexically_relative(folder);
+        if (found_below(folder, name)) names.push_back(name.string());
+      }
+    }
+    std::ranges::sort(names);
+    return names;
+  }
+
+ private:
+  std::vector<fs::path> folders_;  // canonical
+};
 
 std::string cell_of(const Json& value) {
   if (value.is_null()) return "";

@@ -280,15 +280,13 @@ Json profile_json(const Comparison& c) {
               {"left_over", Json::array()},
               {"steps", profile.steps},
               {"step_median_s", profile.step_median.value},
-              {"programs", Json::array()},
+              {"programs",
+               list_of(profile.programs, [&](const auto& each) { return program_json(c, each); })},
               {"categories", Json::array()},
               {"next", profile.next}};
   for (const ProfileLeftOver& left : profile.left_over) {
     out["left_over"].push_back(
         {{"category", left.category}, {"events", left.events}, {"time_s", left.time.value}});
-  }
-  for (const ProfileProgram& each : profile.programs) {
-    out["programs"].push_back(program_json(c, each));
   }
   for (const CategoryTotal& total : c.categories) {
     add_lost(out["categories"].emplace_back(Json{{"category", total.category}}), total);
@@ -343,12 +341,10 @@ std::string compare_json(const Comparison& c) {
   }
   document["reference"] = c.sides[c.reference].name;
   document["sorted_by"] = c.sides[c.sorted_by].name;
-  document["groups"] = Json::array();
-  for (const CompareGroup& group : c.groups) document["groups"].push_back(group_json(c, group));
+  document["groups"] = list_of(c.groups, [&](const auto& group) { return group_json(c, group); });
   document["totals"] = totals_json(c, c.totals);
   document["blamed"] = blamed_json(c);
-  document["rows"] = Json::array();
-  for (const CompareRow& row : c.rows) document["rows"].push_back(row_json(c, row));
+  document["rows"] = list_of(c.rows, [&](const auto& row) { return row_json(c, row); });
   document["unmatched"] = Json::array();
   for (const Unmatched& row : c.unmatched) {
     document["unmatched"].push_back(

@@ -141,8 +141,7 @@ std::string explain_json(const Explanation& why) {
         {{"role", array.role}, {"shape", array.shape}, {"padded_bytes", array.padded.value}});
   }
   document["tiles_tried"] = why.tiles_tried;
-  document["best_tiles"] = Json::array();
-  for (const Estimate& e : why.best_tiles) document["best_tiles"].push_back(estimate_json(e));
+  document["best_tiles"] = list_of(why.best_tiles, estimate_json);
   if (!why.model.empty()) document["model"] = why.model;
   if (why.correction) document["correction"] = correction_json(*why.correction);
   if (!why.notes.empty()) document["notes"] = why.notes;
@@ -232,26 +231,21 @@ std::string sensitivity_text(const Sensitivity& result, std::size_t top) {
 }
 
 std::string sensitivity_json(const Sensitivity& result) {
-  Json numbers = Json::array(), path = Json::array();
-  for (const NumberSensitivity& entry : result.numbers) numbers.push_back(number_json(entry));
-  for (const LimitStep& step : result.path) path.push_back(step_json(step));
   Json document = {{"schema", "tilecast.sensitivity/1"}};
   TC_ADD_MEMBERS(document, result, file, program, device, model);
   document.update({{"time_s", result.time.value},
                    {"kernels", result.kernels},
-                   {"numbers", std::move(numbers)},
-                   {"path", std::move(path)}});
+                   {"numbers", list_of(result.numbers, number_json)},
+                   {"path", list_of(result.path, step_json)}});
   return json_text(document);
 }
 
 std::string sensitivity_csv(const Sensitivity& result) {
-  Json rows = Json::array();
-  for (const NumberSensitivity& entry : result.numbers) {
+  return rows_csv(list_of(result.numbers, [](const NumberSensitivity& entry) {
     Json row = number_json(entry);
     row["kink"] = entry.kink() ? 1 : 0;
-    rows.push_back(std::move(row));
-  }
-  return rows_csv(rows);
+    return row;
+  }));
 }
 
 }  // namespace tilecast::sim::views

@@ -151,6 +151,10 @@ std::string hybrid_text(const hybrid::FittedHybrid& fitted) {
                      fitted.kernels, trials_text(fitted.report));
 }
 
+std::string share_cell(const std::optional<double>& share) {
+  return share ? percent(*share) : "-";
+}
+
 Json hybrid_json(const hybrid::FittedHybrid& fitted) {
   return {{"rows", fitted.rows},
           {"kernels", fitted.kernels},
@@ -222,14 +226,6 @@ std::string calibration_json(const hybrid::PreparedFit& prepared,
   if (fitted != nullptr) json["hybrid"] = hybrid_json(*fitted);
   return json_text(json, 2);
 }
-
-namespace {
-
-std::string share_cell(const std::optional<double>& share) {
-  return share ? percent(*share) : "-";
-}
-
-}  // namespace
 
 std::string quantity_text(const learned::QuantityReport& report) {
   const std::string& unit = report.target.unit;

@@ -84,6 +84,14 @@ void add_row(measured::CsvTable& table, const Cells&... cells) {
 // The same without a newline at the end.
 [[nodiscard]] std::string json_line(const nlohmann::ordered_json& document, int indent = -1);
 
+// A JSON list: what `json_of` says of each.
+template <class Json = nlohmann::ordered_json, class Range, class JsonOf>
+[[nodiscard]] Json list_of(const Range& range, const JsonOf& json_of) {
+  Json list = Json::array();
+  for (const auto& one : range) list.push_back(json_of(one));
+  return list;
+}
+
 // Adds members of a struct to a JSON object, under their own names.
 //
 //   TC_ADD_MEMBERS(json, row, source, metric);   // json["source"] = row.source; ...

@@ -365,12 +365,9 @@ Json roofs_json(const MachineRoofs& roofs) {
 }
 
 Json run_json(const Simulation& run) {
-  Json kernels = Json::array();
-  for (const SimulatedKernel& kernel : run.kernels) kernels.push_back(kernel_json(kernel));
-  Json notes = Json::array();
-  for (const ir::Note& note : run.notes) {
-    notes.push_back({{"what", note.what}, {"count", note.count}});
-  }
+  const auto note_json = [](const ir::Note& note) {
+    return Json{{"what", note.what}, {"count", note.count}};
+  };
   Json out = {{"file", run.file},
               {"program", run.program},
               {"device", run.device},
@@ -378,8 +375,8 @@ Json run_json(const Simulation& run) {
               {"timeline_s", run.timeline.value},
               {"host_dispatch_s", run.host_dispatch.value},
               {"roofs", roofs_json(run.roofs)},
-              {"kernels", std::move(kernels)},
-              {"notes", std::move(notes)}};
+              {"kernels", list_of(run.kernels, kernel_json)},
+              {"notes", list_of(run.notes, note_json)}};
   if (run.communication) {
     out["communication"] = {{"time_s", run.communication->time.value},
                             {"hidden_s", run.communication->hidden.value}};
@@ -406,10 +403,8 @@ std::string csv(std::span<const Simulation> runs) {
 }
 
 std::string json(std::span<const Simulation> runs) {
-  Json programs = Json::array();
-  for (const Simulation& run : runs) programs.push_back(run_json(run));
   return json_text({{"schema", "tilecast.simulate/2"},
-                    {"programs", std::move(programs)},
+                    {"programs", list_of(runs, run_json)},
                     {"version", version()}});
 }
 
