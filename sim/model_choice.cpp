@@ -8,10 +8,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "analytical/analytical_model.h"
 #include "analytical/roofline.h"

@@ -9,7 +9,6 @@
 #include "analytical/read_numbers.h"
 #include "base/error.h"
 #include "base/parallel.h"
-#include "sim/simulator.h"
 
 namespace tilecast::sim {
 namespace {

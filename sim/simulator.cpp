@@ -6,10 +6,8 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <span>
 #include <tuple>
 #include <unordered_map>
-#include <vector>
 
 #include "analytical/collective.h"
 #include "analytical/transfer.h"
@@ -18,7 +16,6 @@
 #include "ir/canonical_hash.h"
 #include "ir/kernels/kernel_fingerprint.h"
 #include "measured/total_interval.h"
-#include "sim/run_parts.h"
 
 namespace tilecast::sim {
 namespace {

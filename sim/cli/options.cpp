@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -17,8 +16,6 @@
 #include "base/output_file.h"
 #include "base/parallel.h"
 #include "base/text.h"
-#include "hwdesc/device_yaml.h"
-#include "sim/cli/terminal.h"
 #include "sim/views/rows.h"
 
 namespace tilecast::sim::cli {

@@ -1,10 +1,8 @@
 #include "sim/cli/terminal.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <string_view>
 
 #include "base/text.h"
 

@@ -8,15 +8,11 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <shared_mutex>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analytical/tile.h"
 #include "base/error.h"

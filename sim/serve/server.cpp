@@ -13,10 +13,8 @@
 #include <cstring>
 #include <deque>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <semaphore>
-#include <string>
 #include <thread>
 #include <utility>
 

@@ -11,7 +11,6 @@
 #include "base/source_text.h"
 #include "hwdesc/config_values.h"
 #include "sim/model_choice.h"
-#include "sim/simulator.h"
 
 namespace tilecast::sim {
 namespace {

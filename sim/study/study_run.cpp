@@ -13,7 +13,6 @@
 #include "base/jobs.h"
 #include "base/text.h"
 #include "search/constrained_minimum.h"
-#include "sim/study/study.h"
 
 namespace tilecast::sim {
 namespace {

@@ -11,7 +11,6 @@
 #include "base/source_text.h"
 #include "base/text.h"
 #include "search/pareto.h"
-#include "sim/study/study.h"
 #include "sim/views/rows.h"
 
 namespace tilecast::sim {

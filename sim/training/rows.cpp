@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <map>
 #include <numeric>
 #include <unordered_map>
 #include <unordered_set>
@@ -19,7 +18,6 @@
 #include "measured/importers/column_mapping.h"
 #include "measured/importers/importer.h"
 #include "measured/importers/set_writer.h"
-#include "measured/splits.h"
 
 namespace tilecast::sim::training {
 namespace {

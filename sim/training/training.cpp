@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/statistics.h"
 #include "hybrid/hybrid_dir.h"
-#include "learned/training/quantity_report.h"
 
 namespace tilecast::sim::training {
 namespace {

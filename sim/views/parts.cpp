@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "analytical/tile.h"
-#include "sim/views/rows.h"
 
 namespace tilecast::sim::views {
 namespace {

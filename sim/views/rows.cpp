@@ -1,7 +1,5 @@
 #include "sim/views/rows.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>

@@ -8,7 +8,6 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "sim/simulator.h"
 #include "sim/version.h"
 #include "sim/views/parts.h"
 #include "sim/views/rows.h"
