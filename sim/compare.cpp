@@ -194,6 +194,26 @@ void check(const Comparison& c) {
   }
 }
 
+// Compilers write the largest integer for "unknown"; this bound is weeks for one kernel.
+constexpr double kUnknownCycles = 1e15;
+
+template <class T>
+void put(std::vector<std::optional<T>>& list, std::size_t at, T value) {
+  if (list.size() <= at) list.resize(at + 1);
+  list[at] = std::move(value);
+}
+
+using measured::Sample;
+using measured::Workload;
+
+bool is_same(const ir::Program& program, const Workload& work) {
+  return std::ranges::equal(program.kernels(), work.parts,
+                            [](const ir::ScheduledKernel& a, const measured::WorkloadPart& b) {
+                              return a.multiplicity == b.launches &&
+                                     ir::fingerprint(a.kernel) == ir::fingerprint(b.kernel);
+                            });
+}
+
 }  // namespace
 
 std::string_view name(CompareSide::Kind kind) {
@@ -238,19 +258,6 @@ std::optional<double> relative(const Comparison& comparison, const CompareRow& r
   if (!cell || !reference || !(reference->time.value > 0)) return std::nullopt;
   return cell->time / reference->time - 1;
 }
-
-namespace {
-
-// Compilers write the largest integer for "unknown"; this bound is weeks for one kernel.
-constexpr double kUnknownCycles = 1e15;
-
-template <class T>
-void put(std::vector<std::optional<T>>& list, std::size_t at, T value) {
-  if (list.size() <= at) list.resize(at + 1);
-  list[at] = std::move(value);
-}
-
-}  // namespace
 
 ComparisonBuilder::ComparisonBuilder(const CompareSetup& setup) : setup_(&setup) {
   TC_CHECK(!setup.columns.empty(), "a comparison has a model");
@@ -448,21 +455,6 @@ CompareCell cell_of(const measured::Prediction& answer) {
 std::string count_of(std::size_t n, std::string_view thing) {
   return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
 }
-
-namespace {
-
-using measured::Sample;
-using measured::Workload;
-
-bool is_same(const ir::Program& program, const Workload& work) {
-  return std::ranges::equal(program.kernels(), work.parts,
-                            [](const ir::ScheduledKernel& a, const measured::WorkloadPart& b) {
-                              return a.multiplicity == b.launches &&
-                                     ir::fingerprint(a.kernel) == ir::fingerprint(b.kernel);
-                            });
-}
-
-}  // namespace
 
 MeasuredKernels::MeasuredKernels(const measured::MeasurementSet& set, measured::SampleSet samples,
                                  const hwdesc::Device& device)

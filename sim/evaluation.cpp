@@ -150,60 +150,6 @@ void add_notes(EvaluationReport& report) {
   }
 }
 
-}  // namespace
-
-bool is_measured_on(const hwdesc::Device& device, const std::string& measured_on) {
-  std::error_code failed;
-  if (!device.file.empty() && std::filesystem::equivalent(device.file, measured_on, failed)) {
-    return true;
-  }
-  const std::string name =
-      hwdesc::is_path(measured_on) ? hwdesc::load_device(measured_on).name : measured_on;
-  return device.lineage_distance(name).has_value();
-}
-
-std::string fault_summary(std::span<const measured::RowFault> faults) {
-  std::map<measured::RowFault::Kind, std::size_t> counts;
-  for (const measured::RowFault& fault : faults) ++counts[fault.kind];
-  std::string text;
-  for (const auto& [kind, count] : counts) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, measured::name(kind));
-  }
-  return text;
-}
-
-EvaluationReport evaluate_sets(std::span<const std::string> paths,
-                               std::vector<hwdesc::Device> devices,
-                               std::vector<ModelColumn> columns,
-                               const EvaluateSetsOptions& options) {
-  EvaluationReport report;
-  report.devices = std::move(devices);
-  report.columns = std::move(columns);
-  for (const ModelColumn& column : report.columns) {
-    report.sheet.columns.push_back(column.name);
-    report.sheet.ranks_only.push_back(column.ranks_only);
-  }
-  for (const std::string& path : paths) {
-    measured::MeasurementSet set = measured::read_measurement_set(path);
-    tell_apart(set, path, report.sheet);
-    answer(set, report, options);
-  }
-  if (report.sheet.rows.empty()) {
-    std::string why = "no row of these sets can be scored on these devices";
-    for (const std::string& note : report.notes) why += "; " + note;
-    for (const measured::ScoredSet& set : report.sheet.sets) {
-      if (!set.faults.empty())
-        why += fmt::format("; {}: left out: {}", set.name, fault_summary(set.faults));
-    }
-    throw Error(why);
-  }
-  report.evaluation = measured::evaluate(report.sheet, options.evaluation);
-  add_notes(report);
-  return report;
-}
-
-namespace {
-
 using measured::Breakdown;
 
 struct ColumnChoice {
@@ -283,7 +229,75 @@ ModelColumn named_column(const std::string& name, const ColumnChoice& choice,
   return model_column(name, choice.model, devices, choice.device);
 }
 
+using learned::LoadedModel;
+
+std::vector<LoadedModel> load_models(std::span<const std::string> folders) {
+  std::vector<LoadedModel> models;
+  for (const std::string& folder : folders) {
+    if (!predicts_quantity(folder)) {
+      throw Error("--model {}: predicts times, others do not; expected models of one quantity",
+                  folder);
+    }
+    models.push_back(learned::load_model(folder));
+    const learned::Target &first = models.front().card.predicts, &one = models.back().card.predicts;
+    if (one.quantity == first.quantity && one.unit == first.unit) continue;
+    throw Error("--model {}: predicts {} in {}, the first one {} in {}; expected one quantity",
+                folder, one.quantity, one.unit, first.quantity, first.unit);
+  }
+  return models;
+}
+
 }  // namespace
+
+bool is_measured_on(const hwdesc::Device& device, const std::string& measured_on) {
+  std::error_code failed;
+  if (!device.file.empty() && std::filesystem::equivalent(device.file, measured_on, failed)) {
+    return true;
+  }
+  const std::string name =
+      hwdesc::is_path(measured_on) ? hwdesc::load_device(measured_on).name : measured_on;
+  return device.lineage_distance(name).has_value();
+}
+
+std::string fault_summary(std::span<const measured::RowFault> faults) {
+  std::map<measured::RowFault::Kind, std::size_t> counts;
+  for (const measured::RowFault& fault : faults) ++counts[fault.kind];
+  std::string text;
+  for (const auto& [kind, count] : counts) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, measured::name(kind));
+  }
+  return text;
+}
+
+EvaluationReport evaluate_sets(std::span<const std::string> paths,
+                               std::vector<hwdesc::Device> devices,
+                               std::vector<ModelColumn> columns,
+                               const EvaluateSetsOptions& options) {
+  EvaluationReport report;
+  report.devices = std::move(devices);
+  report.columns = std::move(columns);
+  for (const ModelColumn& column : report.columns) {
+    report.sheet.columns.push_back(column.name);
+    report.sheet.ranks_only.push_back(column.ranks_only);
+  }
+  for (const std::string& path : paths) {
+    measured::MeasurementSet set = measured::read_measurement_set(path);
+    tell_apart(set, path, report.sheet);
+    answer(set, report, options);
+  }
+  if (report.sheet.rows.empty()) {
+    std::string why = "no row of these sets can be scored on these devices";
+    for (const std::string& note : report.notes) why += "; " + note;
+    for (const measured::ScoredSet& set : report.sheet.sets) {
+      if (!set.faults.empty())
+        why += fmt::format("; {}: left out: {}", set.name, fault_summary(set.faults));
+    }
+    throw Error(why);
+  }
+  report.evaluation = measured::evaluate(report.sheet, options.evaluation);
+  add_notes(report);
+  return report;
+}
 
 ModelColumn model_column(const std::string& name, const std::string& model,
                          const std::vector<hwdesc::Device>& devices, std::size_t device) {
@@ -324,28 +338,6 @@ std::vector<Breakdown> named_breakdowns(std::span<const std::string> names) {
   }
   return result;
 }
-
-namespace {
-
-using learned::LoadedModel;
-
-std::vector<LoadedModel> load_models(std::span<const std::string> folders) {
-  std::vector<LoadedModel> models;
-  for (const std::string& folder : folders) {
-    if (!predicts_quantity(folder)) {
-      throw Error("--model {}: predicts times, others do not; expected models of one quantity",
-                  folder);
-    }
-    models.push_back(learned::load_model(folder));
-    const learned::Target &first = models.front().card.predicts, &one = models.back().card.predicts;
-    if (one.quantity == first.quantity && one.unit == first.unit) continue;
-    throw Error("--model {}: predicts {} in {}, the first one {} in {}; expected one quantity",
-                folder, one.quantity, one.unit, first.quantity, first.unit);
-  }
-  return models;
-}
-
-}  // namespace
 
 bool predicts_quantity(const std::string& model) {
   if (!learned::is_model_directory(model) || hybrid::is_hybrid_directory(model)) return false;

@@ -153,40 +153,6 @@ std::optional<std::size_t> nearest_match(const Candidates& candidates, const Of&
   return best;
 }
 
-}  // namespace
-
-std::vector<std::string> shipped_models() {
-  std::vector<std::string> directories;
-  const std::optional<ModelDirectory> shipped = model_directory();
-  if (!shipped) return directories;
-  std::error_code failed;
-  for (const fs::directory_entry& entry : fs::directory_iterator(shipped->path, failed)) {
-    const std::string name = entry.path().filename().string();
-    const std::string directory = (shipped->path / name).string();
-    if (name.starts_with('.')) continue;  // still being written
-    if (hybrid::is_hybrid_directory(directory)) directories.push_back(directory);
-  }
-  std::ranges::sort(directories);
-  return directories;
-}
-
-std::string shipped_advice() {
-  const std::optional<ModelDirectory> shipped = model_directory();
-  if (!shipped) return "";
-  const fs::path folder = shipped->path / "advice";
-  return fs::is_directory(folder) ? folder.string() : "";
-}
-
-std::optional<std::string> shipped_model_for(const hwdesc::Device& device) {
-  const std::vector<std::string> directories = shipped_models();
-  if (auto found = shipped_for_lineage(directories, device)) return found;
-  const std::vector<Trained> trained(directories.begin(), directories.end());
-  const auto found = nearest_match(trained, std::identity(), device);
-  return found ? std::optional(directories[*found]) : std::nullopt;
-}
-
-namespace {
-
 using analytical::Estimate;
 using analytical::KernelQuery;
 
@@ -378,6 +344,36 @@ ChosenModel from_folder(const std::string& directory, std::span<const hwdesc::De
 }
 
 }  // namespace
+
+std::vector<std::string> shipped_models() {
+  std::vector<std::string> directories;
+  const std::optional<ModelDirectory> shipped = model_directory();
+  if (!shipped) return directories;
+  std::error_code failed;
+  for (const fs::directory_entry& entry : fs::directory_iterator(shipped->path, failed)) {
+    const std::string name = entry.path().filename().string();
+    const std::string directory = (shipped->path / name).string();
+    if (name.starts_with('.')) continue;  // still being written
+    if (hybrid::is_hybrid_directory(directory)) directories.push_back(directory);
+  }
+  std::ranges::sort(directories);
+  return directories;
+}
+
+std::string shipped_advice() {
+  const std::optional<ModelDirectory> shipped = model_directory();
+  if (!shipped) return "";
+  const fs::path folder = shipped->path / "advice";
+  return fs::is_directory(folder) ? folder.string() : "";
+}
+
+std::optional<std::string> shipped_model_for(const hwdesc::Device& device) {
+  const std::vector<std::string> directories = shipped_models();
+  if (auto found = shipped_for_lineage(directories, device)) return found;
+  const std::vector<Trained> trained(directories.begin(), directories.end());
+  const auto found = nearest_match(trained, std::identity(), device);
+  return found ? std::optional(directories[*found]) : std::nullopt;
+}
 
 const analytical::CostModel& analytical_prior() {
   static const analytical::AnalyticalModel prior;

@@ -134,6 +134,48 @@ void add_contents(const ir::Program& program, const Asked& asked,
   }
 }
 
+struct KernelKind {
+  ir::Fingerprint print;
+  const ir::DeviceGroups* groups;  // of the kernel; null if none
+  friend bool operator<(const KernelKind& a, const KernelKind& b) {
+    return std::tie(a.print, a.groups->groups, a.groups->pairs) <
+           std::tie(b.print, b.groups->groups, b.groups->pairs);
+  }
+};
+
+// Kernels with shared content are fingerprinted once.
+struct Contents {
+  std::vector<const ir::Kernel*> first;  // the first with each content
+  std::vector<std::size_t> which;        // by kernel, into `first`
+};
+
+Contents contents_of(std::span<const ir::ScheduledKernel> kernels) {
+  Contents contents;
+  contents.which.reserve(kernels.size());
+  std::unordered_map<const void*, std::size_t> known;
+  for (const ir::ScheduledKernel& scheduled : kernels) {
+    const auto [at, is_new] = known.emplace(scheduled.kernel.content(), contents.first.size());
+    if (is_new) contents.first.push_back(&scheduled.kernel);
+    contents.which.push_back(at->second);
+  }
+  return contents;
+}
+
+bool crosses_devices(const ir::Kernel& kernel) {
+  return ir::op_class(kernel.opcode()) == ir::OpClass::kCollective ||
+         analytical::collective_op(kernel) != nullptr;
+}
+
+// The part of [start, end) covered by `busy`: ascending, disjoint spans.
+Seconds overlap(const std::vector<Span>& busy, Seconds start, Seconds end) {
+  auto at = std::ranges::upper_bound(busy, start, {}, &Span::end);
+  Seconds sum;
+  for (; at != busy.end() && at->start < end; ++at) {
+    sum += std::min(end, at->end) - std::max(start, at->start);
+  }
+  return sum;
+}
+
 }  // namespace
 
 std::optional<BeliefShares> belief_shares(const Simulation& simulation) {
@@ -190,37 +232,6 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
   return result;
 }
 
-namespace {
-
-struct KernelKind {
-  ir::Fingerprint print;
-  const ir::DeviceGroups* groups;  // of the kernel; null if none
-  friend bool operator<(const KernelKind& a, const KernelKind& b) {
-    return std::tie(a.print, a.groups->groups, a.groups->pairs) <
-           std::tie(b.print, b.groups->groups, b.groups->pairs);
-  }
-};
-
-// Kernels with shared content are fingerprinted once.
-struct Contents {
-  std::vector<const ir::Kernel*> first;  // the first with each content
-  std::vector<std::size_t> which;        // by kernel, into `first`
-};
-
-Contents contents_of(std::span<const ir::ScheduledKernel> kernels) {
-  Contents contents;
-  contents.which.reserve(kernels.size());
-  std::unordered_map<const void*, std::size_t> known;
-  for (const ir::ScheduledKernel& scheduled : kernels) {
-    const auto [at, is_new] = known.emplace(scheduled.kernel.content(), contents.first.size());
-    if (is_new) contents.first.push_back(&scheduled.kernel);
-    contents.which.push_back(at->second);
-  }
-  return contents;
-}
-
-}  // namespace
-
 DistinctKernels distinct_kernels(const ir::Program& program, const hwdesc::Device& device) {
   static const ir::DeviceGroups kNone;
   const auto kernels = program.kernels();
@@ -271,25 +282,6 @@ Timeline schedule(std::span<const Task> tasks) {
   }
   return timeline;
 }
-
-namespace {
-
-bool crosses_devices(const ir::Kernel& kernel) {
-  return ir::op_class(kernel.opcode()) == ir::OpClass::kCollective ||
-         analytical::collective_op(kernel) != nullptr;
-}
-
-// The part of [start, end) covered by `busy`: ascending, disjoint spans.
-Seconds overlap(const std::vector<Span>& busy, Seconds start, Seconds end) {
-  auto at = std::ranges::upper_bound(busy, start, {}, &Span::end);
-  Seconds sum;
-  for (; at != busy.end() && at->start < end; ++at) {
-    sum += std::min(end, at->end) - std::max(start, at->start);
-  }
-  return sum;
-}
-
-}  // namespace
 
 std::optional<double> slice_devices(const hwdesc::Device& device) {
   if (!device.interconnect || !device.interconnect->slice) return std::nullopt;

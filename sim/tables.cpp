@@ -60,43 +60,6 @@ std::vector<std::string> answer_cells(const measured::CsvTable& table, const mea
           fmt::format("{:.4f}", time.value > 0 ? speed_of_light / time : longest->utilisation)};
 }
 
-}  // namespace
-
-std::vector<std::string> unread_op_columns(const measured::CsvTable& table) {
-  return measured::columns_not_read(table, measured::operator_columns(),
-                                    measured::measured_columns());
-}
-
-measured::CsvTable estimate_operators(const measured::CsvTable& table, const hwdesc::Device& device,
-                                      const analytical::CostModel& model,
-                                      const OpTableOptions& options) {
-  check_op_columns(table);
-  measured::CsvTable result =
-      measured::with_columns(table, {"estimate_ns", "bound", "utilisation"});
-  if (options.keep_going) result = measured::with_columns(result, {"error"});
-  const measured::OpDefaults defaults = measured::op_defaults(device, options.repeated);
-  if (!options.keep_going) {  // report a bad row before computing the others
-    base::parallel_for(table.rows.size(), options.jobs, [&](std::size_t i) {
-      static_cast<void>(measured::operator_launches(table, table.rows[i], defaults));
-    });
-  }
-  base::parallel_for(table.rows.size(), options.jobs, [&](std::size_t i) {
-    std::vector<std::string>& cells = result.rows[i].cells;
-    std::vector<std::string> answer;
-    try {
-      answer = answer_cells(table, table.rows[i], device, model, defaults);
-      if (options.keep_going) answer.emplace_back();
-    } catch (const Error& error) {
-      if (!options.keep_going) throw;
-      answer = {"", "", "", error.what()};
-    }
-    cells.insert(cells.end(), answer.begin(), answer.end());
-  });
-  return result;
-}
-
-namespace {
-
 using analytical::Estimate;
 using analytical::TileConfig;
 
@@ -183,7 +146,48 @@ std::string_view base_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
+double padded_bytes(const ir::Kernel& kernel) {
+  double total = 0;
+  for (const auto& ids : {kernel.parameters(), kernel.outputs()}) {
+    for (const ir::OpId id : ids) total += double(ir::padded_bytes(kernel.op(id).shape));
+  }
+  return total;
+}
+
 }  // namespace
+
+std::vector<std::string> unread_op_columns(const measured::CsvTable& table) {
+  return measured::columns_not_read(table, measured::operator_columns(),
+                                    measured::measured_columns());
+}
+
+measured::CsvTable estimate_operators(const measured::CsvTable& table, const hwdesc::Device& device,
+                                      const analytical::CostModel& model,
+                                      const OpTableOptions& options) {
+  check_op_columns(table);
+  measured::CsvTable result =
+      measured::with_columns(table, {"estimate_ns", "bound", "utilisation"});
+  if (options.keep_going) result = measured::with_columns(result, {"error"});
+  const measured::OpDefaults defaults = measured::op_defaults(device, options.repeated);
+  if (!options.keep_going) {  // report a bad row before computing the others
+    base::parallel_for(table.rows.size(), options.jobs, [&](std::size_t i) {
+      static_cast<void>(measured::operator_launches(table, table.rows[i], defaults));
+    });
+  }
+  base::parallel_for(table.rows.size(), options.jobs, [&](std::size_t i) {
+    std::vector<std::string>& cells = result.rows[i].cells;
+    std::vector<std::string> answer;
+    try {
+      answer = answer_cells(table, table.rows[i], device, model, defaults);
+      if (options.keep_going) answer.emplace_back();
+    } catch (const Error& error) {
+      if (!options.keep_going) throw;
+      answer = {"", "", "", error.what()};
+    }
+    cells.insert(cells.end(), answer.begin(), answer.end());
+  });
+  return result;
+}
 
 std::vector<std::string> unread_tile_columns(const measured::CsvTable& table) {
   const auto measured = measured::measured_columns();
@@ -306,18 +310,6 @@ measured::CsvTable rows_of_file(const measured::CsvTable& table, const std::stri
   }
   return result;
 }
-
-namespace {
-
-double padded_bytes(const ir::Kernel& kernel) {
-  double total = 0;
-  for (const auto& ids : {kernel.parameters(), kernel.outputs()}) {
-    for (const ir::OpId id : ids) total += double(ir::padded_bytes(kernel.op(id).shape));
-  }
-  return total;
-}
-
-}  // namespace
 
 measured::CsvTable kernel_list(const ir::Program& program, const std::string& file) {
   measured::CsvTable list{file,

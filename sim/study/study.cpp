@@ -99,27 +99,6 @@ std::vector<StudyResult> all_results() {
   return results;
 }
 
-}  // namespace
-
-const std::vector<StudyResult>& study_results() {
-  static const std::vector<StudyResult> results = all_results();
-  return results;
-}
-
-std::vector<std::string_view> study_result_names() {
-  std::vector<std::string_view> names;
-  for (const StudyResult& result : study_results()) names.push_back(result.name);
-  return names;
-}
-
-std::string main_bound(const Simulation& run) {
-  const auto most =
-      std::ranges::max_element(kBounds, {}, [&](Bound bound) { return *bound_share(run, bound); });
-  return std::string(analytical::name(*most));
-}
-
-namespace {
-
 // point, device, program, model, bound, feasible, broken, error: the other columns.
 bool is_study_text_column(std::string_view name) {
   constexpr std::string_view kNames[] = {"point", "device",   "program", "model",
@@ -389,6 +368,23 @@ void read_formulas(const ConfigNode& root, Study& study) {
 }
 
 }  // namespace
+
+const std::vector<StudyResult>& study_results() {
+  static const std::vector<StudyResult> results = all_results();
+  return results;
+}
+
+std::vector<std::string_view> study_result_names() {
+  std::vector<std::string_view> names;
+  for (const StudyResult& result : study_results()) names.push_back(result.name);
+  return names;
+}
+
+std::string main_bound(const Simulation& run) {
+  const auto most =
+      std::ranges::max_element(kBounds, {}, [&](Bound bound) { return *bound_share(run, bound); });
+  return std::string(analytical::name(*most));
+}
 
 Study read_study(const std::string& text, const std::string& file) {
   const ConfigNode root = hwdesc::read_config(text, file);

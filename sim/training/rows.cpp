@@ -104,124 +104,6 @@ void load_source(const TrainingFile& file, const DataSource& source, ImportedDat
   }
 }
 
-}  // namespace
-
-std::string ImportedData::path(const std::string& from) const {
-  return (fs::path(folder_) / from).lexically_normal().string();
-}
-
-std::optional<std::string> ImportedData::missing(const TrainingFile& file) const {
-  std::error_code failure;
-  for (const DataSource& source : file.data) {
-    for (const std::string& from : source.from) {
-      if (!fs::exists(path(from), failure)) return path(from);
-    }
-  }
-  return std::nullopt;
-}
-
-void ImportedData::import(const DataSource& source, const std::string& device,
-                          const std::string& target) const {
-  measured::ImportOptions options;
-  options.output = target;
-  std::vector<std::string> inputs;
-  for (const std::string& from : source.from) inputs.push_back(path(from));
-  if (source.importer == "program") {
-    import_program(source, inputs.front(), device, options);
-  } else {
-    static_cast<void>(measured::import_operators(inputs, source.mapping, options));
-  }
-}
-
-measured::MeasurementSet ImportedData::read(const DataSource& source, const std::string& device) {
-  if (source.importer == "set") return measured::read_measurement_set(path(source.from.front()));
-  const std::string key = fmt::format(
-      "{}\n{}\n{}\n{}\n{}", source.importer, source.mapping, fmt::join(source.from, "\n"),
-      source.runtime_s, source.importer == "program" ? source.name + "\n" + device : "");
-  const auto known = imported_.find(key);
-  if (known != imported_.end()) return measured::read_measurement_set(known->second);
-  const std::string target = temporary_.file(fmt::format("set{}", imported_.size()));
-  import(source, device, target);
-  imported_.emplace(key, target);
-  return measured::read_measurement_set(target);
-}
-
-LoadedSets load_sets(const TrainingFile& file, ImportedData& data, int jobs, const SeenSet& seen) {
-  LoadedSets loaded;
-  for (const DataSource& source : file.data) {
-    load_source(file, source, data, jobs, seen, loaded);
-  }
-  return loaded;
-}
-
-std::vector<RowPlace> rows_of(std::span<const SampleSet> sets) {
-  std::vector<RowPlace> rows;
-  for (std::size_t set = 0; set < sets.size(); ++set) {
-    for (std::size_t i = 0; i < sets[set].samples.size(); ++i) rows.push_back({set, i});
-  }
-  return rows;
-}
-
-std::vector<SampleSet> restricted(std::span<const SampleSet> sets,
-                                  std::span<const std::size_t> rows) {
-  const std::vector<RowPlace> all = rows_of(sets);
-  std::vector<SampleSet> kept(sets.begin(), sets.end());
-  for (SampleSet& set : kept) set.samples.clear();
-  for (const std::size_t row : rows) {
-    kept[all[row].set].samples.push_back(sets[all[row].set].samples[all[row].sample]);
-  }
-  return kept;
-}
-
-measured::ScoreSheet base_sheet(const TrainingFile& file, const std::vector<std::string>& columns,
-                                const LoadedSets& loaded, int jobs) {
-  const analytical::AnalyticalModel analytical;
-  const analytical::RooflineModel roofline;
-  const analytical::BottleneckModel bottleneck;
-  const std::pair<std::string_view, const analytical::CostModel&> baselines[] = {
-      {"roofline", roofline}, {"bottleneck", bottleneck}};
-  measured::ScoreSheet sheet{.columns = columns};
-  for (const std::string& column : columns) {
-    const learned::LearnerSpec* learner = file.learner(column);
-    sheet.ranks_only.push_back(learner != nullptr && learner->ranks_only());
-  }
-  for (std::size_t i = 0; i < loaded.sets.size(); ++i) {
-    const measured::PredictionPlan plan(loaded.sets[i]);
-    const std::vector<measured::Prediction> prior =
-        plan.predict(analytical, loaded.devices[i], jobs);
-    std::map<std::string_view, std::vector<measured::Prediction>> of_baseline;
-    for (const auto& [name, model] : baselines) {
-      if (std::ranges::find(columns, name) == columns.end()) continue;
-      of_baseline[name] = plan.predict(model, loaded.devices[i], jobs);
-    }
-    std::vector<measured::Answers> answers;
-    for (const std::string& column : columns) {
-      const auto baseline = of_baseline.find(column);
-      answers.push_back({loaded.sets[i], baseline == of_baseline.end() ? prior : baseline->second});
-    }
-    measured::add_answers(sheet, answers);
-  }
-  return sheet;
-}
-
-RowAnswers predict_rows(const analytical::CostModel& model, const LoadedSets& loaded,
-                        const std::vector<Device>& devices, std::span<const std::size_t> rows,
-                        int jobs) {
-  RowAnswers answers;
-  const std::vector<SampleSet> asked = restricted(loaded.sets, rows);
-  for (std::size_t i = 0; i < asked.size(); ++i) {
-    for (const measured::Prediction& one : measured::predict(asked[i], model, devices[i], jobs)) {
-      const double time_s = one.comparable().value;
-      const bool usable = one.answered && std::isfinite(time_s) && time_s > 0;
-      answers.predicted_s.push_back(usable ? std::optional(time_s) : std::nullopt);
-      answers.interval_s.push_back(usable ? one.interval : std::nullopt);
-    }
-  }
-  return answers;
-}
-
-namespace {
-
 using measured::GroupBy;
 using measured::Split;
 using measured::Workload;
@@ -531,6 +413,120 @@ class Dealer {
 };
 
 }  // namespace
+
+std::string ImportedData::path(const std::string& from) const {
+  return (fs::path(folder_) / from).lexically_normal().string();
+}
+
+std::optional<std::string> ImportedData::missing(const TrainingFile& file) const {
+  std::error_code failure;
+  for (const DataSource& source : file.data) {
+    for (const std::string& from : source.from) {
+      if (!fs::exists(path(from), failure)) return path(from);
+    }
+  }
+  return std::nullopt;
+}
+
+void ImportedData::import(const DataSource& source, const std::string& device,
+                          const std::string& target) const {
+  measured::ImportOptions options;
+  options.output = target;
+  std::vector<std::string> inputs;
+  for (const std::string& from : source.from) inputs.push_back(path(from));
+  if (source.importer == "program") {
+    import_program(source, inputs.front(), device, options);
+  } else {
+    static_cast<void>(measured::import_operators(inputs, source.mapping, options));
+  }
+}
+
+measured::MeasurementSet ImportedData::read(const DataSource& source, const std::string& device) {
+  if (source.importer == "set") return measured::read_measurement_set(path(source.from.front()));
+  const std::string key = fmt::format(
+      "{}\n{}\n{}\n{}\n{}", source.importer, source.mapping, fmt::join(source.from, "\n"),
+      source.runtime_s, source.importer == "program" ? source.name + "\n" + device : "");
+  const auto known = imported_.find(key);
+  if (known != imported_.end()) return measured::read_measurement_set(known->second);
+  const std::string target = temporary_.file(fmt::format("set{}", imported_.size()));
+  import(source, device, target);
+  imported_.emplace(key, target);
+  return measured::read_measurement_set(target);
+}
+
+LoadedSets load_sets(const TrainingFile& file, ImportedData& data, int jobs, const SeenSet& seen) {
+  LoadedSets loaded;
+  for (const DataSource& source : file.data) {
+    load_source(file, source, data, jobs, seen, loaded);
+  }
+  return loaded;
+}
+
+std::vector<RowPlace> rows_of(std::span<const SampleSet> sets) {
+  std::vector<RowPlace> rows;
+  for (std::size_t set = 0; set < sets.size(); ++set) {
+    for (std::size_t i = 0; i < sets[set].samples.size(); ++i) rows.push_back({set, i});
+  }
+  return rows;
+}
+
+std::vector<SampleSet> restricted(std::span<const SampleSet> sets,
+                                  std::span<const std::size_t> rows) {
+  const std::vector<RowPlace> all = rows_of(sets);
+  std::vector<SampleSet> kept(sets.begin(), sets.end());
+  for (SampleSet& set : kept) set.samples.clear();
+  for (const std::size_t row : rows) {
+    kept[all[row].set].samples.push_back(sets[all[row].set].samples[all[row].sample]);
+  }
+  return kept;
+}
+
+measured::ScoreSheet base_sheet(const TrainingFile& file, const std::vector<std::string>& columns,
+                                const LoadedSets& loaded, int jobs) {
+  const analytical::AnalyticalModel analytical;
+  const analytical::RooflineModel roofline;
+  const analytical::BottleneckModel bottleneck;
+  const std::pair<std::string_view, const analytical::CostModel&> baselines[] = {
+      {"roofline", roofline}, {"bottleneck", bottleneck}};
+  measured::ScoreSheet sheet{.columns = columns};
+  for (const std::string& column : columns) {
+    const learned::LearnerSpec* learner = file.learner(column);
+    sheet.ranks_only.push_back(learner != nullptr && learner->ranks_only());
+  }
+  for (std::size_t i = 0; i < loaded.sets.size(); ++i) {
+    const measured::PredictionPlan plan(loaded.sets[i]);
+    const std::vector<measured::Prediction> prior =
+        plan.predict(analytical, loaded.devices[i], jobs);
+    std::map<std::string_view, std::vector<measured::Prediction>> of_baseline;
+    for (const auto& [name, model] : baselines) {
+      if (std::ranges::find(columns, name) == columns.end()) continue;
+      of_baseline[name] = plan.predict(model, loaded.devices[i], jobs);
+    }
+    std::vector<measured::Answers> answers;
+    for (const std::string& column : columns) {
+      const auto baseline = of_baseline.find(column);
+      answers.push_back({loaded.sets[i], baseline == of_baseline.end() ? prior : baseline->second});
+    }
+    measured::add_answers(sheet, answers);
+  }
+  return sheet;
+}
+
+RowAnswers predict_rows(const analytical::CostModel& model, const LoadedSets& loaded,
+                        const std::vector<Device>& devices, std::span<const std::size_t> rows,
+                        int jobs) {
+  RowAnswers answers;
+  const std::vector<SampleSet> asked = restricted(loaded.sets, rows);
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    for (const measured::Prediction& one : measured::predict(asked[i], model, devices[i], jobs)) {
+      const double time_s = one.comparable().value;
+      const bool usable = one.answered && std::isfinite(time_s) && time_s > 0;
+      answers.predicted_s.push_back(usable ? std::optional(time_s) : std::nullopt);
+      answers.interval_s.push_back(usable ? one.interval : std::nullopt);
+    }
+  }
+  return answers;
+}
 
 Apart apart(SplitKind kind) {
   if (kind == SplitKind::kSampledRows) return Apart::kRows;

@@ -314,48 +314,6 @@ Json csv_cells(const Comparison& c, const CompareRow& row, std::size_t side) {
   return cells;
 }
 
-}  // namespace
-
-std::string compare_csv(const Comparison& c) {
-  if (c.rows.empty()) return "";
-  const std::string header = fmt::format(
-      "{}{}{}", kColumns, c.rows.front().profile ? kProfileColumns : "", kCorrectionColumns);
-  std::string out = header + "\n";
-  for (const CompareRow& row : c.rows) {
-    for (std::size_t side = 0; side < c.sides.size(); ++side) {
-      if (row.cells[side]) out += csv_row(csv_cells(c, row, side), header);
-    }
-  }
-  return out;
-}
-
-std::string compare_json(const Comparison& c) {
-  Json document = {{"schema", "tilecast.compare/1"}, {"sides", Json::array()}};
-  if (c.profile) document["profile"] = profile_json(c);
-  for (std::size_t i = 0; i < c.sides.size(); ++i) {
-    document["sides"].push_back({{"name", c.sides[i].name},
-                                 {"kind", name(c.sides[i].kind)},
-                                 {"model", c.sides[i].model},
-                                 {"device", c.sides[i].device},
-                                 {"against", c.sides[c.references[i]].name}});
-  }
-  document["reference"] = c.sides[c.reference].name;
-  document["sorted_by"] = c.sides[c.sorted_by].name;
-  document["groups"] = list_of(c.groups, [&](const auto& group) { return group_json(c, group); });
-  document["totals"] = totals_json(c, c.totals);
-  document["blamed"] = blamed_json(c);
-  document["rows"] = list_of(c.rows, [&](const auto& row) { return row_json(c, row); });
-  document["unmatched"] = Json::array();
-  for (const Unmatched& row : c.unmatched) {
-    document["unmatched"].push_back(
-        {{"set", row.set}, {"name", row.name}, {"line", row.line}, {"time_s", row.time.value}});
-  }
-  document["notes"] = c.notes;
-  return json_text(document);
-}
-
-namespace {
-
 using Kind = CompareSide::Kind;
 
 std::string describe(const CompareSide& side) {
@@ -630,6 +588,44 @@ std::string unmatched(const Comparison& c, std::size_t top) {
 }
 
 }  // namespace
+
+std::string compare_csv(const Comparison& c) {
+  if (c.rows.empty()) return "";
+  const std::string header = fmt::format(
+      "{}{}{}", kColumns, c.rows.front().profile ? kProfileColumns : "", kCorrectionColumns);
+  std::string out = header + "\n";
+  for (const CompareRow& row : c.rows) {
+    for (std::size_t side = 0; side < c.sides.size(); ++side) {
+      if (row.cells[side]) out += csv_row(csv_cells(c, row, side), header);
+    }
+  }
+  return out;
+}
+
+std::string compare_json(const Comparison& c) {
+  Json document = {{"schema", "tilecast.compare/1"}, {"sides", Json::array()}};
+  if (c.profile) document["profile"] = profile_json(c);
+  for (std::size_t i = 0; i < c.sides.size(); ++i) {
+    document["sides"].push_back({{"name", c.sides[i].name},
+                                 {"kind", name(c.sides[i].kind)},
+                                 {"model", c.sides[i].model},
+                                 {"device", c.sides[i].device},
+                                 {"against", c.sides[c.references[i]].name}});
+  }
+  document["reference"] = c.sides[c.reference].name;
+  document["sorted_by"] = c.sides[c.sorted_by].name;
+  document["groups"] = list_of(c.groups, [&](const auto& group) { return group_json(c, group); });
+  document["totals"] = totals_json(c, c.totals);
+  document["blamed"] = blamed_json(c);
+  document["rows"] = list_of(c.rows, [&](const auto& row) { return row_json(c, row); });
+  document["unmatched"] = Json::array();
+  for (const Unmatched& row : c.unmatched) {
+    document["unmatched"].push_back(
+        {{"set", row.set}, {"name", row.name}, {"line", row.line}, {"time_s", row.time.value}});
+  }
+  document["notes"] = c.notes;
+  return json_text(document);
+}
 
 std::string compare_text(const Comparison& c, const CompareTableOptions& options) {
   std::string out = header(c, options.top) + (c.profile ? "" : "\n");

@@ -96,6 +96,42 @@ std::string tiles(const Explanation& why) {
   return fmt::format("best of {} tiles\n", why.tiles_tried) + rows.render();
 }
 
+std::string signed_share(const std::optional<double>& value) {
+  if (!value) return "-";
+  const std::string text = fmt::format("{:+.3f}", *value);
+  return text == "-0.000" ? "+0.000" : text;
+}
+
+Json number_json(const NumberSensitivity& entry) {
+  return {{"key", entry.number.path},
+          {"value", hwdesc::format_quantity(entry.number.value, entry.number.kind)},
+          {"value_si", entry.number.value},
+          {"elasticity_up", json_number(entry.up)},
+          {"elasticity_down", json_number(entry.down)},
+          {"kink", entry.kink()},
+          {"kernels_moved", entry.kernels_moved},
+          {"most_moved", entry.most_moved}};
+}
+
+Json step_json(const LimitStep& step) {
+  return {{"without", std::string(analytical::name(step.bound))},
+          {"held_share", step.share},
+          {"time_s", step.time.value},
+          {"kernels_moved", step.kernels_moved}};
+}
+
+std::string path_text(const Sensitivity& result) {
+  TextTable table({"without", ">held %", ">time us", ">gain %", ">kernels moved"});
+  Seconds before = result.time;
+  for (const LimitStep& step : result.path) {
+    table.add({std::string(analytical::name(step.bound)), percent(step.share),
+               microseconds(step.time.value), percent(1 - step.time / before),
+               count(static_cast<double>(step.kernels_moved))});
+    before = step.time;
+  }
+  return table.render();
+}
+
 }  // namespace
 
 std::string explain_text(const Explanation& why) {
@@ -164,46 +200,6 @@ std::string explain_csv(const Explanation& why) {
   }
   return out;
 }
-
-namespace {
-
-std::string signed_share(const std::optional<double>& value) {
-  if (!value) return "-";
-  const std::string text = fmt::format("{:+.3f}", *value);
-  return text == "-0.000" ? "+0.000" : text;
-}
-
-Json number_json(const NumberSensitivity& entry) {
-  return {{"key", entry.number.path},
-          {"value", hwdesc::format_quantity(entry.number.value, entry.number.kind)},
-          {"value_si", entry.number.value},
-          {"elasticity_up", json_number(entry.up)},
-          {"elasticity_down", json_number(entry.down)},
-          {"kink", entry.kink()},
-          {"kernels_moved", entry.kernels_moved},
-          {"most_moved", entry.most_moved}};
-}
-
-Json step_json(const LimitStep& step) {
-  return {{"without", std::string(analytical::name(step.bound))},
-          {"held_share", step.share},
-          {"time_s", step.time.value},
-          {"kernels_moved", step.kernels_moved}};
-}
-
-std::string path_text(const Sensitivity& result) {
-  TextTable table({"without", ">held %", ">time us", ">gain %", ">kernels moved"});
-  Seconds before = result.time;
-  for (const LimitStep& step : result.path) {
-    table.add({std::string(analytical::name(step.bound)), percent(step.share),
-               microseconds(step.time.value), percent(1 - step.time / before),
-               count(static_cast<double>(step.kernels_moved))});
-    before = step.time;
-  }
-  return table.render();
-}
-
-}  // namespace
 
 std::string sensitivity_text(const Sensitivity& result, std::size_t top) {
   std::string out =

@@ -37,6 +37,58 @@ std::string drivers(const CorrectionReasons& reasons) {
   return table.render();
 }
 
+using analytical::LaunchEnergy;
+
+struct EnergyPart {
+  std::string_view name, key;
+  Joules LaunchEnergy::*of;
+};
+constexpr std::array<EnergyPart, 4> kEnergyParts = {
+    {{"compute", "compute", &LaunchEnergy::compute},
+     {"memory", "memory", &LaunchEnergy::memory},
+     {"on chip", "on_chip", &LaunchEnergy::on_chip},
+     {"network", "network", &LaunchEnergy::network}}};
+
+double energy_share(Joules part, Joules whole) {
+  return whole.value > 0 ? part / whole : 0;
+}
+
+std::string energy_split(const LaunchEnergy& dynamic, Joules idle) {
+  const Joules whole = dynamic.total() + idle;
+  std::string out;
+  for (const auto& [name, key, of] : kEnergyParts) {
+    out += fmt::format("{} {} %, ", name, percent(energy_share(dynamic.*of, whole)));
+  }
+  return out + fmt::format("idle {} %", percent(energy_share(idle, whole)));
+}
+
+// Capacity is binary: 1 GiB is 2^30 bytes.
+std::string binary_size(double bytes) {
+  static constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  std::size_t unit = 0;
+  while (std::abs(bytes) >= 1024 && unit + 1 < std::size(kUnits)) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return fmt::format("{} {}", compact(bytes), kUnits[unit]);
+}
+
+// The bounds are always present, other parts if the tile has them.
+Json tile_json(const analytical::TileConfig& tile) {
+  Json out = Json::object();
+  for (const analytical::TilePart& part : analytical::tile_parts()) {
+    const ir::Dims numbers = part.numbers(tile);
+    if (numbers.empty() && !part.is_bounds()) continue;
+    Json& value = out[std::string(part.name)];
+    if (part.is_list()) {
+      value = std::vector<std::int64_t>(numbers.begin(), numbers.end());
+    } else {
+      value = part.is_flag() ? Json(true) : Json(numbers[0]);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string correction_cell(const std::optional<Correction>& correction) {
@@ -90,35 +142,6 @@ void add_correction(Json& object, const std::optional<Correction>& correction) {
   object["low_s"] = correction->low.value;
   object["high_s"] = correction->high.value;
 }
-
-namespace {
-
-using analytical::LaunchEnergy;
-
-struct EnergyPart {
-  std::string_view name, key;
-  Joules LaunchEnergy::*of;
-};
-constexpr std::array<EnergyPart, 4> kEnergyParts = {
-    {{"compute", "compute", &LaunchEnergy::compute},
-     {"memory", "memory", &LaunchEnergy::memory},
-     {"on chip", "on_chip", &LaunchEnergy::on_chip},
-     {"network", "network", &LaunchEnergy::network}}};
-
-double energy_share(Joules part, Joules whole) {
-  return whole.value > 0 ? part / whole : 0;
-}
-
-std::string energy_split(const LaunchEnergy& dynamic, Joules idle) {
-  const Joules whole = dynamic.total() + idle;
-  std::string out;
-  for (const auto& [name, key, of] : kEnergyParts) {
-    out += fmt::format("{} {} %, ", name, percent(energy_share(dynamic.*of, whole)));
-  }
-  return out + fmt::format("idle {} %", percent(energy_share(idle, whole)));
-}
-
-}  // namespace
 
 std::string joules(Joules energy) {
   struct Prefix {
@@ -200,21 +223,6 @@ void set_launch_energy_cells(Json& row, const analytical::Estimate& estimate,
   row["clock_factor"] = estimate.clock_factor;
 }
 
-namespace {
-
-// Capacity is binary: 1 GiB is 2^30 bytes.
-std::string binary_size(double bytes) {
-  static constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  std::size_t unit = 0;
-  while (std::abs(bytes) >= 1024 && unit + 1 < std::size(kUnits)) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return fmt::format("{} {}", compact(bytes), kUnits[unit]);
-}
-
-}  // namespace
-
 std::string memory_line(const ProgramMemory& memory) {
   const ir::MemorySplit& peak = memory.peak;
   std::string out = fmt::format("memory    peak {} of {}: arguments {}, temporaries {}, outputs {}",
@@ -246,26 +254,6 @@ nlohmann::ordered_json memory_json(const ProgramMemory& memory) {
           {"unsized_arrays", memory.unsized},
           {"at", memory.at}};
 }
-
-namespace {
-
-// The bounds are always present, other parts if the tile has them.
-Json tile_json(const analytical::TileConfig& tile) {
-  Json out = Json::object();
-  for (const analytical::TilePart& part : analytical::tile_parts()) {
-    const ir::Dims numbers = part.numbers(tile);
-    if (numbers.empty() && !part.is_bounds()) continue;
-    Json& value = out[std::string(part.name)];
-    if (part.is_list()) {
-      value = std::vector<std::int64_t>(numbers.begin(), numbers.end());
-    } else {
-      value = part.is_flag() ? Json(true) : Json(numbers[0]);
-    }
-  }
-  return out;
-}
-
-}  // namespace
 
 Json estimate_json(const analytical::Estimate& e) {
   Json bounds = Json::object();

@@ -33,6 +33,28 @@ void append_line(std::string& out, const std::vector<Column>& columns,
   out += line + '\n';
 }
 
+using Json = nlohmann::ordered_json;
+
+template <class Number>
+bool is_whole_text(std::string_view text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+Json value_of(const std::string& cell) {
+  std::int64_t whole = 0;
+  double real = 0;
+  if (cell.empty()) return nullptr;
+  if (is_whole_text(cell, whole)) return whole;
+  if (is_whole_text(cell, real) && std::isfinite(real)) return real;
+  return cell;
+}
+
+bool is_number(const std::string& cell) {
+  double real = 0;
+  return cell.empty() || is_whole_text(cell, real);
+}
+
 }  // namespace
 
 TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {
@@ -93,32 +115,6 @@ std::string signed_microseconds(Seconds time) {
 std::string signed_percent(double share) {
   return fmt::format("{:+.1f}", 100 * share);
 }
-
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-template <class Number>
-bool is_whole_text(std::string_view text, Number& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
-Json value_of(const std::string& cell) {
-  std::int64_t whole = 0;
-  double real = 0;
-  if (cell.empty()) return nullptr;
-  if (is_whole_text(cell, whole)) return whole;
-  if (is_whole_text(cell, real) && std::isfinite(real)) return real;
-  return cell;
-}
-
-bool is_number(const std::string& cell) {
-  double real = 0;
-  return cell.empty() || is_whole_text(cell, real);
-}
-
-}  // namespace
 
 std::string rows_csv(const measured::CsvTable& table) {
   std::string out = measured::csv_line(table.columns);

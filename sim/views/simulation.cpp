@@ -236,47 +236,6 @@ std::string shared_notes(std::span<const Simulation> runs) {
   return out;
 }
 
-}  // namespace
-
-std::string table(const Simulation& simulation, const TableOptions& options) {
-  return header(simulation) + "\n" + kernel_rows(simulation, options.top) + notes(simulation);
-}
-
-std::string comparison(std::span<const Simulation> runs, std::size_t devices) {
-  TC_CHECK(devices > 0 && runs.size() % devices == 0, "runs are programs x devices");
-  const auto any = [&](const auto& says) { return std::ranges::any_of(runs, says); };
-  const bool intervals = any([](const Simulation& run) { return run.interval.has_value(); });
-  const bool energy = any([](const Simulation& run) { return run.energy.has_value(); });
-  std::vector<Column> columns{{"program", 80}};
-  for (std::size_t i = 0; i < devices && !runs.empty(); ++i) {
-    columns.push_back(">" + runs[i].device + " us");
-    if (intervals) columns.push_back("[90 %]");
-    if (i > 0) columns.push_back(">/ " + runs[0].device);
-  }
-  for (std::size_t i = 0; i < devices && energy; ++i) {
-    columns.push_back(">" + runs[i].device + " energy");
-  }
-  TextTable rows(columns);
-  for (std::size_t first = 0; first < runs.size(); first += devices) {
-    const Simulation& reference = runs[first];
-    std::vector<std::string> cells{reference.file.empty() ? reference.program : reference.file};
-    for (std::size_t i = 0; i < devices; ++i) {
-      const Simulation& run = runs[first + i];
-      cells.push_back(microseconds(run.time.value));
-      if (intervals) cells.push_back(interval_cell(run));
-      if (i > 0) cells.push_back(fmt::format("{:.3f}", share_of(run.time, reference.time)));
-    }
-    for (std::size_t i = 0; i < devices && energy; ++i) {
-      const std::optional<double> joule = energy_numbers().front().of(runs[first + i]);
-      cells.push_back(joule ? joules(Joules{*joule}) : "");
-    }
-    rows.add(std::move(cells));
-  }
-  return rows.render() + shared_notes(runs);
-}
-
-namespace {
-
 using Json = nlohmann::ordered_json;
 
 Json kernel_json(const SimulatedKernel& kernel) {
@@ -389,26 +348,6 @@ Json run_json(const Simulation& run) {
   return out;
 }
 
-}  // namespace
-
-std::string csv(std::span<const Simulation> runs) {
-  const std::string header = csv_header();
-  std::string out = header + "\n";
-  for (const Simulation& run : runs) {
-    for (const SimulatedKernel& kernel : run.kernels)
-      out += csv_row(csv_cells(run, kernel), header);
-  }
-  return out;
-}
-
-std::string json(std::span<const Simulation> runs) {
-  return json_text({{"schema", "tilecast.simulate/2"},
-                    {"programs", list_of(runs, run_json)},
-                    {"version", version()}});
-}
-
-namespace {
-
 constexpr double kMicrosecondsPerSecond = 1e6;
 
 Json metadata(std::string_view what, std::size_t pid, std::size_t tid, const std::string& value) {
@@ -438,6 +377,59 @@ Json event(const SimulatedKernel& kernel, std::size_t pid) {
 }
 
 }  // namespace
+
+std::string table(const Simulation& simulation, const TableOptions& options) {
+  return header(simulation) + "\n" + kernel_rows(simulation, options.top) + notes(simulation);
+}
+
+std::string comparison(std::span<const Simulation> runs, std::size_t devices) {
+  TC_CHECK(devices > 0 && runs.size() % devices == 0, "runs are programs x devices");
+  const auto any = [&](const auto& says) { return std::ranges::any_of(runs, says); };
+  const bool intervals = any([](const Simulation& run) { return run.interval.has_value(); });
+  const bool energy = any([](const Simulation& run) { return run.energy.has_value(); });
+  std::vector<Column> columns{{"program", 80}};
+  for (std::size_t i = 0; i < devices && !runs.empty(); ++i) {
+    columns.push_back(">" + runs[i].device + " us");
+    if (intervals) columns.push_back("[90 %]");
+    if (i > 0) columns.push_back(">/ " + runs[0].device);
+  }
+  for (std::size_t i = 0; i < devices && energy; ++i) {
+    columns.push_back(">" + runs[i].device + " energy");
+  }
+  TextTable rows(columns);
+  for (std::size_t first = 0; first < runs.size(); first += devices) {
+    const Simulation& reference = runs[first];
+    std::vector<std::string> cells{reference.file.empty() ? reference.program : reference.file};
+    for (std::size_t i = 0; i < devices; ++i) {
+      const Simulation& run = runs[first + i];
+      cells.push_back(microseconds(run.time.value));
+      if (intervals) cells.push_back(interval_cell(run));
+      if (i > 0) cells.push_back(fmt::format("{:.3f}", share_of(run.time, reference.time)));
+    }
+    for (std::size_t i = 0; i < devices && energy; ++i) {
+      const std::optional<double> joule = energy_numbers().front().of(runs[first + i]);
+      cells.push_back(joule ? joules(Joules{*joule}) : "");
+    }
+    rows.add(std::move(cells));
+  }
+  return rows.render() + shared_notes(runs);
+}
+
+std::string csv(std::span<const Simulation> runs) {
+  const std::string header = csv_header();
+  std::string out = header + "\n";
+  for (const Simulation& run : runs) {
+    for (const SimulatedKernel& kernel : run.kernels)
+      out += csv_row(csv_cells(run, kernel), header);
+  }
+  return out;
+}
+
+std::string json(std::span<const Simulation> runs) {
+  return json_text({{"schema", "tilecast.simulate/2"},
+                    {"programs", list_of(runs, run_json)},
+                    {"version", version()}});
+}
 
 std::string trace(std::span<const Simulation> runs) {
   Json events = Json::array();

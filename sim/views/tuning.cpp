@@ -25,99 +25,6 @@ std::string cell(const std::optional<double>& time) {
   return time ? microseconds(*time) : "-";
 }
 
-}  // namespace
-
-std::string tuning_text(const TuningReport& report) {
-  constexpr std::size_t kShown = 5;
-  std::vector<const search::TuneTrial*> order;
-  for (const search::TuneTrial& trial : report.result.trials) {
-    if (trial.measured) order.push_back(&trial);
-  }
-  std::ranges::stable_sort(order, {}, [](const auto* trial) { return *trial->measured; });
-  TextTable table({">index", {"tile", 100}, ">measured us", ">predicted us", ">trial"});
-  for (std::size_t i = 0; i < std::min(order.size(), kShown); ++i) {
-    const auto& trial = *order[i];
-    table.add({fmt::format("{}", trial.candidate), report.tiles[trial.candidate],
-               cell(trial.measured), cell(trial.predicted),
-               fmt::format("{}", order[i] - report.result.trials.data() + 1)});
-  }
-  std::string text =
-      fmt::format("kernel {}: {} tiles on {}, {} of them answered by {}; strategy {}\n{}",
-                  report.kernel, report.candidates, report.device, report.answered, report.model,
-                  report.strategy, table.render());
-  const std::size_t failed = failures(report.result);
-  const std::string trials = failed == 0 ? fmt::format("{} trials", report.result.trials.size())
-                                         : fmt::format("{} trials, {} of them failed",
-                                                       report.result.trials.size(), failed);
-  if (order.empty()) return text + fmt::format("best: none; {}\n", trials);
-  const search::TuneTrial& best = *order.front();
-  return text + fmt::format("best: {}; measured {} us, predicted {} us, {}\n",
-                            report.tiles[best.candidate], cell(best.measured), cell(best.predicted),
-                            trials);
-}
-
-std::string tuning_json(const TuningReport& report) {
-  Json json = {{"schema", "tilecast.tune/1"}};
-  TC_ADD_MEMBERS(json, report, kernel, device, model, strategy, candidates, answered);
-  json.update({{"failed", failures(report.result)}, {"best", nullptr}, {"trials", Json::array()}});
-  for (const search::TuneTrial& trial : report.result.trials) {
-    json["trials"].push_back({{"index", trial.candidate},
-                              {"tile", report.tiles[trial.candidate]},
-                              {"predicted_s", json_number(trial.predicted)},
-                              {"measured_s", json_number(trial.measured)}});
-  }
-  if (report.result.best) json["best"] = json["trials"][*report.result.best];
-  return json_text(json, 2);
-}
-
-std::string comparison_text(const TuneComparison& comparison) {
-  std::vector<Column> columns = {"strategy"};
-  for (const search::BestFound& at : comparison.strategies.front().at) {
-    columns.push_back(fmt::format(">{} trials %", at.trials));
-    columns.push_back(">95 % interval");
-    columns.push_back(">least");
-  }
-  TextTable table(columns);
-  for (const search::ComparedStrategy& row : comparison.strategies) {
-    std::vector<std::string> cells = {std::string(name(row.strategy))};
-    for (const search::BestFound& at : row.at) {
-      cells.push_back(percent(at.mean));
-      cells.push_back(fmt::format("[{}, {}]", percent(at.interval.low), percent(at.interval.high)));
-      cells.push_back(percent(at.least));
-    }
-    table.add(std::move(cells));
-  }
-  const bool one = comparison.kernels == 1;
-  return fmt::format(
-      "{}: {} tiles measured on {}, {} of them answered by {}\n"
-      "{}within 5 % of the fastest: {}\n"
-      "fastest of all over fastest found, mean of {}{} seeds, batches of {}:\n{}",
-      one ? "kernel " + comparison.kernel : fmt::format("{} kernels", comparison.kernels),
-      comparison.candidates, comparison.device, comparison.answered, comparison.model,
-      one ? fmt::format("fastest {} us; ", microseconds(comparison.fastest_s)) : "",
-      comparison.within_5_percent, one ? "" : fmt::format("{} kernels and ", comparison.kernels),
-      comparison.seeds, comparison.batch, table.render());
-}
-
-std::string comparison_json(const TuneComparison& comparison) {
-  Json json = {{"schema", "tilecast.tune_compare/1"}};
-  TC_ADD_MEMBERS(json, comparison, kernel, kernels, device, model, candidates, answered, fastest_s,
-                 within_5_percent, seeds, batch);
-  if (comparison.kernels != 1) json["kernel"] = json["fastest_s"] = nullptr;
-  for (const search::ComparedStrategy& row : comparison.strategies) {
-    for (const search::BestFound& at : row.at) {
-      json["rows"].push_back({{"strategy", name(row.strategy)},
-                              {"trials", at.trials},
-                              {"best_in_top", at.mean},
-                              {"interval_95", {at.interval.low, at.interval.high}},
-                              {"least", at.least}});
-    }
-  }
-  return json_text(json, 2);
-}
-
-namespace {
-
 using search::HardwareTime;
 using search::TunedKernel;
 
@@ -241,49 +148,6 @@ Json kernel_json(const search::KernelTiles& kernel, const TunedKernel* tuned) {
   return json;
 }
 
-}  // namespace
-
-std::string program_tuning_text(const ProgramTuning& tuning) {
-  std::string text = fmt::format("program   {}  ({}): {}, {} kernels with tiles\n", tuning.program,
-                                 tuning.file, tuning.fusions, tuning.kernels.size());
-  text += fmt::format("device    {}\nmodel     {}\nranks     {}, tiles: {}\n", tuning.device,
-                      tuning.model, tuning.ranks, tuning.listing);
-  text += fmt::format("default   {} us\nfirst     {} us  {}\n", microseconds(tuning.gain.before_s),
-                      microseconds(tuning.gain.after_s), gain_text(tuning.gain));
-  if (tuning.tuned) text += hardware_text(tuning);
-  return text + "\n" + kernel_table(tuning);
-}
-
-std::string program_tuning_json(const ProgramTuning& tuning) {
-  Json json = {{"schema", "tilecast.tune_program/1"}};
-  TC_ADD_MEMBERS(json, tuning, program, file, device, model, ranks);
-  json["tiles"] = tuning.listing;
-  TC_ADD_MEMBERS(json, tuning, fusions, top);
-  json.update({{"predicted_default_s", tuning.gain.before_s},
-               {"predicted_first_s", tuning.gain.after_s},
-               {"saved_s_90", saved_json(tuning.gain)},
-               {"accepted", tuning.gain.accepted()},
-               {"hardware", nullptr},
-               {"kernels", Json::array()}});
-  for (std::size_t i = 0; i < tuning.kernels.size(); ++i) {
-    const bool ran = tuning.tuned && i < tuning.tuned->kernels.size();
-    json["kernels"].push_back(
-        kernel_json(tuning.kernels[i], ran ? &tuning.tuned->kernels[i] : nullptr));
-  }
-  if (!tuning.tuned) return json_text(json, 2);
-  const search::TunedTiles& tuned = *tuning.tuned;
-  json["hardware"] = {{"spent_s", tuned.spent_s},
-                      {"tiles_run", tuned.run},
-                      {"complete", tuned.complete},
-                      {"interrupted", tuned.stopped}};
-  for (const Choice& choice : choices_of(tuning)) {
-    if (const auto& time = tuned.*choice.time) json["hardware"][choice.name] = time_json(*time);
-  }
-  return json_text(json, 2);
-}
-
-namespace {
-
 constexpr std::size_t kShown = 10;
 
 std::size_t failures(const search::TunedFusion& tuned) {
@@ -324,6 +188,134 @@ std::string hardware_text(const search::TunedFusion& tuned) {
 }
 
 }  // namespace
+
+std::string tuning_text(const TuningReport& report) {
+  constexpr std::size_t kShown = 5;
+  std::vector<const search::TuneTrial*> order;
+  for (const search::TuneTrial& trial : report.result.trials) {
+    if (trial.measured) order.push_back(&trial);
+  }
+  std::ranges::stable_sort(order, {}, [](const auto* trial) { return *trial->measured; });
+  TextTable table({">index", {"tile", 100}, ">measured us", ">predicted us", ">trial"});
+  for (std::size_t i = 0; i < std::min(order.size(), kShown); ++i) {
+    const auto& trial = *order[i];
+    table.add({fmt::format("{}", trial.candidate), report.tiles[trial.candidate],
+               cell(trial.measured), cell(trial.predicted),
+               fmt::format("{}", order[i] - report.result.trials.data() + 1)});
+  }
+  std::string text =
+      fmt::format("kernel {}: {} tiles on {}, {} of them answered by {}; strategy {}\n{}",
+                  report.kernel, report.candidates, report.device, report.answered, report.model,
+                  report.strategy, table.render());
+  const std::size_t failed = failures(report.result);
+  const std::string trials = failed == 0 ? fmt::format("{} trials", report.result.trials.size())
+                                         : fmt::format("{} trials, {} of them failed",
+                                                       report.result.trials.size(), failed);
+  if (order.empty()) return text + fmt::format("best: none; {}\n", trials);
+  const search::TuneTrial& best = *order.front();
+  return text + fmt::format("best: {}; measured {} us, predicted {} us, {}\n",
+                            report.tiles[best.candidate], cell(best.measured), cell(best.predicted),
+                            trials);
+}
+
+std::string tuning_json(const TuningReport& report) {
+  Json json = {{"schema", "tilecast.tune/1"}};
+  TC_ADD_MEMBERS(json, report, kernel, device, model, strategy, candidates, answered);
+  json.update({{"failed", failures(report.result)}, {"best", nullptr}, {"trials", Json::array()}});
+  for (const search::TuneTrial& trial : report.result.trials) {
+    json["trials"].push_back({{"index", trial.candidate},
+                              {"tile", report.tiles[trial.candidate]},
+                              {"predicted_s", json_number(trial.predicted)},
+                              {"measured_s", json_number(trial.measured)}});
+  }
+  if (report.result.best) json["best"] = json["trials"][*report.result.best];
+  return json_text(json, 2);
+}
+
+std::string comparison_text(const TuneComparison& comparison) {
+  std::vector<Column> columns = {"strategy"};
+  for (const search::BestFound& at : comparison.strategies.front().at) {
+    columns.push_back(fmt::format(">{} trials %", at.trials));
+    columns.push_back(">95 % interval");
+    columns.push_back(">least");
+  }
+  TextTable table(columns);
+  for (const search::ComparedStrategy& row : comparison.strategies) {
+    std::vector<std::string> cells = {std::string(name(row.strategy))};
+    for (const search::BestFound& at : row.at) {
+      cells.push_back(percent(at.mean));
+      cells.push_back(fmt::format("[{}, {}]", percent(at.interval.low), percent(at.interval.high)));
+      cells.push_back(percent(at.least));
+    }
+    table.add(std::move(cells));
+  }
+  const bool one = comparison.kernels == 1;
+  return fmt::format(
+      "{}: {} tiles measured on {}, {} of them answered by {}\n"
+      "{}within 5 % of the fastest: {}\n"
+      "fastest of all over fastest found, mean of {}{} seeds, batches of {}:\n{}",
+      one ? "kernel " + comparison.kernel : fmt::format("{} kernels", comparison.kernels),
+      comparison.candidates, comparison.device, comparison.answered, comparison.model,
+      one ? fmt::format("fastest {} us; ", microseconds(comparison.fastest_s)) : "",
+      comparison.within_5_percent, one ? "" : fmt::format("{} kernels and ", comparison.kernels),
+      comparison.seeds, comparison.batch, table.render());
+}
+
+std::string comparison_json(const TuneComparison& comparison) {
+  Json json = {{"schema", "tilecast.tune_compare/1"}};
+  TC_ADD_MEMBERS(json, comparison, kernel, kernels, device, model, candidates, answered, fastest_s,
+                 within_5_percent, seeds, batch);
+  if (comparison.kernels != 1) json["kernel"] = json["fastest_s"] = nullptr;
+  for (const search::ComparedStrategy& row : comparison.strategies) {
+    for (const search::BestFound& at : row.at) {
+      json["rows"].push_back({{"strategy", name(row.strategy)},
+                              {"trials", at.trials},
+                              {"best_in_top", at.mean},
+                              {"interval_95", {at.interval.low, at.interval.high}},
+                              {"least", at.least}});
+    }
+  }
+  return json_text(json, 2);
+}
+
+std::string program_tuning_text(const ProgramTuning& tuning) {
+  std::string text = fmt::format("program   {}  ({}): {}, {} kernels with tiles\n", tuning.program,
+                                 tuning.file, tuning.fusions, tuning.kernels.size());
+  text += fmt::format("device    {}\nmodel     {}\nranks     {}, tiles: {}\n", tuning.device,
+                      tuning.model, tuning.ranks, tuning.listing);
+  text += fmt::format("default   {} us\nfirst     {} us  {}\n", microseconds(tuning.gain.before_s),
+                      microseconds(tuning.gain.after_s), gain_text(tuning.gain));
+  if (tuning.tuned) text += hardware_text(tuning);
+  return text + "\n" + kernel_table(tuning);
+}
+
+std::string program_tuning_json(const ProgramTuning& tuning) {
+  Json json = {{"schema", "tilecast.tune_program/1"}};
+  TC_ADD_MEMBERS(json, tuning, program, file, device, model, ranks);
+  json["tiles"] = tuning.listing;
+  TC_ADD_MEMBERS(json, tuning, fusions, top);
+  json.update({{"predicted_default_s", tuning.gain.before_s},
+               {"predicted_first_s", tuning.gain.after_s},
+               {"saved_s_90", saved_json(tuning.gain)},
+               {"accepted", tuning.gain.accepted()},
+               {"hardware", nullptr},
+               {"kernels", Json::array()}});
+  for (std::size_t i = 0; i < tuning.kernels.size(); ++i) {
+    const bool ran = tuning.tuned && i < tuning.tuned->kernels.size();
+    json["kernels"].push_back(
+        kernel_json(tuning.kernels[i], ran ? &tuning.tuned->kernels[i] : nullptr));
+  }
+  if (!tuning.tuned) return json_text(json, 2);
+  const search::TunedTiles& tuned = *tuning.tuned;
+  json["hardware"] = {{"spent_s", tuned.spent_s},
+                      {"tiles_run", tuned.run},
+                      {"complete", tuned.complete},
+                      {"interrupted", tuned.stopped}};
+  for (const Choice& choice : choices_of(tuning)) {
+    if (const auto& time = tuned.*choice.time) json["hardware"][choice.name] = time_json(*time);
+  }
+  return json_text(json, 2);
+}
 
 std::string fusion_tuning_text(const FusionTuning& tuning) {
   const search::FusionSearch& search = tuning.search;
