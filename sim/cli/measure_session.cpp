@@ -110,17 +110,28 @@ void report_how_it_ended(const host::SessionReport& report, const MeasureArgumen
        left > 0 ? fmt::format("; the same command resumes {}", arguments.out) : std::string());
 }
 
-// Runs a session with progress and support for interruption.
+// Runs a session on the folder's set, with progress and support for interruption.
 template <class Run>
-host::SessionReport with_events(std::size_t items, Run&& run) {
-  Progress progress("measure", items);
-  const Interrupt interrupt;
-  return run(host::SessionEvents{
-      .stop = [] { return Interrupt::asked(); },
-      .progress =
-          [&progress](std::size_t done, std::optional<Seconds> left) {
-            progress.show(done, left ? fmt::format(", {} left", duration(*left)) : "");
-          }});
+host::SessionReport in_session(const MeasureArguments& arguments,
+                               const measured::Manifest& manifest,
+                               const host::SessionSettings& settings, std::size_t items,
+                               const Run& run) {
+  host::GrowingSet set(arguments.out, manifest, settings);
+  for (const std::string& note : set.notes()) tell("note: {}", note);
+  host::SessionReport report;
+  {
+    Progress progress("measure", items);
+    const Interrupt interrupt;
+    report = run(set, host::SessionEvents{
+                          .stop = [] { return Interrupt::asked(); },
+                          .progress =
+                              [&progress](std::size_t done, std::optional<Seconds> left) {
+                                progress.show(
+                                    done, left ? fmt::format(", {} left", duration(*left)) : "");
+                              }});
+  }
+  report_how_it_ended(report, arguments);
+  return report;
 }
 
 }  // namespace
@@ -178,26 +189,23 @@ host::SessionReport run_session(const MeasureTask& task, const MeasureArguments&
       .state = arguments.cache == "warm" ? host::CacheState::kWarm : host::CacheState::kCold,
       .core = arguments.core,
       .timeout = kTimeout};
-  host::GrowingSet set(arguments.out, manifest_of(task, timing),
-                       {.date = base::today(),
-                        .machine = task.bench.machine,
-                        .compiler = task.bench.compiler,
-                        .device = task.device.in_manifest,
-                        .cache = timing.state,
-                        .seed = arguments.seed,
-                        .unroll = task.unroll});
-  for (const std::string& note : set.notes()) tell("note: {}", note);
   host::SessionOptions options{
       .timing = timing, .jobs = arguments.jobs, .longest = longest_of(arguments)};
   if (!arguments.budget.empty()) {
     options.budget = parse_budget(arguments.budget) - Seconds{task.spent_s};
   }
-  const host::SessionReport report =
-      with_events(task.plan.size(), [&](const host::SessionEvents& events) {
+  return in_session(
+      arguments, manifest_of(task, timing),
+      {.date = base::today(),
+       .machine = task.bench.machine,
+       .compiler = task.bench.compiler,
+       .device = task.device.in_manifest,
+       .cache = timing.state,
+       .seed = arguments.seed,
+       .unroll = task.unroll},
+      task.plan.size(), [&](host::GrowingSet& set, const host::SessionEvents& events) {
         return host::measure(task.plan, task.device.device, set, task.bench, options, events);
       });
-  report_how_it_ended(report, arguments);
-  return report;
 }
 
 host::SessionReport run_labels(const LabelTask& task, const MeasureArguments& arguments) {
@@ -211,22 +219,19 @@ host::SessionReport run_labels(const LabelTask& task, const MeasureArguments& ar
       .how_timed = "not: read off the assembly, hottest loop as in host/assembly.h",
       .timing = measured::Timing::kNone,
       .quantities = host::label_quantities()};
-  host::GrowingSet set(arguments.out, manifest,
-                       {.date = base::today(),
-                        .machine = "any",
-                        .compiler = task.bench.tools,
-                        .device = task.device.in_manifest,
-                        .seed = arguments.seed,
-                        .unroll = true});
-  for (const std::string& note : set.notes()) tell("note: {}", note);
   host::LabelOptions options{.jobs = arguments.jobs};
   if (!arguments.budget.empty()) options.budget = parse_budget(arguments.budget);
-  const host::SessionReport report =
-      with_events(task.plan.size(), [&](const host::SessionEvents& events) {
+  return in_session(
+      arguments, manifest,
+      {.date = base::today(),
+       .machine = "any",
+       .compiler = task.bench.tools,
+       .device = task.device.in_manifest,
+       .seed = arguments.seed,
+       .unroll = true},
+      task.plan.size(), [&](host::GrowingSet& set, const host::SessionEvents& events) {
         return host::make_labels(task.plan, task.device.device, set, task.bench, options, events);
       });
-  report_how_it_ended(report, arguments);
-  return report;
 }
 
 }  // namespace tilecast::sim::cli

@@ -135,8 +135,8 @@ class Dealer {
       case SplitKind::kKFold:
         return folds(measured::k_fold(keys(GroupBy::kKernel), spec.folds, spec.seed));
       case SplitKind::kLargest:
-        return repeated(
-            within_pools(measured::largest_held_out(sizes(), keys(GroupBy::kOpClass), spec.share)));
+        return repeated(within_pools(measured::largest_held_out(
+            of_sets(measured::work_sizes), keys(GroupBy::kOpClass), spec.share)));
       case SplitKind::kLeaveOneClassOut:
         return left_out(keys(GroupBy::kOpClass), keys(GroupBy::kOpClass));
       case SplitKind::kLeaveOneKernelOut:
@@ -236,8 +236,8 @@ class Dealer {
   [[nodiscard]] std::vector<NamedSplit> repeated(const Split& split) const {
     const SplitSpec& spec = file_.split;
     if (spec.seeds == 1) return {{"", split}};
-    std::vector<NamedSplit> result;
-    for (std::size_t i = 0; i < spec.seeds; ++i) result.push_back({seed_name(i), split});
+    std::vector<NamedSplit> result(spec.seeds, NamedSplit{"", split});
+    for (std::size_t i = 0; i < spec.seeds; ++i) result[i].name = seed_name(i);
     return result;
   }
   [[nodiscard]] std::string seed_name(std::size_t i) const {
@@ -263,30 +263,27 @@ class Dealer {
     return result;
   }
 
-  [[nodiscard]] std::vector<std::string> keys(GroupBy by) const {
-    std::vector<std::string> all;
+  // By row: what `of` says of the rows of a set.
+  template <class Of>
+  [[nodiscard]] std::invoke_result_t<const Of&, const SampleSet&> of_sets(const Of& of) const {
+    std::invoke_result_t<const Of&, const SampleSet&> all;
     for (const SampleSet& set : sets_) {
-      const std::vector<std::string> of_set = measured::group_keys(set, by);
+      const auto of_set = of(set);
       all.insert(all.end(), of_set.begin(), of_set.end());
     }
     return all;
   }
+  [[nodiscard]] std::vector<std::string> keys(GroupBy by) const {
+    return of_sets([by](const SampleSet& set) { return measured::group_keys(set, by); });
+  }
   [[nodiscard]] std::vector<std::string> devices() const {
-    std::vector<std::string> all;
-    for (const RowPlace& row : rows_) all.push_back(sets_[row.set].device);
-    return all;
+    return of_sets([](const SampleSet& set) {
+      return std::vector<std::string>(set.samples.size(), set.device);
+    });
   }
   [[nodiscard]] std::vector<std::string> work_names() const {
     std::vector<std::string> all;
     for (std::size_t row = 0; row < rows_.size(); ++row) all.push_back(work(row).name);
-    return all;
-  }
-  [[nodiscard]] std::vector<double> sizes() const {
-    std::vector<double> all;
-    for (const SampleSet& set : sets_) {
-      const std::vector<double> of_set = measured::work_sizes(set);
-      all.insert(all.end(), of_set.begin(), of_set.end());
-    }
     return all;
   }
 
@@ -356,13 +353,10 @@ class Dealer {
   [[nodiscard]] std::vector<NamedSplit> families() const {
     const SplitSpec& spec = file_.split;
     const std::vector<std::string> family = keys(GroupBy::kFamily);
-    std::vector<NamedSplit> result;
-    for (const Split& split : measured::leave_one_out(family)) {
-      NamedSplit named{"without " + family[split.score.front()], within_pools(split)};
-      if (named.split.score.empty()) continue;
-      const Indices unseen = without(named.split.fit, equal_work(named.split.score));
-      named.split.fit = sampled(works_of(unseen), spec.works, spec.seed);
-      result.push_back(std::move(named));
+    std::vector<NamedSplit> result = left_out(family, family);
+    for (auto& [name, split] : result) {
+      const Indices unseen = without(split.fit, equal_work(split.score));
+      split.fit = sampled(works_of(unseen), spec.works, spec.seed);
     }
     return result;
   }
