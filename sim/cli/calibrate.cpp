@@ -111,26 +111,6 @@ void add_options(CLI::App& verb, CalibrateArguments& arguments) {
   add_jobs_option(verb, arguments.request.jobs);
 }
 
-}  // namespace
-
-void add_calibrate(CLI::App& app) {
-  auto arguments = std::make_shared<CalibrateArguments>();
-  CLI::App& verb = *app.add_subcommand("calibrate", "fit a device's constants to measurements");
-  add_options(verb, *arguments);
-  verb.footer(
-      R"(Fits sustained bandwidths, latency, set-up and loop overheads, unit rates, a per-kernel
-overhead, and the host's dispatch by op class, each held by a prior at its described
-value; three rows are enough. Times of whole programs are not fitted. Writes a description
-that extends the old one only when held-out kernels are predicted better, those of no op
-class and of no set worse by more than noise, and no constant ends at its bound or far from
-its prior, which says that the description is wrong. Says what is left, by class and size.
---then-train also fits a hybrid, for simulate --model FOLDER: trees on what physics leaves
-of the device as described, believed as far as held-out kernels show a gain; it needs 8 rows.)");
-  verb.callback([arguments] { run(*arguments); });
-}
-
-namespace {
-
 struct ImportArguments {
   std::vector<std::string> inputs;
   std::string mapping, module, format;
@@ -233,6 +213,22 @@ void add_script(CLI::App& verb, const std::string& name) {
 }
 
 }  // namespace
+
+void add_calibrate(CLI::App& app) {
+  auto arguments = std::make_shared<CalibrateArguments>();
+  CLI::App& verb = *app.add_subcommand("calibrate", "fit a device's constants to measurements");
+  add_options(verb, *arguments);
+  verb.footer(
+      R"(Fits sustained bandwidths, latency, set-up and loop overheads, unit rates, a per-kernel
+overhead, and the host's dispatch by op class, each held by a prior at its described
+value; three rows are enough. Times of whole programs are not fitted. Writes a description
+that extends the old one only when held-out kernels are predicted better, those of no op
+class and of no set worse by more than noise, and no constant ends at its bound or far from
+its prior, which says that the description is wrong. Says what is left, by class and size.
+--then-train also fits a hybrid, for simulate --model FOLDER: trees on what physics leaves
+of the device as described, believed as far as held-out kernels show a gain; it needs 8 rows.)");
+  verb.callback([arguments] { run(*arguments); });
+}
 
 void add_import(CLI::App& app) {
   CLI::App& verb = *app.add_subcommand("import", "measurements of others as a measurement set");

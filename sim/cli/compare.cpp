@@ -234,27 +234,6 @@ void add_options(CLI::App& verb, CompareArguments& arguments) {
   add_jobs_option(verb, arguments.jobs);
 }
 
-}  // namespace
-
-void add_compare(CLI::App& app) {
-  auto arguments = std::make_shared<CompareArguments>();
-  CLI::App& verb = *app.add_subcommand(
-      "compare", "models, devices, the compiler's estimates and measurements, kernel by kernel");
-  add_options(verb, *arguments);
-  verb.footer(
-      R"(Sides are called by the model, by the device when there are several of them, 'compiler'
-(window_config.estimated_cycles of the module at the device's clock) and 'measured'.
-Rows are kernels of programs, or work and tile of measurements, those first in which most
-microseconds are lost to the reference; a model says which bound it blames.
-A profile needs no --device: its own facts name the preset. Its rows are the instructions
-that ran, with the profile's FLOP and byte counts beside Tilecast's.
-A hybrid's cells say by which factor it corrects the analytical time, the 90 % interval
-over that time, and the weight k of the correction, 0 for physics alone.)");
-  verb.callback([arguments] { run(*arguments); });
-}
-
-namespace {
-
 using measured::Breakdown;
 
 constexpr int kMaxDraws = 100'000;
@@ -362,6 +341,23 @@ void add_options(CLI::App& verb, EvaluateArguments& arguments) {
 }
 
 }  // namespace
+
+void add_compare(CLI::App& app) {
+  auto arguments = std::make_shared<CompareArguments>();
+  CLI::App& verb = *app.add_subcommand(
+      "compare", "models, devices, the compiler's estimates and measurements, kernel by kernel");
+  add_options(verb, *arguments);
+  verb.footer(
+      R"(Sides are called by the model, by the device when there are several of them, 'compiler'
+(window_config.estimated_cycles of the module at the device's clock) and 'measured'.
+Rows are kernels of programs, or work and tile of measurements, those first in which most
+microseconds are lost to the reference; a model says which bound it blames.
+A profile needs no --device: its own facts name the preset. Its rows are the instructions
+that ran, with the profile's FLOP and byte counts beside Tilecast's.
+A hybrid's cells say by which factor it corrects the analytical time, the 90 % interval
+over that time, and the weight k of the correction, 0 for physics alone.)");
+  verb.callback([arguments] { run(*arguments); });
+}
 
 void add_evaluate(CLI::App& app) {
   auto arguments = std::make_shared<EvaluateArguments>();

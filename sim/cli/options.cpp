@@ -47,6 +47,12 @@ std::pair<std::string, ir::Dims> input_shape(const std::string& text) {
   return shape;
 }
 
+// Removes escape sequences for terminals; a program's text and pages are unchanged.
+std::string shown(const std::string& text, std::string_view format) {
+  if (format == "json" || format == "trace") return base::printable_json(text);
+  return format.empty() || format == "html" ? text : base::printable(text);
+}
+
 }  // namespace
 
 CLI::Option* add_choice(CLI::App& verb, const std::string& names, std::string& value,
@@ -229,16 +235,6 @@ void note_model(const ChosenModel& model) {
   if (model.name != "analytical") tell("note: times by {}", model.name);
   if (!model.note.empty()) tell("note: {}", model.note);
 }
-
-namespace {
-
-// Removes escape sequences for terminals; a program's text and pages are unchanged.
-std::string shown(const std::string& text, std::string_view format) {
-  if (format == "json" || format == "trace") return base::printable_json(text);
-  return format.empty() || format == "html" ? text : base::printable(text);
-}
-
-}  // namespace
 
 CLI::Option* add_output_file(CLI::App& verb, const std::string& names, std::string& file,
                              const std::string& what) {

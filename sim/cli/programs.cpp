@@ -101,29 +101,6 @@ std::string report(const std::vector<Simulation>& runs, const SimulateArguments&
                       {.top = arguments.all ? runs.front().kernels.size() : arguments.top});
 }
 
-}  // namespace
-
-void add_simulate(CLI::App& app) {
-  auto arguments = std::make_shared<SimulateArguments>();
-  CLI::App& verb = *app.add_subcommand("simulate", "how long a program runs on a device, and why");
-  add_required(verb, "program", arguments->files, "FILE",
-               "files of programs, or folders that XLA dumped into");
-  add_device_options(verb, arguments->device, Devices::kOneOrMore);
-  add_load_options(verb, arguments->load);
-  add_output_options(verb, arguments->output, {"table", "json", "csv", "trace"});
-  add_model_option(verb, arguments->model);
-  add_tile_options(verb, arguments->tiles);
-  add_choice(verb, "--unknown-op", arguments->unknown_op, {"error", "skip"},
-             "kernels without a model: error, or skip (no time, and the report says so)");
-  add_top_option(verb, arguments->top, "kernels in the table, by total time");
-  verb.add_flag("--all", arguments->all, "all kernels in the table");
-  add_jobs_option(verb, arguments->jobs);
-  verb.callback(
-      [arguments] { write(arguments->output, report(simulate_all(*arguments), *arguments)); });
-}
-
-namespace {
-
 const std::map<std::string, LoopForm> kLoopForms{{"tiled", LoopForm::kTiled},
                                                  {"pipelined", LoopForm::kPipelined},
                                                  {"c", LoopForm::kC},
@@ -158,35 +135,6 @@ std::string run(const ExplainArguments& arguments) {
   return arguments.output.format == "csv" ? views::explain_csv(why) : views::explain_text(why);
 }
 
-}  // namespace
-
-void add_explain(CLI::App& app) {
-  auto arguments = std::make_shared<ExplainArguments>();
-  CLI::App& verb = *app.add_subcommand("explain", "why one kernel takes its time; its best tiles");
-  add_required(verb, "program", arguments->file, "FILE", "file of the program");
-  add_kernel_option(verb, arguments->kernel);
-  add_value(verb, "--tile", arguments->tile, "TILE",
-            "tile to use instead of the compiler's or the best");
-  add_top_option(verb, arguments->top, "tiles ranked");
-  add_device_options(verb, arguments->device, Devices::kOne);
-  add_load_options(verb, arguments->load);
-  add_model_option(verb, arguments->model);
-  add_ranker_option(verb, arguments->tiles);
-  add_value(verb, "--headroom", arguments->headroom, "DIR",
-            "folder of a model trained with a quantile loss: what the fastest kernels like this "
-            "one take");
-  add_value(verb, "--loops", arguments->loops, "FORM",
-            "the tile's code too: tiled loops, the same pipelined by its stages, C or CUDA")
-      ->check(CLI::IsMember({"tiled", "pipelined", "c", "cuda"}));
-  add_output_options(verb, arguments->output, {"table", "json", "csv"});
-  verb.footer(
-      "Tile sizes are physical, most major dimension first; the two minor ones count native "
-      "tiles.");
-  verb.callback([arguments] { write(arguments->output, run(*arguments)); });
-}
-
-namespace {
-
 struct KernelsArguments {
   std::string file;
   DeviceOptions device;
@@ -208,25 +156,6 @@ void run(const KernelsArguments& arguments) {
   }
   write_rows(arguments.output, kernel_list(built.program, arguments.file), "tilecast.kernels/1");
 }
-
-}  // namespace
-
-void add_kernels(CLI::App& app) {
-  auto arguments = std::make_shared<KernelsArguments>();
-  CLI::App& verb = *app.add_subcommand("kernels", "the kernels of a program and their work");
-  add_required(verb, "program", arguments->file, "FILE", "file of the program");
-  add_device_options(verb, arguments->device, Devices::kOptional);
-  add_load_options(verb, arguments->load);
-  verb.add_flag("--memory", arguments->memory,
-                "instead: the arrays in device memory at its peak, largest first");
-  add_output_options(verb, arguments->output, {"table", "json", "csv"});
-  verb.footer(
-      R"(Work is per launch, counted as XLA does (a multiply-add is 2 FLOPs; -1: unknown). With
---device, arrays are laid out (padded_bytes) as that device stores them.)");
-  verb.callback([arguments] { run(*arguments); });
-}
-
-namespace {
 
 struct SensitivityArguments {
   std::string file, model;
@@ -250,24 +179,6 @@ std::string run_sensitivity(const SensitivityArguments& arguments) {
   if (arguments.output.format == "csv") return views::sensitivity_csv(result);
   return views::sensitivity_text(result, arguments.top);
 }
-
-}  // namespace
-
-void add_sensitivity(CLI::App& app) {
-  auto arguments = std::make_shared<SensitivityArguments>();
-  CLI::App& verb = *app.add_subcommand(
-      "sensitivity", "how much each number of a description matters; what limits next");
-  add_required(verb, "program", arguments->file, "FILE", "file of the program");
-  add_device_options(verb, arguments->device, Devices::kOne);
-  add_load_options(verb, arguments->load);
-  add_model_option(verb, arguments->model);
-  add_top_option(verb, arguments->top, "numbers in the table, by effect");
-  add_output_options(verb, arguments->output, {"table", "json", "csv"});
-  add_jobs_option(verb, arguments->jobs);
-  verb.callback([arguments] { write(arguments->output, run_sensitivity(*arguments)); });
-}
-
-namespace {
 
 struct ConvertArguments {
   std::string file, output, to, module;
@@ -334,28 +245,6 @@ void run(const ConvertArguments& arguments) {
   write({.format = {}, .file = arguments.output == "-" ? "" : arguments.output}, text);
 }
 
-}  // namespace
-
-void add_convert(CLI::App& app) {
-  auto arguments = std::make_shared<ConvertArguments>();
-  CLI::App& verb = *app.add_subcommand("convert", "a program of any form as HLO or StableHLO text");
-  add_required(verb, "program", arguments->file, "FILE",
-               "file of the program, or a folder of XLA's");
-  add_output_file(verb, "-o,--output", arguments->output,
-                  "file to write, of HLO (.hlo) or StableHLO (.mlir) text; -: stdout")
-      ->required();
-  verb.add_option("--to", arguments->to, "form of the text; default: by the output's extension")
-      ->check(CLI::IsMember({"hlo", "stablehlo"}));
-  add_value(verb, "--module", arguments->module, "NAME", "which module of a folder");
-  add_read_options(verb, arguments->load);
-  verb.footer(
-      R"(HLO text reads back to the same module. StableHLO text says what is computed: fusions and
-asynchronous ops become calls, layouts, memory spaces and schedules are not kept.)");
-  verb.callback([arguments] { run(*arguments); });
-}
-
-namespace {
-
 struct ReportArguments {
   std::vector<std::string> results;
   std::string output, title;
@@ -380,6 +269,97 @@ void run(const ReportArguments& arguments) {
 }
 
 }  // namespace
+
+void add_simulate(CLI::App& app) {
+  auto arguments = std::make_shared<SimulateArguments>();
+  CLI::App& verb = *app.add_subcommand("simulate", "how long a program runs on a device, and why");
+  add_required(verb, "program", arguments->files, "FILE",
+               "files of programs, or folders that XLA dumped into");
+  add_device_options(verb, arguments->device, Devices::kOneOrMore);
+  add_load_options(verb, arguments->load);
+  add_output_options(verb, arguments->output, {"table", "json", "csv", "trace"});
+  add_model_option(verb, arguments->model);
+  add_tile_options(verb, arguments->tiles);
+  add_choice(verb, "--unknown-op", arguments->unknown_op, {"error", "skip"},
+             "kernels without a model: error, or skip (no time, and the report says so)");
+  add_top_option(verb, arguments->top, "kernels in the table, by total time");
+  verb.add_flag("--all", arguments->all, "all kernels in the table");
+  add_jobs_option(verb, arguments->jobs);
+  verb.callback(
+      [arguments] { write(arguments->output, report(simulate_all(*arguments), *arguments)); });
+}
+
+void add_explain(CLI::App& app) {
+  auto arguments = std::make_shared<ExplainArguments>();
+  CLI::App& verb = *app.add_subcommand("explain", "why one kernel takes its time; its best tiles");
+  add_required(verb, "program", arguments->file, "FILE", "file of the program");
+  add_kernel_option(verb, arguments->kernel);
+  add_value(verb, "--tile", arguments->tile, "TILE",
+            "tile to use instead of the compiler's or the best");
+  add_top_option(verb, arguments->top, "tiles ranked");
+  add_device_options(verb, arguments->device, Devices::kOne);
+  add_load_options(verb, arguments->load);
+  add_model_option(verb, arguments->model);
+  add_ranker_option(verb, arguments->tiles);
+  add_value(verb, "--headroom", arguments->headroom, "DIR",
+            "folder of a model trained with a quantile loss: what the fastest kernels like this "
+            "one take");
+  add_value(verb, "--loops", arguments->loops, "FORM",
+            "the tile's code too: tiled loops, the same pipelined by its stages, C or CUDA")
+      ->check(CLI::IsMember({"tiled", "pipelined", "c", "cuda"}));
+  add_output_options(verb, arguments->output, {"table", "json", "csv"});
+  verb.footer(
+      "Tile sizes are physical, most major dimension first; the two minor ones count native "
+      "tiles.");
+  verb.callback([arguments] { write(arguments->output, run(*arguments)); });
+}
+
+void add_kernels(CLI::App& app) {
+  auto arguments = std::make_shared<KernelsArguments>();
+  CLI::App& verb = *app.add_subcommand("kernels", "the kernels of a program and their work");
+  add_required(verb, "program", arguments->file, "FILE", "file of the program");
+  add_device_options(verb, arguments->device, Devices::kOptional);
+  add_load_options(verb, arguments->load);
+  verb.add_flag("--memory", arguments->memory,
+                "instead: the arrays in device memory at its peak, largest first");
+  add_output_options(verb, arguments->output, {"table", "json", "csv"});
+  verb.footer(
+      R"(Work is per launch, counted as XLA does (a multiply-add is 2 FLOPs; -1: unknown). With
+--device, arrays are laid out (padded_bytes) as that device stores them.)");
+  verb.callback([arguments] { run(*arguments); });
+}
+
+void add_sensitivity(CLI::App& app) {
+  auto arguments = std::make_shared<SensitivityArguments>();
+  CLI::App& verb = *app.add_subcommand(
+      "sensitivity", "how much each number of a description matters; what limits next");
+  add_required(verb, "program", arguments->file, "FILE", "file of the program");
+  add_device_options(verb, arguments->device, Devices::kOne);
+  add_load_options(verb, arguments->load);
+  add_model_option(verb, arguments->model);
+  add_top_option(verb, arguments->top, "numbers in the table, by effect");
+  add_output_options(verb, arguments->output, {"table", "json", "csv"});
+  add_jobs_option(verb, arguments->jobs);
+  verb.callback([arguments] { write(arguments->output, run_sensitivity(*arguments)); });
+}
+
+void add_convert(CLI::App& app) {
+  auto arguments = std::make_shared<ConvertArguments>();
+  CLI::App& verb = *app.add_subcommand("convert", "a program of any form as HLO or StableHLO text");
+  add_required(verb, "program", arguments->file, "FILE",
+               "file of the program, or a folder of XLA's");
+  add_output_file(verb, "-o,--output", arguments->output,
+                  "file to write, of HLO (.hlo) or StableHLO (.mlir) text; -: stdout")
+      ->required();
+  verb.add_option("--to", arguments->to, "form of the text; default: by the output's extension")
+      ->check(CLI::IsMember({"hlo", "stablehlo"}));
+  add_value(verb, "--module", arguments->module, "NAME", "which module of a folder");
+  add_read_options(verb, arguments->load);
+  verb.footer(
+      R"(HLO text reads back to the same module. StableHLO text says what is computed: fusions and
+asynchronous ops become calls, layouts, memory spaces and schedules are not kept.)");
+  verb.callback([arguments] { run(*arguments); });
+}
 
 void add_report(CLI::App& app) {
   auto arguments = std::make_shared<ReportArguments>();

@@ -40,42 +40,6 @@ void run(const OpsArguments& arguments) {
   write_rows(arguments.output, answered, "tilecast.ops/1");
 }
 
-}  // namespace
-
-void add_ops(CLI::App& app) {
-  auto arguments = std::make_shared<OpsArguments>();
-  CLI::App& verb = *app.add_subcommand("ops", "a CSV of single operators, with their times");
-  add_required(verb, "table", arguments->table, "FILE", "CSV file");
-  add_device_options(verb, arguments->device, Devices::kOne);
-  add_output_options(verb, arguments->output, {"csv", "table", "json"});
-  add_model_option(verb, arguments->model);
-  verb.add_flag("--keep-going", arguments->options.keep_going,
-                "put the message of a bad row into the column error and continue");
-  verb.add_flag("--repeated", arguments->options.repeated,
-                "the operators belong to programs that run again and again: on TPUs the largest\n"
-                "operand of a product stays on chip between runs where it fits");
-  add_jobs_option(verb, arguments->options.jobs);
-  verb.footer(
-      R"(Every row has op and dtype (f32, bf16, f16 ...); out_dtype (that of the result: matmul,
-conv2d*, convert), transposed (rhs: a matmul's right operand is stored n x k) and
-execution (of softmax and layernorm: fused, reductions: a kernel up to every
-reduction, ops: one per op) are optional. TPUs end kernels at reductions.
-By op:
-  matmul                                    batch (1), m, n, k
-  conv2d conv2d_grad_input conv2d_grad_weight  n, h, w, ci, co, kh, kw, stride (1),
-                                            padding (0; pixels, same or valid)
-  softmax layernorm reduce transpose        rows, columns; transpose also batch (1)
-  gelu copy all_reduce, and elementwise HLO opcodes (add, exponential ...)
-                                            elements, shape (16x16x128), or rows and
-                                            columns; all_reduce also devices (those of
-                                            one host)
-Other columns are kept, not read, and named in a note (x_* are not named).
-Added columns: estimate_ns, bound, utilisation (speed of light / time, 0 to 1).)");
-  verb.callback([arguments] { run(*arguments); });
-}
-
-namespace {
-
 using analytical::KernelQuery;
 using learned::FeatureColumn;
 using learned::FeatureGroup;
@@ -218,30 +182,6 @@ void run(const FeaturesArguments& arguments) {
   write_rows(arguments.output, explained(groups_of(arguments)), "tilecast.features/1");
 }
 
-}  // namespace
-
-void add_features(CLI::App& app) {
-  auto arguments = std::make_shared<FeaturesArguments>();
-  CLI::App& verb = *app.add_subcommand(
-      "features", "what learned models see: every column, or a kernel's values");
-  add_value(verb, "program", arguments->file, "FILE",
-            "file of the program; without it columns are explained");
-  add_value(verb, "-k,--kernel", arguments->kernel, "NAME", "name of the kernel; all without it");
-  add_value(verb, "--tile", arguments->tile, "TILE", "tile of the kernel; no tile without it");
-  verb.add_option("-g,--group", arguments->groups, "group of columns; repeat it for several")
-      ->allow_extra_args(false)
-      ->check(CLI::IsMember({"static", "ops", "shape", "machine", "tile", "prior", "node"}));
-  add_device_options(verb, arguments->device, Devices::kOptional);
-  add_load_options(verb, arguments->load);
-  add_output_options(verb, arguments->output, {"table", "csv", "json"});
-  verb.footer(
-      R"(Columns of the table are of a kernel, columns of nodes of one op in its graph. Lists are
-their first six entries, sum and product. Empty: there is no such value.)");
-  verb.callback([arguments] { run(*arguments); });
-}
-
-namespace {
-
 struct AdviseArguments {
   std::string file, kernel, models;
   std::vector<int> unroll;
@@ -356,6 +296,58 @@ void run(const AdviseArguments& arguments) {
 }
 
 }  // namespace
+
+void add_ops(CLI::App& app) {
+  auto arguments = std::make_shared<OpsArguments>();
+  CLI::App& verb = *app.add_subcommand("ops", "a CSV of single operators, with their times");
+  add_required(verb, "table", arguments->table, "FILE", "CSV file");
+  add_device_options(verb, arguments->device, Devices::kOne);
+  add_output_options(verb, arguments->output, {"csv", "table", "json"});
+  add_model_option(verb, arguments->model);
+  verb.add_flag("--keep-going", arguments->options.keep_going,
+                "put the message of a bad row into the column error and continue");
+  verb.add_flag("--repeated", arguments->options.repeated,
+                "the operators belong to programs that run again and again: on TPUs the largest\n"
+                "operand of a product stays on chip between runs where it fits");
+  add_jobs_option(verb, arguments->options.jobs);
+  verb.footer(
+      R"(Every row has op and dtype (f32, bf16, f16 ...); out_dtype (that of the result: matmul,
+conv2d*, convert), transposed (rhs: a matmul's right operand is stored n x k) and
+execution (of softmax and layernorm: fused, reductions: a kernel up to every
+reduction, ops: one per op) are optional. TPUs end kernels at reductions.
+By op:
+  matmul                                    batch (1), m, n, k
+  conv2d conv2d_grad_input conv2d_grad_weight  n, h, w, ci, co, kh, kw, stride (1),
+                                            padding (0; pixels, same or valid)
+  softmax layernorm reduce transpose        rows, columns; transpose also batch (1)
+  gelu copy all_reduce, and elementwise HLO opcodes (add, exponential ...)
+                                            elements, shape (16x16x128), or rows and
+                                            columns; all_reduce also devices (those of
+                                            one host)
+Other columns are kept, not read, and named in a note (x_* are not named).
+Added columns: estimate_ns, bound, utilisation (speed of light / time, 0 to 1).)");
+  verb.callback([arguments] { run(*arguments); });
+}
+
+void add_features(CLI::App& app) {
+  auto arguments = std::make_shared<FeaturesArguments>();
+  CLI::App& verb = *app.add_subcommand(
+      "features", "what learned models see: every column, or a kernel's values");
+  add_value(verb, "program", arguments->file, "FILE",
+            "file of the program; without it columns are explained");
+  add_value(verb, "-k,--kernel", arguments->kernel, "NAME", "name of the kernel; all without it");
+  add_value(verb, "--tile", arguments->tile, "TILE", "tile of the kernel; no tile without it");
+  verb.add_option("-g,--group", arguments->groups, "group of columns; repeat it for several")
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"static", "ops", "shape", "machine", "tile", "prior", "node"}));
+  add_device_options(verb, arguments->device, Devices::kOptional);
+  add_load_options(verb, arguments->load);
+  add_output_options(verb, arguments->output, {"table", "csv", "json"});
+  verb.footer(
+      R"(Columns of the table are of a kernel, columns of nodes of one op in its graph. Lists are
+their first six entries, sum and product. Empty: there is no such value.)");
+  verb.callback([arguments] { run(*arguments); });
+}
 
 void add_advise(CLI::App& app) {
   auto arguments = std::make_shared<AdviseArguments>();

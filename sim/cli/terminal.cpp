@@ -14,6 +14,8 @@ void to_stderr(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
+volatile std::sig_atomic_t interrupted = 0;
+
 }  // namespace
 
 void tell(std::string_view line) {
@@ -51,12 +53,6 @@ void Progress::show(std::size_t done, const std::string& note) {
   done_ = done;
   tell_in_place(fmt::format("{} {} of {}{}", what_, done_, total_, note));
 }
-
-namespace {
-
-volatile std::sig_atomic_t interrupted = 0;
-
-}  // namespace
 
 Interrupt::Interrupt() {
   interrupted = 0;

@@ -122,41 +122,6 @@ void run(const TilesArguments& arguments) {
   write_rows(arguments.output, answered, "tilecast.tiles/1");
 }
 
-}  // namespace
-
-void add_tiles(CLI::App& app) {
-  auto arguments = std::make_shared<TilesArguments>();
-  CLI::App& verb = *app.add_subcommand("tiles", "a CSV of tiles of one kernel, with their times");
-  add_required(verb, "program", arguments->file, "FILE", "file of the kernel's program");
-  auto* table = add_value(verb, "table", arguments->table, "CSV",
-                          "tiles to answer; without: the fastest that are listed");
-  add_listing_option(verb, arguments->listing)->excludes(table);
-  verb.add_option(
-          "--most", arguments->most,
-          "the fastest so many; default 10 of those listed, all rows of a table as they are")
-      ->check(CLI::Range(1, 100000));
-  add_kernel_option(verb, arguments->kernel);
-  add_device_options(verb, arguments->device, Devices::kOne);
-  add_load_options(verb, arguments->load);
-  add_model_option(verb, arguments->model);
-  add_ranker_option(verb, arguments->tiles);
-  add_output_options(verb, arguments->output, {"csv", "table", "json"});
-  verb.footer(
-      R"(Read columns: kernel_bounds, output_bounds, input_bounds, numbers separated by spaces:
-physical, most major dimension first; the two minor ones count native tiles. On GPUs also
-stages (buffers of each operand) and warps of a block; or threads along each dimension of the
-output, vector (elements that a load of a thread brings) and direct (1: operands are read
-through the cache, not copied). With a column file, only the rows of this file are answered.
-Other columns (runtime_ns, compute_time_ns ...) are kept, not read, and named in a note.
-Added columns: estimate_ns, bound, utilisation (0 to 1), reason (why it cannot run), last
-energy_uJ where the device describes energy; of a
-hybrid also analytical_ns, factor, verdict (in, edge, out), low_ns and high_ns (90 %); where a
-model of ranks chooses also rank (1 is fastest).)");
-  verb.callback([arguments] { run(*arguments); });
-}
-
-namespace {
-
 struct TuneArguments {
   std::string program, kernel, set, command, timeout = "60 s", model;
   std::string strategy, file, among;
@@ -548,6 +513,37 @@ void add_search_options(CLI::App& verb, TuneArguments& arguments) {
 }
 
 }  // namespace
+
+void add_tiles(CLI::App& app) {
+  auto arguments = std::make_shared<TilesArguments>();
+  CLI::App& verb = *app.add_subcommand("tiles", "a CSV of tiles of one kernel, with their times");
+  add_required(verb, "program", arguments->file, "FILE", "file of the kernel's program");
+  auto* table = add_value(verb, "table", arguments->table, "CSV",
+                          "tiles to answer; without: the fastest that are listed");
+  add_listing_option(verb, arguments->listing)->excludes(table);
+  verb.add_option(
+          "--most", arguments->most,
+          "the fastest so many; default 10 of those listed, all rows of a table as they are")
+      ->check(CLI::Range(1, 100000));
+  add_kernel_option(verb, arguments->kernel);
+  add_device_options(verb, arguments->device, Devices::kOne);
+  add_load_options(verb, arguments->load);
+  add_model_option(verb, arguments->model);
+  add_ranker_option(verb, arguments->tiles);
+  add_output_options(verb, arguments->output, {"csv", "table", "json"});
+  verb.footer(
+      R"(Read columns: kernel_bounds, output_bounds, input_bounds, numbers separated by spaces:
+physical, most major dimension first; the two minor ones count native tiles. On GPUs also
+stages (buffers of each operand) and warps of a block; or threads along each dimension of the
+output, vector (elements that a load of a thread brings) and direct (1: operands are read
+through the cache, not copied). With a column file, only the rows of this file are answered.
+Other columns (runtime_ns, compute_time_ns ...) are kept, not read, and named in a note.
+Added columns: estimate_ns, bound, utilisation (0 to 1), reason (why it cannot run), last
+energy_uJ where the device describes energy; of a
+hybrid also analytical_ns, factor, verdict (in, edge, out), low_ns and high_ns (90 %); where a
+model of ranks chooses also rank (1 is fastest).)");
+  verb.callback([arguments] { run(*arguments); });
+}
 
 void add_tune_tiles(CLI::App& tune) {
   auto arguments = std::make_shared<TuneArguments>();
