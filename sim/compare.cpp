@@ -143,47 +143,38 @@ std::vector<SideTotal> totals_of(const Comparison& c, std::optional<std::size_t>
   return totals;
 }
 
-void add_lost(const Comparison& c, const CompareRow& row, std::size_t side, Seconds difference,
-              LostTotal& total) {
-  ++total.rows;
-  total.time += row.cells[side]->time * row.launches;
-  total.reference += row.cells[c.references[side]]->time * row.launches;
-  total.lost += Seconds{std::abs(difference.value)};
+// Rows of a side by what `key_of` says of them (nullopt: no part); most lost first.
+template <class Total, class Key, class KeyOf>
+std::vector<Total> lost_by(const Comparison& c, std::size_t side, Key Total::*key,
+                           const KeyOf& key_of) {
+  std::map<Key, Total> by_key;
+  for (const CompareRow& row : c.rows) {
+    const auto difference = lost(c, row, side);
+    const std::optional<Key> of = key_of(row);
+    if (!difference || !of || row.overlaps) continue;
+    Total& total = by_key[*of];
+    total.*key = *of;
+    ++total.rows;
+    total.time += row.cells[side]->time * row.launches;
+    total.reference += row.cells[c.references[side]]->time * row.launches;
+    total.lost += Seconds{std::abs(difference->value)};
+  }
+  std::vector<Total> totals;
+  for (auto& [name, total] : by_key) totals.push_back(std::move(total));
+  std::ranges::stable_sort(totals, std::greater<>(), &Total::lost);
+  return totals;
 }
 
 std::vector<BoundTotal> blamed_by(const Comparison& c, std::size_t side) {
-  std::vector<BoundTotal> bounds(analytical::kBoundCount);
-  for (const CompareRow& row : c.rows) {
-    const auto difference = lost(c, row, side);
-    if (!difference || !row.cells[side]->bound || row.overlaps) continue;
-    BoundTotal& total = bounds[static_cast<std::size_t>(*row.cells[side]->bound)];
-    add_lost(c, row, side, *difference, total);
-  }
-  for (std::size_t i = 0; i < bounds.size(); ++i) {
-    bounds[i].bound = static_cast<analytical::Bound>(i);
-  }
-  std::erase_if(bounds, [](const BoundTotal& total) { return total.rows == 0; });
-  std::ranges::stable_sort(
-      bounds, [](const BoundTotal& a, const BoundTotal& b) { return a.lost > b.lost; });
-  return bounds;
+  return lost_by(c, side, &BoundTotal::bound, [&](const CompareRow& row) {
+    return row.cells[side] ? row.cells[side]->bound : std::nullopt;
+  });
 }
 
 std::vector<CategoryTotal> categories_of(const Comparison& c) {
-  std::map<std::string, CategoryTotal> by_name;
-  for (const CompareRow& row : c.rows) {
-    const auto difference = lost(c, row, c.sorted_by);
-    if (!difference || !row.profile || row.overlaps) continue;
-    CategoryTotal& total = by_name[row.profile->category];
-    add_lost(c, row, c.sorted_by, *difference, total);
-  }
-  std::vector<CategoryTotal> categories;
-  for (auto& [name, total] : by_name) {
-    total.category = name;
-    categories.push_back(std::move(total));
-  }
-  std::ranges::stable_sort(
-      categories, [](const CategoryTotal& a, const CategoryTotal& b) { return a.lost > b.lost; });
-  return categories;
+  return lost_by(c, c.sorted_by, &CategoryTotal::category, [](const CompareRow& row) {
+    return row.profile ? std::optional(row.profile->category) : std::nullopt;
+  });
 }
 
 void check(const Comparison& c) {
@@ -330,14 +321,14 @@ void ComparisonBuilder::note(std::string what) {
 void ComparisonBuilder::note_samples(const measured::SampleSet& samples,
                                      const hwdesc::Device& device) {
   if (!samples.faults.empty()) {
-    note(fmt::format("{}: {} left out: {}", samples.name, count_of(samples.faults.size(), "row"),
-                     fault_summary(samples.faults)));
+    note("{}: {} left out: {}", samples.name, count_of(samples.faults.size(), "row"),
+         fault_summary(samples.faults));
   }
   if (samples.samples.empty()) {
-    note(fmt::format("{}: no row to compare on {}", samples.name, device.name));
+    note("{}: no row to compare on {}", samples.name, device.name);
   } else if (!is_measured_on(device, samples.measured_on)) {
-    note(fmt::format("{}: measured on {}, compared with a model of {}", samples.name,
-                     samples.measured_on, device.name));
+    note("{}: measured on {}, compared with a model of {}", samples.name, samples.measured_on,
+         device.name);
   }
 }
 
@@ -370,9 +361,8 @@ void ComparisonBuilder::note_opaque(std::size_t side) {
   const auto first = std::ranges::find_if(comparison_.rows, opaque);
   if (first == comparison_.rows.end()) return;
   const auto count = static_cast<std::size_t>(std::ranges::count_if(comparison_.rows, opaque));
-  note(fmt::format("{}: opaque calls in {} ({}{}): bytes of operands and results only",
-                   comparison_.sides[side].name, count_of(count, "row"), first->name,
-                   count > 1 ? " ..." : ""));
+  note("{}: opaque calls in {} ({}{}): bytes of operands and results only",
+       comparison_.sides[side].name, count_of(count, "row"), first->name, count > 1 ? " ..." : "");
 }
 
 void ComparisonBuilder::note_gaps() {

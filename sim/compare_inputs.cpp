@@ -41,6 +41,15 @@ struct Placed {
   std::vector<std::size_t> rows;  // by kernel
 };
 
+// Notes what is left out.
+SampleSet samples_on(const measured::MeasurementSet& set, const hwdesc::Device& device,
+                     const CompareSetup& setup, ComparisonBuilder& builder) {
+  SampleSet samples = measured::make_samples(
+      set, device, {.check_physics = setup.check_physics, .jobs = setup.jobs});
+  builder.note_samples(samples, device);
+  return samples;
+}
+
 // Adds the set for every device it was measured on; if descriptions share rows, for the first.
 void add_measured_sides(const std::string& path, const CompareSetup& setup,
                         std::deque<MeasuredSide>& sides, ComparisonBuilder& builder) {
@@ -48,14 +57,12 @@ void add_measured_sides(const std::string& path, const CompareSetup& setup,
   std::vector<std::string> seen;
   for (std::size_t d = 0; d < setup.devices.size(); ++d) {
     const hwdesc::Device& device = setup.devices[d];
-    SampleSet samples = measured::make_samples(
-        set, device, {.check_physics = setup.check_physics, .jobs = setup.jobs});
-    builder.note_samples(samples, device);
+    SampleSet samples = samples_on(set, device, setup, builder);
     if (samples.samples.empty()) continue;
     if (std::ranges::any_of(samples.samples, &measured::Sample::holds_dispatch)) {
-      builder.note(fmt::format(
+      builder.note(
           "{}: times hold the host's dispatch, unmeasured; a dispatch floor is taken off them",
-          samples.name));
+          samples.name);
     }
     const std::string on = samples.measured_on;
     const std::size_t measured = builder.measured(on, d);
@@ -63,8 +70,8 @@ void add_measured_sides(const std::string& path, const CompareSetup& setup,
     seen.push_back(on);
     sides.push_back({samples.name, measured, d, MeasuredKernels(set, std::move(samples), device)});
     if (const std::size_t n = sides.back().kernels.all_dispatch(); n > 0) {
-      builder.note(fmt::format("{}: {} left out: shorter than the dispatch they hold",
-                               sides.back().set, count_of(n, "row")));
+      builder.note("{}: {} left out: shorter than the dispatch they hold", sides.back().set,
+                   count_of(n, "row"));
     }
   }
 }
@@ -128,18 +135,18 @@ void add_compiler(const Placed& placed, const hwdesc::Device& device, Comparison
 
 void note_join(const MeasuredSide& side, ComparisonBuilder& builder) {
   if (side.others > 0) {
-    builder.note(fmt::format("{}: {} joined by name only: the module measured differs in them",
-                             side.set, count_of(side.others, "kernel")));
+    builder.note("{}: {} joined by name only: the module measured differs in them", side.set,
+                 count_of(side.others, "kernel"));
   }
   if (side.equals > 0) {
-    builder.note(fmt::format("{}: {} with the time of equal work under another name", side.set,
-                             count_of(side.equals, "kernel")));
+    builder.note("{}: {} with the time of equal work under another name", side.set,
+                 count_of(side.equals, "kernel"));
   }
   if (side.fastest > 0) {
     builder.note(
-        fmt::format("{}: {} with the fastest tile measured: no row has the tile that the module "
-                    "runs, or it does not say",
-                    side.set, count_of(side.fastest, "kernel")));
+        "{}: {} with the fastest tile measured: no row has the tile that the module runs, or it "
+        "does not say",
+        side.set, count_of(side.fastest, "kernel"));
   }
 }
 
@@ -156,8 +163,8 @@ void add_measured(const Placed& placed, MeasuredSide& side, ComparisonBuilder& b
   if (const auto run = side.kernels.find(placed.program, placed.stem)) {
     builder.set_whole(placed.group, side.side, run->time);
     if (!run->same) {
-      builder.note(fmt::format("{}: the run of {} is of a module that differs", side.set,
-                               placed.program.name()));
+      builder.note("{}: the run of {} is of a module that differs", side.set,
+                   placed.program.name());
     }
   }
 }
@@ -248,9 +255,9 @@ void note_dispatch(const SampleSet& samples, ComparisonBuilder& builder) {
       static_cast<std::size_t>(std::ranges::count_if(samples.samples, &Sample::holds_dispatch));
   if (with_dispatch == 0) return;
   builder.note(
-      fmt::format("{}: {} of {} hold the host's dispatch, unmeasured; a dispatch floor is added to "
-                  "estimates of them",
-                  samples.name, with_dispatch, count_of(samples.samples.size(), "row")));
+      "{}: {} of {} hold the host's dispatch, unmeasured; a dispatch floor is added to estimates "
+      "of them",
+      samples.name, with_dispatch, count_of(samples.samples.size(), "row"));
 }
 
 // Keeps the samples whose cells match all filters.
@@ -275,9 +282,7 @@ void add_set(const measured::MeasurementSet& set, std::size_t group, const Compa
              ComparisonBuilder& builder) {
   for (std::size_t d = 0; d < setup.devices.size(); ++d) {
     const hwdesc::Device& device = setup.devices[d];
-    SampleSet samples = measured::make_samples(
-        set, device, {.check_physics = setup.check_physics, .jobs = setup.jobs});
-    builder.note_samples(samples, device);
+    SampleSet samples = samples_on(set, device, setup, builder);
     keep_where(set, setup.where, samples);
     note_dispatch(samples, builder);
     const std::vector<std::size_t> rows = add_rows(samples, group, builder);

@@ -143,24 +143,6 @@ struct KernelKind {
   }
 };
 
-// Kernels with shared content are fingerprinted once.
-struct Contents {
-  std::vector<const ir::Kernel*> first;  // the first with each content
-  std::vector<std::size_t> which;        // by kernel, into `first`
-};
-
-Contents contents_of(std::span<const ir::ScheduledKernel> kernels) {
-  Contents contents;
-  contents.which.reserve(kernels.size());
-  std::unordered_map<const void*, std::size_t> known;
-  for (const ir::ScheduledKernel& scheduled : kernels) {
-    const auto [at, is_new] = known.emplace(scheduled.kernel.content(), contents.first.size());
-    if (is_new) contents.first.push_back(&scheduled.kernel);
-    contents.which.push_back(at->second);
-  }
-  return contents;
-}
-
 bool crosses_devices(const ir::Kernel& kernel) {
   return ir::op_class(kernel.opcode()) == ir::OpClass::kCollective ||
          analytical::collective_op(kernel) != nullptr;
@@ -235,9 +217,7 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
 DistinctKernels distinct_kernels(const ir::Program& program, const hwdesc::Device& device) {
   static const ir::DeviceGroups kNone;
   const auto kernels = program.kernels();
-  const Contents contents = contents_of(kernels);
-  std::vector<ir::Fingerprint> prints;
-  for (const ir::Kernel* kernel : contents.first) prints.push_back(ir::fingerprint(*kernel));
+  std::unordered_map<const void*, ir::Fingerprint> prints;  // by content, which kernels may share
   const bool placed = device.interconnect && device.interconnect->slice;
   DistinctKernels distinct;
   distinct.which.reserve(kernels.size());
@@ -245,8 +225,10 @@ DistinctKernels distinct_kernels(const ir::Program& program, const hwdesc::Devic
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const ir::Kernel& kernel = kernels[i].kernel;
     const ir::DeviceGroups& groups = placed ? kernel.device_groups() : kNone;
+    const auto [print, is_unseen] = prints.try_emplace(kernel.content());
+    if (is_unseen) print->second = ir::fingerprint(kernel);
     const auto [at, is_new] =
-        known.emplace(KernelKind{prints[contents.which[i]], &groups}, distinct.kernels.size());
+        known.emplace(KernelKind{print->second, &groups}, distinct.kernels.size());
     if (is_new) distinct.kernels.push_back(&kernel);
     distinct.which.push_back(at->second);
   }
