@@ -71,11 +71,6 @@ constexpr const char* kCorrectionColumns[] = {"analytical_ns", "factor", "verdic
 
 using Answer = std::variant<Estimate, analytical::Infeasible>;
 
-Answer analytical_answer(const analytical::KernelAnalysis& analysis, const TileConfig& tile) {
-  if (tile == TileConfig{}) return analysis.estimate_best();
-  return analysis.estimate(tile);
-}
-
 // Estimates the tiles that can run with `model`.
 void ask(const analytical::CostModel& model, const ir::Kernel& kernel, const hwdesc::Device& device,
          const std::vector<TileConfig>& tiles, std::vector<Answer>& answers) {
@@ -204,7 +199,9 @@ measured::CsvTable estimate_tiles(const measured::CsvTable& table, const ir::Ker
   const analytical::KernelAnalysis analysis(kernel, device);
   const std::vector<TileConfig> tiles = tiles_of_table(table);
   std::vector<Answer> answers;
-  for (const TileConfig& tile : tiles) answers.push_back(analytical_answer(analysis, tile));
+  for (const TileConfig& tile : tiles) {
+    answers.push_back(tile == TileConfig{} ? analysis.estimate_best() : analysis.estimate(tile));
+  }
   if (model != nullptr) ask(*model, kernel, device, tiles, answers);
   const bool corrected = std::ranges::any_of(answers, [](const Answer& answer) {
     const auto* estimate = std::get_if<Estimate>(&answer);

@@ -193,14 +193,10 @@ struct HostArguments {
 
 constexpr Seconds kAnyTime{1e9};
 
-// A limit per kernel; labels do not run kernels and have none.
-Seconds longest_taken(const HostArguments& arguments) {
-  return arguments.labels.empty() ? longest_of(arguments.common) : kAnyTime;
-}
-
 std::vector<host::WorkSource> sources_of(const HostArguments& arguments,
                                          const hwdesc::Device& device) {
-  const Seconds longest = longest_taken(arguments);
+  // Labels do not run kernels.
+  const Seconds longest = arguments.labels.empty() ? longest_of(arguments.common) : kAnyTime;
   std::vector<std::string> sets = arguments.sets;
   if (sets.empty() && arguments.files.empty()) sets = {"tiles", "fusion"};
   const auto wanted = [&](const char* set) { return std::ranges::count(sets, set) > 0; };

@@ -63,11 +63,6 @@ std::uint64_t content_hash(const std::string& path) {
   return hash;
 }
 
-double peak_of(const hwdesc::Device& device, std::string_view what) {
-  if (what == "vector") return device.vector_peak().value;
-  return device.matrix_peak(what).value;
-}
-
 std::string number_cell(double value) {
   return std::isfinite(value) ? fmt::format("{}", value) : "";
 }
@@ -353,7 +348,8 @@ struct StudyRun::Point : StudyMachine {
     if (const auto at = results.find(name); at != results.end()) return at->second;
     if (const auto* number = hwdesc::find_number(numbers, name)) return number->value;
     constexpr std::string_view kPeak = "peak.";
-    if (name.starts_with(kPeak)) return peak_of(*device, name.substr(kPeak.size()));
+    if (name == "peak.vector") return device->vector_peak().value;
+    if (name.starts_with(kPeak)) return device->matrix_peak(name.substr(kPeak.size())).value;
     return std::nan("");  // a result that this model does not provide
   }
   [[nodiscard]] double value(const base::Formula& formula) const {

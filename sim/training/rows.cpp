@@ -66,13 +66,10 @@ std::string display_path(const std::string& device) {
   return from_here.starts_with("..") ? device : from_here;
 }
 
-bool teaches_times(const TrainingFile& file) {
-  return std::ranges::all_of(
-      file.learners, [](const learned::LearnerSpec& learner) { return learner.target.is_time(); });
-}
-
 void load_source(const TrainingFile& file, const DataSource& source, ImportedData& data, int jobs,
                  const SeenSet& seen, LoadedSets& loaded) {
+  const bool untimed = std::ranges::any_of(
+      file.learners, [](const learned::LearnerSpec& learner) { return !learner.target.is_time(); });
   const std::vector<std::string> devices =
       source.devices.empty() ? std::vector<std::string>{file.device} : source.devices;
   for (const std::string& name : devices) {
@@ -80,8 +77,7 @@ void load_source(const TrainingFile& file, const DataSource& source, ImportedDat
     measured::MeasurementSet set = data.read(source, name);
     const std::size_t all = set.rows.size();
     if (source.sample_rows > 0) sample(set, name, source.sample_rows, source.sample_seed);
-    SampleSet samples =
-        measured::make_samples(set, device, {.untimed = !teaches_times(file), .jobs = jobs});
+    SampleSet samples = measured::make_samples(set, device, {.untimed = untimed, .jobs = jobs});
     samples.name = devices.size() > 1 ? fmt::format("{} {}", source.name, name) : source.name;
     if (samples.samples.empty()) {
       throw Error("{}: data {}: no row that can be used on {}", file.file, source.name, name);

@@ -139,10 +139,6 @@ std::string profile_header(const Comparison& c) {
   return out + joined_line(profile) + total_line(c) + lost_lines(c);
 }
 
-std::string profile_tables(const Comparison& c, std::size_t top) {
-  return program_table(c, top) + category_table(c, top);
-}
-
 std::string profile_footer(const Comparison& c) {
   return fmt::format(
       "measured: mean; transfers overlap other rows and are in no total; Mflop, MB: of one "
@@ -629,7 +625,7 @@ std::string compare_json(const Comparison& c) {
 
 std::string compare_text(const Comparison& c, const CompareTableOptions& options) {
   std::string out = header(c, options.top) + (c.profile ? "" : "\n");
-  out += c.profile ? blamed(c) + profile_tables(c, options.top)
+  out += c.profile ? blamed(c) + program_table(c, options.top) + category_table(c, options.top)
                    : totals(c, options.top) + whole_runs(c) + blamed(c);
   out += rows(c, options.top) + unmatched(c, options.top);
   for (const std::string& note : c.notes) out += fmt::format("note: {}\n", note);

@@ -16,10 +16,6 @@ using analytical::Correction;
 using hybrid::CorrectionReasons;
 using Json = nlohmann::ordered_json;
 
-std::string signed_percent_of_log(double log_effect) {
-  return fmt::format("{:+.1f}", 100 * std::expm1(log_effect));
-}
-
 std::string nearest_line(const CorrectionReasons& reasons) {
   std::string out;
   for (const hybrid::Place::Neighbour& one : reasons.nearest) {
@@ -32,7 +28,7 @@ std::string drivers(const CorrectionReasons& reasons) {
   if (reasons.drivers.empty()) return "";
   TextTable table({{"drives the correction", 60}, ">value", ">effect on time %"});
   for (const hybrid::Driver& driver : reasons.drivers) {
-    table.add({driver.feature, compact(driver.value), signed_percent_of_log(driver.effect)});
+    table.add({driver.feature, compact(driver.value), signed_percent(std::expm1(driver.effect))});
   }
   return table.render();
 }
