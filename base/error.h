@@ -10,15 +10,22 @@
 //   if (rank > kMaxRank) throw Error(at.describe("rank 40 is above the limit of 32"));
 #pragma once
 
+#include <fmt/format.h>
+
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tilecast {
 
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message) : std::runtime_error(message) {}
+  // Error("{}: got {}, expected {}", file, value, wanted)
+  template <class... Args>
+  requires(sizeof...(Args) > 0) explicit Error(fmt::format_string<Args...> text, Args&&... args)
+      : std::runtime_error(fmt::format(text, std::forward<Args>(args)...)) {}
 };
 
 // A wrong command line; main() exits with 2 instead of 1.

@@ -79,7 +79,7 @@ Advisor::Advisor(const std::string& folder) {
     const learned::Target target = model.predictor->target();
     const auto same = [&](const learned::Target& one) { return one.quantity == target.quantity; };
     if ((target.is_time() && times_) || std::ranges::any_of(quantities_, same)) {
-      throw Error(fmt::format("{}: a second model of {}; expected one", path, target.quantity));
+      throw Error("{}: a second model of {}; expected one", path, target.quantity);
     }
     if (target.is_time()) {
       times_ = std::move(model);
@@ -90,9 +90,9 @@ Advisor::Advisor(const std::string& folder) {
   }
   if (!times_) {
     throw Error(
-        fmt::format("{}: got {} models, none of times; expected folders that `tilecast "
-                    "train --out` made, one of them of runtime",
-                    folder, models_.size()));
+        "{}: got {} models, none of times; expected folders that `tilecast train --out` made, one "
+        "of them of runtime",
+        folder, models_.size());
   }
 }
 
@@ -101,9 +101,9 @@ std::string Advisor::note(const hwdesc::Device& device) const {
   if (device.lineage_distance(trained)) return "";
   if (device.execution != hwdesc::Execution::kCache) {
     throw Error(
-        fmt::format("advise: {} is no processor; the models know kernels as C on {}; expected a "
-                    "processor (tilecast hw list; hw probe describes this one)",
-                    device.name, fmt::join(trained, ", ")));
+        "advise: {} is no processor; the models know kernels as C on {}; expected a processor "
+        "(tilecast hw list; hw probe describes this one)",
+        device.name, fmt::join(trained, ", "));
   }
   return fmt::format("times were learned on {}, not on {}", fmt::join(trained, ", "), device.name);
 }
@@ -146,9 +146,9 @@ FusionProspect Advisor::fused(const ir::Module& unfused, const std::string& prod
   }
   if (between == 0) {
     throw Error(
-        fmt::format("no fusion of {} into {}: expected an array and an instruction that "
-                    "reads it, of a program that is not fused yet",
-                    producer, consumer));
+        "no fusion of {} into {}: expected an array and an instruction that reads it, of a program "
+        "that is not fused yet",
+        producer, consumer);
   }
   const auto kept = kernels_of(space.fused(apart), device);
   const auto merged = kernels_of(space.fused(together), device);

@@ -35,7 +35,7 @@ void check_sizes(std::span<const analytical::TileConfig> tiles) {
     for (const analytical::TilePart& part : analytical::tile_parts()) {
       for (const std::int64_t size : part.numbers(tiles[i])) {
         if (size >= 1) continue;
-        throw Error(fmt::format("tile {}: got a size of {}, expected at least 1", i, size));
+        throw Error("tile {}: got a size of {}, expected at least 1", i, size);
       }
     }
   }
@@ -74,8 +74,8 @@ hwdesc::Overrides device_overrides(std::span<const std::string> set) {
   for (const std::string& text : set) {
     const std::size_t equals = text.find('=');
     if (equals == 0 || equals == std::string::npos) {
-      throw UsageError(fmt::format(
-          "--set: got '{}', expected key=value; example: --set hbm.bandwidth=1.2TB/s", text));
+      throw UsageError("--set: got '{}', expected key=value; example: --set hbm.bandwidth=1.2TB/s",
+                       text);
     }
     result.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
@@ -102,7 +102,7 @@ Simulation simulate(const PlacedProgram& placed, const ChosenModel& model,
   } catch (const UsageError&) {
     throw;
   } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", placed.file, error.what()));
+    throw Error("{}: {}", placed.file, error.what());
   }
 }
 
@@ -118,14 +118,13 @@ const ir::Kernel& find_kernel(const ir::Program& program, const std::string& nam
   if (wanted.empty() && names.size() == 1) return program.kernels().front().kernel;
   if (wanted.empty()) {
     throw Error(
-        fmt::format("{}: {} kernels, expected one; choose it with --kernel NAME (tilecast "
-                    "kernels lists them)",
-                    file, names.size()));
+        "{}: {} kernels, expected one; choose it with --kernel NAME (tilecast kernels lists them)",
+        file, names.size());
   }
   const std::string near = base::nearest(wanted, names);
-  throw Error(fmt::format(
+  throw Error(
       "{}: no kernel is called '{}'; {}", file, wanted,
-      near.empty() ? "tilecast kernels lists them" : fmt::format("did you mean '{}'?", near)));
+      near.empty() ? "tilecast kernels lists them" : fmt::format("did you mean '{}'?", near));
 }
 
 Explanation explain(const PlacedProgram& placed, const std::string& kernel,

@@ -27,9 +27,8 @@ std::set<std::string> fixed_constants(const std::vector<std::string>& fixed) {
   for (const std::string& name : fixed) {
     if (std::ranges::find(known, name) != known.end()) continue;
     const std::string near = base::nearest(name, known);
-    throw UsageError(fmt::format("--fix: got '{}', expected one of {}{}", name,
-                                 fmt::join(known, ", "),
-                                 near.empty() ? "" : "; did you mean '" + near + "'?"));
+    throw UsageError("--fix: got '{}', expected one of {}{}", name, fmt::join(known, ", "),
+                     near.empty() ? "" : "; did you mean '" + near + "'?");
   }
   return {fixed.begin(), fixed.end()};
 }
@@ -52,9 +51,9 @@ measured::SampleSet rows_to_fit(const CalibrationRequest& request, const Calibra
       measured::make_samples(hooks.read(path), request.device, {.jobs = request.jobs});
   if (!request.other_machine && !is_measured_on(request.device, set.measured_on)) {
     throw Error(
-        fmt::format("{}: got rows measured on '{}', expected on {} or what it extends unchanged; "
-                    "--other-machine fits them anyway",
-                    path, set.measured_on, request.device.name));
+        "{}: got rows measured on '{}', expected on {} or what it extends unchanged; "
+        "--other-machine fits them anyway",
+        path, set.measured_on, request.device.name);
   }
   const std::size_t before = set.samples.size();
   select_rows(request, set);
@@ -95,7 +94,7 @@ hybrid::PreparedFit calibrate_device(const CalibrationRequest& request,
                      .accept_suspicious = request.accept_suspicious,
                      .jobs = request.jobs,
                      .step = hooks.step}});
-  if (fit.calibrated.empty()) throw Error(fmt::format("{}", fmt::join(fit.notes, "; ")));
+  if (fit.calibrated.empty()) throw Error("{}", fmt::join(fit.notes, "; "));
   note_rows(fit, hooks);
   return fit;
 }
@@ -112,7 +111,7 @@ std::string calibrated_description(const hybrid::PreparedFit& fit, const std::st
 void check_model_folder(const std::string& folder, bool force) {
   std::error_code failure;
   if (!force && fs::exists(folder, failure)) {
-    throw Error(fmt::format("{}: exists; --force replaces a model", folder));
+    throw Error("{}: exists; --force replaces a model", folder);
   }
   base::require_writable(folder);
 }

@@ -26,16 +26,13 @@ std::size_t find_side(const std::vector<CompareSide>& sides, const std::string& 
     if (sides[i].name == wanted) return i;
     known += fmt::format("{}'{}'", i == 0 ? "" : ", ", sides[i].name);
   }
-  throw UsageError(fmt::format("{}: got '{}', expected one of {}", option, wanted, known));
+  throw UsageError("{}: got '{}', expected one of {}", option, wanted, known);
 }
 
 bool shares_rows(const Comparison& c, std::size_t side) {
   return std::ranges::any_of(c.rows, [&](const CompareRow& row) {
-    if (!row.cells[side]) return false;
-    for (std::size_t other = 0; other < c.sides.size(); ++other) {
-      if (other != side && row.cells[other]) return true;
-    }
-    return false;
+    const auto known = std::ranges::count_if(row.cells, [](const auto& cell) { return !!cell; });
+    return row.cells[side] && known > 1;
   });
 }
 
@@ -146,47 +143,38 @@ std::vector<SideTotal> totals_of(const Comparison& c, std::optional<std::size_t>
   return totals;
 }
 
-void add_lost(const Comparison& c, const CompareRow& row, std::size_t side, Seconds difference,
-              LostTotal& total) {
-  ++total.rows;
-  total.time += row.cells[side]->time * row.launches;
-  total.reference += row.cells[c.references[side]]->time * row.launches;
-  total.lost += Seconds{std::abs(difference.value)};
+// Rows of a side by what `key_of` says of them (nullopt: no part); most lost first.
+template <class Total, class Key, class KeyOf>
+std::vector<Total> lost_by(const Comparison& c, std::size_t side, Key Total::*key,
+                           const KeyOf& key_of) {
+  std::map<Key, Total> by_key;
+  for (const CompareRow& row : c.rows) {
+    const auto difference = lost(c, row, side);
+    const std::optional<Key> of = key_of(row);
+    if (!difference || !of || row.overlaps) continue;
+    Total& total = by_key[*of];
+    total.*key = *of;
+    ++total.rows;
+    total.time += row.cells[side]->time * row.launches;
+    total.reference += row.cells[c.references[side]]->time * row.launches;
+    total.lost += Seconds{std::abs(difference->value)};
+  }
+  std::vector<Total> totals;
+  for (auto& [name, total] : by_key) totals.push_back(std::move(total));
+  std::ranges::stable_sort(totals, std::greater<>(), &Total::lost);
+  return totals;
 }
 
 std::vector<BoundTotal> blamed_by(const Comparison& c, std::size_t side) {
-  std::vector<BoundTotal> bounds(analytical::kBoundCount);
-  for (const CompareRow& row : c.rows) {
-    const auto difference = lost(c, row, side);
-    if (!difference || !row.cells[side]->bound || row.overlaps) continue;
-    BoundTotal& total = bounds[static_cast<std::size_t>(*row.cells[side]->bound)];
-    add_lost(c, row, side, *difference, total);
-  }
-  for (std::size_t i = 0; i < bounds.size(); ++i) {
-    bounds[i].bound = static_cast<analytical::Bound>(i);
-  }
-  std::erase_if(bounds, [](const BoundTotal& total) { return total.rows == 0; });
-  std::ranges::stable_sort(
-      bounds, [](const BoundTotal& a, const BoundTotal& b) { return a.lost > b.lost; });
-  return bounds;
+  return lost_by(c, side, &BoundTotal::bound, [&](const CompareRow& row) {
+    return row.cells[side] ? row.cells[side]->bound : std::nullopt;
+  });
 }
 
 std::vector<CategoryTotal> categories_of(const Comparison& c) {
-  std::map<std::string, CategoryTotal> by_name;
-  for (const CompareRow& row : c.rows) {
-    const auto difference = lost(c, row, c.sorted_by);
-    if (!difference || !row.profile || row.overlaps) continue;
-    CategoryTotal& total = by_name[row.profile->category];
-    add_lost(c, row, c.sorted_by, *difference, total);
-  }
-  std::vector<CategoryTotal> categories;
-  for (auto& [name, total] : by_name) {
-    total.category = name;
-    categories.push_back(std::move(total));
-  }
-  std::ranges::stable_sort(
-      categories, [](const CategoryTotal& a, const CategoryTotal& b) { return a.lost > b.lost; });
-  return categories;
+  return lost_by(c, c.sorted_by, &CategoryTotal::category, [](const CompareRow& row) {
+    return row.profile ? std::optional(row.profile->category) : std::nullopt;
+  });
 }
 
 void check(const Comparison& c) {
@@ -195,6 +183,26 @@ void check(const Comparison& c) {
     TC_CHECK(row.cells.size() == c.sides.size(), "a row has a cell per side");
     TC_CHECK(row.group < c.groups.size(), "a row has a group");
   }
+}
+
+// Compilers write the largest integer for "unknown"; this bound is weeks for one kernel.
+constexpr double kUnknownCycles = 1e15;
+
+template <class T>
+void put(std::vector<std::optional<T>>& list, std::size_t at, T value) {
+  if (list.size() <= at) list.resize(at + 1);
+  list[at] = std::move(value);
+}
+
+using measured::Sample;
+using measured::Workload;
+
+bool is_same(const ir::Program& program, const Workload& work) {
+  return std::ranges::equal(program.kernels(), work.parts,
+                            [](const ir::ScheduledKernel& a, const measured::WorkloadPart& b) {
+                              return a.multiplicity == b.launches &&
+                                     ir::fingerprint(a.kernel) == ir::fingerprint(b.kernel);
+                            });
 }
 
 }  // namespace
@@ -241,19 +249,6 @@ std::optional<double> relative(const Comparison& comparison, const CompareRow& r
   if (!cell || !reference || !(reference->time.value > 0)) return std::nullopt;
   return cell->time / reference->time - 1;
 }
-
-namespace {
-
-// Compilers write the largest integer for "unknown"; this bound is weeks for one kernel.
-constexpr double kUnknownCycles = 1e15;
-
-template <class T>
-void put(std::vector<std::optional<T>>& list, std::size_t at, T value) {
-  if (list.size() <= at) list.resize(at + 1);
-  list[at] = std::move(value);
-}
-
-}  // namespace
 
 ComparisonBuilder::ComparisonBuilder(const CompareSetup& setup) : setup_(&setup) {
   TC_CHECK(!setup.columns.empty(), "a comparison has a model");
@@ -326,14 +321,14 @@ void ComparisonBuilder::note(std::string what) {
 void ComparisonBuilder::note_samples(const measured::SampleSet& samples,
                                      const hwdesc::Device& device) {
   if (!samples.faults.empty()) {
-    note(fmt::format("{}: {} left out: {}", samples.name, count_of(samples.faults.size(), "row"),
-                     fault_summary(samples.faults)));
+    note("{}: {} left out: {}", samples.name, count_of(samples.faults.size(), "row"),
+         fault_summary(samples.faults));
   }
   if (samples.samples.empty()) {
-    note(fmt::format("{}: no row to compare on {}", samples.name, device.name));
+    note("{}: no row to compare on {}", samples.name, device.name);
   } else if (!is_measured_on(device, samples.measured_on)) {
-    note(fmt::format("{}: measured on {}, compared with a model of {}", samples.name,
-                     samples.measured_on, device.name));
+    note("{}: measured on {}, compared with a model of {}", samples.name, samples.measured_on,
+         device.name);
   }
 }
 
@@ -366,9 +361,8 @@ void ComparisonBuilder::note_opaque(std::size_t side) {
   const auto first = std::ranges::find_if(comparison_.rows, opaque);
   if (first == comparison_.rows.end()) return;
   const auto count = static_cast<std::size_t>(std::ranges::count_if(comparison_.rows, opaque));
-  note(fmt::format("{}: opaque calls in {} ({}{}): bytes of operands and results only",
-                   comparison_.sides[side].name, count_of(count, "row"), first->name,
-                   count > 1 ? " ..." : ""));
+  note("{}: opaque calls in {} ({}{}): bytes of operands and results only",
+       comparison_.sides[side].name, count_of(count, "row"), first->name, count > 1 ? " ..." : "");
 }
 
 void ComparisonBuilder::note_gaps() {
@@ -380,14 +374,11 @@ void ComparisonBuilder::note_gaps() {
         comparison_.rows, [&](const CompareRow& row) { return row.cells[i].has_value(); }));
     if (answered == rows) continue;
     const std::string gap = fmt::format("{} of {}", rows - answered, count_of(rows, "row"));
-    if (side.kind == Kind::kModel) {
-      note(fmt::format("{}: {} not answered (outside of its domain, or not on its device)",
-                       side.name, gap));
-    } else if (side.kind == Kind::kCompiler) {
-      note(fmt::format("{}: no estimate of {}", side.name, gap));
-    } else {
-      note(fmt::format("{}: no time of {}", side.name, gap));
-    }
+    note(side.kind == Kind::kModel
+             ? fmt::format("{}: {} not answered (outside of its domain, or not on its device)",
+                           side.name, gap)
+             : fmt::format("{}: no {} of {}", side.name,
+                           side.kind == Kind::kCompiler ? "estimate" : "time", gap));
   }
   if (reads_modules_ &&
       std::ranges::count(comparison_.sides, Kind::kCompiler, &CompareSide::kind) == 0) {
@@ -454,21 +445,6 @@ CompareCell cell_of(const measured::Prediction& answer) {
 std::string count_of(std::size_t n, std::string_view thing) {
   return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
 }
-
-namespace {
-
-using measured::Sample;
-using measured::Workload;
-
-bool is_same(const ir::Program& program, const Workload& work) {
-  return std::ranges::equal(program.kernels(), work.parts,
-                            [](const ir::ScheduledKernel& a, const measured::WorkloadPart& b) {
-                              return a.multiplicity == b.launches &&
-                                     ir::fingerprint(a.kernel) == ir::fingerprint(b.kernel);
-                            });
-}
-
-}  // namespace
 
 MeasuredKernels::MeasuredKernels(const measured::MeasurementSet& set, measured::SampleSet samples,
                                  const hwdesc::Device& device)

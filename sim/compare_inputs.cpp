@@ -1,4 +1,5 @@
-// Builds rows of a comparison from programs: one per kernel, joined with measurement sets.
+// Builds rows of a comparison: of programs one per kernel, joined with measurement sets; of sets
+// one per workload and tile; of a profile one per instruction.
 #include "sim/compare_inputs.h"
 
 #include <fmt/format.h>
@@ -40,6 +41,15 @@ struct Placed {
   std::vector<std::size_t> rows;  // by kernel
 };
 
+// Notes what is left out.
+SampleSet samples_on(const measured::MeasurementSet& set, const hwdesc::Device& device,
+                     const CompareSetup& setup, ComparisonBuilder& builder) {
+  SampleSet samples = measured::make_samples(
+      set, device, {.check_physics = setup.check_physics, .jobs = setup.jobs});
+  builder.note_samples(samples, device);
+  return samples;
+}
+
 // Adds the set for every device it was measured on; if descriptions share rows, for the first.
 void add_measured_sides(const std::string& path, const CompareSetup& setup,
                         std::deque<MeasuredSide>& sides, ComparisonBuilder& builder) {
@@ -47,15 +57,12 @@ void add_measured_sides(const std::string& path, const CompareSetup& setup,
   std::vector<std::string> seen;
   for (std::size_t d = 0; d < setup.devices.size(); ++d) {
     const hwdesc::Device& device = setup.devices[d];
-    SampleSet samples = measured::make_samples(
-        set, device, {.check_physics = setup.check_physics, .jobs = setup.jobs});
-    builder.note_samples(samples, device);
+    SampleSet samples = samples_on(set, device, setup, builder);
     if (samples.samples.empty()) continue;
     if (std::ranges::any_of(samples.samples, &measured::Sample::holds_dispatch)) {
       builder.note(
-          fmt::format("{}: times hold the host's dispatch, unmeasured; a dispatch floor "
-                      "is taken off them",
-                      samples.name));
+          "{}: times hold the host's dispatch, unmeasured; a dispatch floor is taken off them",
+          samples.name);
     }
     const std::string on = samples.measured_on;
     const std::size_t measured = builder.measured(on, d);
@@ -63,8 +70,8 @@ void add_measured_sides(const std::string& path, const CompareSetup& setup,
     seen.push_back(on);
     sides.push_back({samples.name, measured, d, MeasuredKernels(set, std::move(samples), device)});
     if (const std::size_t n = sides.back().kernels.all_dispatch(); n > 0) {
-      builder.note(fmt::format("{}: {} left out: shorter than the dispatch they hold",
-                               sides.back().set, count_of(n, "row")));
+      builder.note("{}: {} left out: shorter than the dispatch they hold", sides.back().set,
+                   count_of(n, "row"));
     }
   }
 }
@@ -128,18 +135,18 @@ void add_compiler(const Placed& placed, const hwdesc::Device& device, Comparison
 
 void note_join(const MeasuredSide& side, ComparisonBuilder& builder) {
   if (side.others > 0) {
-    builder.note(fmt::format("{}: {} joined by name only: the module measured differs in them",
-                             side.set, count_of(side.others, "kernel")));
+    builder.note("{}: {} joined by name only: the module measured differs in them", side.set,
+                 count_of(side.others, "kernel"));
   }
   if (side.equals > 0) {
-    builder.note(fmt::format("{}: {} with the time of equal work under another name", side.set,
-                             count_of(side.equals, "kernel")));
+    builder.note("{}: {} with the time of equal work under another name", side.set,
+                 count_of(side.equals, "kernel"));
   }
   if (side.fastest > 0) {
     builder.note(
-        fmt::format("{}: {} with the fastest tile measured: no row has the tile that the "
-                    "module runs, or it does not say",
-                    side.set, count_of(side.fastest, "kernel")));
+        "{}: {} with the fastest tile measured: no row has the tile that the module runs, or it "
+        "does not say",
+        side.set, count_of(side.fastest, "kernel"));
   }
 }
 
@@ -156,8 +163,8 @@ void add_measured(const Placed& placed, MeasuredSide& side, ComparisonBuilder& b
   if (const auto run = side.kernels.find(placed.program, placed.stem)) {
     builder.set_whole(placed.group, side.side, run->time);
     if (!run->same) {
-      builder.note(fmt::format("{}: the run of {} is of a module that differs", side.set,
-                               placed.program.name()));
+      builder.note("{}: the run of {} is of a module that differs", side.set,
+                   placed.program.name());
     }
   }
 }
@@ -172,43 +179,6 @@ void note_measured(const std::deque<MeasuredSide>& sides, ComparisonBuilder& bui
   std::ranges::stable_sort(builder.comparison().unmatched,
                            [](const auto& a, const auto& b) { return a.time > b.time; });
 }
-
-}  // namespace
-
-Comparison compare_programs(std::span<const std::string> files,
-                            std::span<const std::string> measured_sets, const CompareSetup& setup) {
-  ComparisonBuilder builder(setup);
-  builder.reads_modules();
-  std::deque<MeasuredSide> sides;
-  for (const std::string& path : measured_sets) add_measured_sides(path, setup, sides, builder);
-  std::vector<ir::LoadedModule> modules(files.size());
-  base::parallel_for(files.size(), setup.jobs,
-                     [&](std::size_t i) { modules[i] = ir::load_module(files[i], setup.load); });
-  for (std::size_t i = 0; i < modules.size(); ++i) {
-    const std::string stem = std::filesystem::path(files[i]).stem().string();
-    std::size_t group = 0;
-    for (std::size_t d = 0; d < setup.devices.size(); ++d) {
-      const auto built =
-          ir::program_for(modules[i], analytical::layout_rules(setup.devices[d]), setup.load);
-      if (d == 0) group = builder.add_group(built.program.name(), files[i]);
-      const Placed placed{built.program, group, d, stem, add_rows(built.program, group, builder)};
-      for (const ir::Note& note : built.notes) builder.note(note.what);
-      for (const ir::Note& note : built.program.notes()) builder.note(note.what);
-      add_models(placed, setup, builder);
-      if (d == 0) add_compiler(placed, setup.devices[d], builder);
-      for (MeasuredSide& side : sides) {
-        if (side.device == d) add_measured(placed, side, builder);
-      }
-    }
-    modules[i] = {};
-  }
-  note_measured(sides, builder);
-  return builder.finish();
-}
-
-// Builds rows of a comparison from measurement sets: one per workload and tile.
-
-namespace {
 
 using measured::Sample;
 using measured::Workload;
@@ -285,9 +255,9 @@ void note_dispatch(const SampleSet& samples, ComparisonBuilder& builder) {
       static_cast<std::size_t>(std::ranges::count_if(samples.samples, &Sample::holds_dispatch));
   if (with_dispatch == 0) return;
   builder.note(
-      fmt::format("{}: {} of {} hold the host's dispatch, unmeasured; a dispatch floor is "
-                  "added to estimates of them",
-                  samples.name, with_dispatch, count_of(samples.samples.size(), "row")));
+      "{}: {} of {} hold the host's dispatch, unmeasured; a dispatch floor is added to estimates "
+      "of them",
+      samples.name, with_dispatch, count_of(samples.samples.size(), "row"));
 }
 
 // Keeps the samples whose cells match all filters.
@@ -299,8 +269,8 @@ void keep_where(const measured::MeasurementSet& set, const std::vector<CellFilte
   }
   for (const CellFilter& filter : filters) {
     if (std::ranges::find(set.table.columns, filter.column) == set.table.columns.end()) {
-      throw Error(fmt::format("{}: no column is called '{}', expected one of {}", set.directory,
-                              filter.column, fmt::join(set.table.columns, ", ")));
+      throw Error("{}: no column is called '{}', expected one of {}", set.directory, filter.column,
+                  fmt::join(set.table.columns, ", "));
     }
     std::erase_if(samples.samples, [&](const Sample& sample) {
       return set.table.cell(*row_of.at(sample.line), filter.column) != filter.value;
@@ -312,9 +282,7 @@ void add_set(const measured::MeasurementSet& set, std::size_t group, const Compa
              ComparisonBuilder& builder) {
   for (std::size_t d = 0; d < setup.devices.size(); ++d) {
     const hwdesc::Device& device = setup.devices[d];
-    SampleSet samples = measured::make_samples(
-        set, device, {.check_physics = setup.check_physics, .jobs = setup.jobs});
-    builder.note_samples(samples, device);
+    SampleSet samples = samples_on(set, device, setup, builder);
     keep_where(set, setup.where, samples);
     note_dispatch(samples, builder);
     const std::vector<std::size_t> rows = add_rows(samples, group, builder);
@@ -327,27 +295,6 @@ void add_set(const measured::MeasurementSet& set, std::size_t group, const Compa
     if (!samples.samples.empty()) add_measured(samples, rows, d, builder);
   }
 }
-
-}  // namespace
-
-Comparison compare_sets(std::span<const std::string> sets, const CompareSetup& setup) {
-  ComparisonBuilder builder(setup);
-  std::vector<std::string> hashes;
-  for (const std::string& path : sets) {
-    const measured::MeasurementSet set = measured::read_measurement_set(path);
-    if (std::ranges::find(hashes, set.hash) != hashes.end()) {
-      throw Error(fmt::format("{}: the same data as a set before it; give each set once", path));
-    }
-    hashes.push_back(set.hash);
-    if (std::ranges::any_of(set.rows, [](const auto& row) { return !row.file.empty(); })) {
-      builder.reads_modules();
-    }
-    add_set(set, builder.add_group(set.manifest.name, path), setup, builder);
-  }
-  return builder.finish();
-}
-
-namespace {
 
 using measured::JoinedModule;
 using measured::XplaneModule;
@@ -379,38 +326,6 @@ struct ProfiledInstruction {
 };
 
 using Kernels = std::unordered_map<std::string, const ir::ScheduledKernel*>;  // by name
-
-class ProfileRows {
- public:
-  ProfileRows(const ProfileInput& input, const CompareSetup& setup)
-      : input_(input), setup_(setup), builder_(setup) {
-    const measured::XplaneProfile& profile = input.profile;
-    measured_ = builder_.measured(setup.devices.front().name, 0);
-    summary_.file = input.file;
-    summary_.device = measured::device_text(profile.device);
-    summary_.guess = input.guess;
-    summary_.device_time = profile.device_time;
-    summary_.steps = static_cast<double>(profile.steps.occurrences);
-    summary_.step_median = profile.steps.median;
-    for (const XplaneModule& module : profile.modules) ++modules_called_[module.name];
-  }
-
-  void add(const JoinedModule& joined);
-  [[nodiscard]] Comparison finish(const measured::XplaneJoin& join);
-
- private:
-  void add_row(const ProfiledInstruction& of, const XplaneTimes& times,
-               const ModuleAnswers& answers);
-  void add_run(const XplaneModule& module, const ModuleAnswers& answers);
-  void add_idle(const XplaneModule& module, const Kernels& kernels);
-
-  const ProfileInput& input_;
-  const CompareSetup& setup_;
-  ComparisonBuilder builder_;
-  ProfileSummary summary_;
-  std::map<std::string, int> modules_called_;
-  std::size_t measured_ = 0, group_ = 0;
-};
 
 Predictions answers_of(const ir::Program& program, const hwdesc::Device& device,
                        const analytical::CostModel& model) {
@@ -449,132 +364,202 @@ ModuleAnswers answers_of(const JoinedModule& joined, const CompareSetup& setup) 
   return result;
 }
 
-void ProfileRows::add(const JoinedModule& joined) {
-  const XplaneModule& module = *joined.profiled;
-  const ModuleAnswers answers = answers_of(joined, setup_);
-  group_ = builder_.add_group(modules_called_[module.name] == 1
-                                  ? module.name
-                                  : fmt::format("{}({})", module.name, module.program_id),
-                              input_.file);
-  for (const ir::Note& note : answers.program.notes()) builder_.note(note.what);
-  Kernels kernels;
-  for (const ir::ScheduledKernel& each : answers.program.kernels()) {
-    kernels.emplace(each.kernel.name(), &each);
+class ProfileRows {
+ public:
+  ProfileRows(const ProfileInput& input, const CompareSetup& setup)
+      : input_(input), setup_(setup), builder_(setup) {
+    const measured::XplaneProfile& profile = input.profile;
+    measured_ = builder_.measured(setup.devices.front().name, 0);
+    summary_.file = input.file;
+    summary_.device = measured::device_text(profile.device);
+    summary_.guess = input.guess;
+    summary_.device_time = profile.device_time;
+    summary_.steps = static_cast<double>(profile.steps.occurrences);
+    summary_.step_median = profile.steps.median;
+    for (const XplaneModule& module : profile.modules) ++modules_called_[module.name];
   }
-  const auto add = [&](const std::string& name, const XplaneTimes& times) {
-    const auto opcode = answers.opcodes.find(name);
-    if (opcode == answers.opcodes.end() || times.occurrences <= 0) return;
-    const auto found = kernels.find(name);
-    const ir::ScheduledKernel* kernel = found == kernels.end() ? nullptr : found->second;
-    add_row({.name = name,
-             .op_class = kernel ? measured::op_class(kernel->kernel)
-                                : std::string(ir::name(opcode->second)),
-             .kernel = kernel,
-             .has_transfer = module.transfers.contains(name)},
-            times, answers);
-  };
-  for (const auto& [name, times] : module.instructions) add(name, times);
-  for (const auto& [name, times] : module.transfers) add(name, times);
-  add_idle(module, kernels);
-  add_run(module, answers);
-  if (setup_.step) setup_.step();
-}
 
-void ProfileRows::add_row(const ProfiledInstruction& of, const XplaneTimes& times,
-                          const ModuleAnswers& answers) {
-  ProfileCounts counts{.category = times.category.empty() ? of.op_class : times.category,
-                       .median = times.median,
-                       .profile_flops = times.flops,
-                       .profile_bytes = times.bytes_accessed};
-  if (of.kernel) {
-    const ir::WorkCounts& work = of.kernel->kernel.work();
-    if (work.flops >= 0) counts.flops = work.flops;
-    if (work.bytes_accessed >= 0) counts.bytes = work.bytes_accessed;
+  void add(const JoinedModule& joined) {
+    const XplaneModule& module = *joined.profiled;
+    const ModuleAnswers answers = answers_of(joined, setup_);
+    group_ = builder_.add_group(modules_called_[module.name] == 1
+                                    ? module.name
+                                    : fmt::format("{}({})", module.name, module.program_id),
+                                input_.file);
+    for (const ir::Note& note : answers.program.notes()) builder_.note(note.what);
+    Kernels kernels;
+    for (const ir::ScheduledKernel& each : answers.program.kernels()) {
+      kernels.emplace(each.kernel.name(), &each);
+    }
+    const auto add = [&](const std::string& name, const XplaneTimes& times) {
+      const auto opcode = answers.opcodes.find(name);
+      if (opcode == answers.opcodes.end() || times.occurrences <= 0) return;
+      const auto found = kernels.find(name);
+      const ir::ScheduledKernel* kernel = found == kernels.end() ? nullptr : found->second;
+      add_row({.name = name,
+               .op_class = kernel ? measured::op_class(kernel->kernel)
+                                  : std::string(ir::name(opcode->second)),
+               .kernel = kernel,
+               .has_transfer = module.transfers.contains(name)},
+              times, answers);
+    };
+    for (const auto& [name, times] : module.instructions) add(name, times);
+    for (const auto& [name, times] : module.transfers) add(name, times);
+    add_idle(module, kernels);
+    add_run(module, answers);
+    if (setup_.step) setup_.step();
   }
-  const std::string name = of.name + (times.asynchronous ? " (transfer)" : "");
-  const auto launches = static_cast<double>(times.occurrences);
-  const std::size_t row = builder_.row(group_, name,
-                                       {.name = name,
-                                        .op_class = of.op_class,
-                                        .launches = launches,
-                                        .overlaps = times.asynchronous,
-                                        .profile = std::move(counts)});
-  builder_.set(row, measured_, {times.total / launches});
-  for (std::size_t column = 0; column < setup_.columns.size(); ++column) {
-    if (!of.is_timed(times)) {
+
+  [[nodiscard]] Comparison finish(const measured::XplaneJoin& join) {
+    summary_.joined = join.kernels + join.controls;
+    std::map<std::string, ProfileLeftOver> left_over;
+    for (const measured::XplaneLeftOver& left : join.left_over) {
+      ProfileLeftOver& of = left_over[left.category];
+      of.category = left.category;
+      of.events += static_cast<double>(left.events);
+      of.time += left.total;
+    }
+    for (auto& [category, left] : left_over) summary_.left_over.push_back(std::move(left));
+    std::ranges::stable_sort(summary_.left_over, std::greater<>(), &ProfileLeftOver::time);
+    std::ranges::stable_sort(summary_.programs, std::greater<>(), &ProfileProgram::total);
+    for (const std::string& note : input_.profile.notes) builder_.note(note);
+    for (const std::string& note : join.notes) builder_.note(note);
+    builder_.comparison().profile = std::move(summary_);
+    Comparison comparison = builder_.finish();
+    for (ProfileProgram& program : comparison.profile->programs) {
+      program.predicted.resize(comparison.sides.size());
+    }
+    return comparison;
+  }
+
+ private:
+  void add_row(const ProfiledInstruction& of, const XplaneTimes& times,
+               const ModuleAnswers& answers) {
+    ProfileCounts counts{.category = times.category.empty() ? of.op_class : times.category,
+                         .median = times.median,
+                         .profile_flops = times.flops,
+                         .profile_bytes = times.bytes_accessed};
+    if (of.kernel) {
+      const ir::WorkCounts& work = of.kernel->kernel.work();
+      if (work.flops >= 0) counts.flops = work.flops;
+      if (work.bytes_accessed >= 0) counts.bytes = work.bytes_accessed;
+    }
+    const std::string name = of.name + (times.asynchronous ? " (transfer)" : "");
+    const auto launches = static_cast<double>(times.occurrences);
+    const std::size_t row = builder_.row(group_, name,
+                                         {.name = name,
+                                          .op_class = of.op_class,
+                                          .launches = launches,
+                                          .overlaps = times.asynchronous,
+                                          .profile = std::move(counts)});
+    builder_.set(row, measured_, {times.total / launches});
+    for (std::size_t column = 0; column < setup_.columns.size(); ++column) {
+      if (!of.is_timed(times)) {
+        builder_.set(row, column, {Seconds{0}});
+        continue;
+      }
+      const auto& cells = answers.of_models[column].cells;
+      if (const auto cell = cells.find(of.name); cell != cells.end()) {
+        builder_.set(row, column, cell->second);
+      }
+    }
+  }
+
+  // Adds the time of runs without a kernel, for which models predict nothing.
+  void add_idle(const XplaneModule& module, const Kernels& kernels) {
+    Seconds busy;
+    for (const auto& [name, times] : module.instructions) {
+      if (kernels.contains(name) && !times.asynchronous) busy += times.total;
+    }
+    const Seconds idle = module.runs.total - busy;
+    if (module.runs.occurrences <= 0 || idle.value <= 0) return;
+    const auto runs = static_cast<double>(module.runs.occurrences);
+    const std::size_t row =
+        builder_.row(group_, "(idle)",
+                     {.name = "(idle between kernels)",
+                      .op_class = "idle",
+                      .launches = runs,
+                      .overlaps = true,
+                      .profile = ProfileCounts{.category = "idle", .median = idle / runs}});
+    builder_.set(row, measured_, {idle / runs});
+    for (std::size_t column = 0; column < setup_.columns.size(); ++column) {
       builder_.set(row, column, {Seconds{0}});
-      continue;
-    }
-    const auto& cells = answers.of_models[column].cells;
-    if (const auto cell = cells.find(of.name); cell != cells.end()) {
-      builder_.set(row, column, cell->second);
     }
   }
-}
 
-// Adds the time of runs without a kernel, for which models predict nothing.
-void ProfileRows::add_idle(const XplaneModule& module, const Kernels& kernels) {
-  Seconds busy;
-  for (const auto& [name, times] : module.instructions) {
-    if (kernels.contains(name) && !times.asynchronous) busy += times.total;
+  void add_run(const XplaneModule& module, const ModuleAnswers& answers) {
+    ProfileProgram program{.group = group_,
+                           .runs = static_cast<double>(module.runs.occurrences),
+                           .total = module.runs.total,
+                           .median = module.runs.median,
+                           .predicted = {}};
+    for (const Predictions& each : answers.of_models) program.predicted.emplace_back(each.run);
+    summary_.programs.push_back(std::move(program));
   }
-  const Seconds idle = module.runs.total - busy;
-  if (module.runs.occurrences <= 0 || idle.value <= 0) return;
-  const auto runs = static_cast<double>(module.runs.occurrences);
-  const std::size_t row =
-      builder_.row(group_, "(idle)",
-                   {.name = "(idle between kernels)",
-                    .op_class = "idle",
-                    .launches = runs,
-                    .overlaps = true,
-                    .profile = ProfileCounts{.category = "idle", .median = idle / runs}});
-  builder_.set(row, measured_, {idle / runs});
-  for (std::size_t column = 0; column < setup_.columns.size(); ++column) {
-    builder_.set(row, column, {Seconds{0}});
-  }
-}
 
-void ProfileRows::add_run(const XplaneModule& module, const ModuleAnswers& answers) {
-  ProfileProgram program{.group = group_,
-                         .runs = static_cast<double>(module.runs.occurrences),
-                         .total = module.runs.total,
-                         .median = module.runs.median,
-                         .predicted = {}};
-  for (const Predictions& each : answers.of_models) program.predicted.emplace_back(each.run);
-  summary_.programs.push_back(std::move(program));
-}
-
-Comparison ProfileRows::finish(const measured::XplaneJoin& join) {
-  summary_.joined = join.kernels + join.controls;
-  std::map<std::string, ProfileLeftOver> left_over;
-  for (const measured::XplaneLeftOver& left : join.left_over) {
-    ProfileLeftOver& of = left_over[left.category];
-    of.category = left.category;
-    of.events += static_cast<double>(left.events);
-    of.time += left.total;
-  }
-  for (auto& [category, left] : left_over) summary_.left_over.push_back(std::move(left));
-  std::ranges::stable_sort(summary_.left_over, std::greater<>(), &ProfileLeftOver::time);
-  std::ranges::stable_sort(summary_.programs, std::greater<>(), &ProfileProgram::total);
-  for (const std::string& note : input_.profile.notes) builder_.note(note);
-  for (const std::string& note : join.notes) builder_.note(note);
-  builder_.comparison().profile = std::move(summary_);
-  Comparison comparison = builder_.finish();
-  for (ProfileProgram& program : comparison.profile->programs) {
-    program.predicted.resize(comparison.sides.size());
-  }
-  return comparison;
-}
+  const ProfileInput& input_;
+  const CompareSetup& setup_;
+  ComparisonBuilder builder_;
+  ProfileSummary summary_;
+  std::map<std::string, int> modules_called_;
+  std::size_t measured_ = 0, group_ = 0;
+};
 
 }  // namespace
+
+Comparison compare_programs(std::span<const std::string> files,
+                            std::span<const std::string> measured_sets, const CompareSetup& setup) {
+  ComparisonBuilder builder(setup);
+  builder.reads_modules();
+  std::deque<MeasuredSide> sides;
+  for (const std::string& path : measured_sets) add_measured_sides(path, setup, sides, builder);
+  std::vector<ir::LoadedModule> modules(files.size());
+  base::parallel_for(files.size(), setup.jobs,
+                     [&](std::size_t i) { modules[i] = ir::load_module(files[i], setup.load); });
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    const std::string stem = std::filesystem::path(files[i]).stem().string();
+    std::size_t group = 0;
+    for (std::size_t d = 0; d < setup.devices.size(); ++d) {
+      const auto built =
+          ir::program_for(modules[i], analytical::layout_rules(setup.devices[d]), setup.load);
+      if (d == 0) group = builder.add_group(built.program.name(), files[i]);
+      const Placed placed{built.program, group, d, stem, add_rows(built.program, group, builder)};
+      for (const ir::Note& note : built.notes) builder.note(note.what);
+      for (const ir::Note& note : built.program.notes()) builder.note(note.what);
+      add_models(placed, setup, builder);
+      if (d == 0) add_compiler(placed, setup.devices[d], builder);
+      for (MeasuredSide& side : sides) {
+        if (side.device == d) add_measured(placed, side, builder);
+      }
+    }
+    modules[i] = {};
+  }
+  note_measured(sides, builder);
+  return builder.finish();
+}
+
+Comparison compare_sets(std::span<const std::string> sets, const CompareSetup& setup) {
+  ComparisonBuilder builder(setup);
+  std::vector<std::string> hashes;
+  for (const std::string& path : sets) {
+    const measured::MeasurementSet set = measured::read_measurement_set(path);
+    if (std::ranges::find(hashes, set.hash) != hashes.end()) {
+      throw Error("{}: the same data as a set before it; give each set once", path);
+    }
+    hashes.push_back(set.hash);
+    if (std::ranges::any_of(set.rows, [](const auto& row) { return !row.file.empty(); })) {
+      builder.reads_modules();
+    }
+    add_set(set, builder.add_group(set.manifest.name, path), setup, builder);
+  }
+  return builder.finish();
+}
 
 Comparison compare_profile(const ProfileInput& input, const CompareSetup& setup) {
   const measured::XplaneJoin join = measured::join_modules(input.profile, input.modules);
   if (join.modules.empty()) {
-    throw Error(
-        fmt::format("{}: the profile holds no module that can be read; give those that ran "
-                    "(--module)",
-                    input.file));
+    throw Error("{}: the profile holds no module that can be read; give those that ran (--module)",
+                input.file);
   }
   ProfileRows rows(input, setup);
   for (const JoinedModule& joined : join.modules) rows.add(joined);

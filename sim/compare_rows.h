@@ -33,7 +33,11 @@ class ComparisonBuilder {
   std::size_t measured(const std::string& name, std::size_t device);
   // Notes which rows of a set are left out on a device or belong to another one.
   void note_samples(const measured::SampleSet& samples, const hwdesc::Device& device);
-  void note(std::string what);                     // repeated notes are added once
+  void note(std::string what);  // repeated notes are added once
+  template <class First, class... Rest>
+  void note(fmt::format_string<First, Rest...> what, First&& first, Rest&&... rest) {
+    note(fmt::format(what, std::forward<First>(first), std::forward<Rest>(rest)...));
+  }
   void reads_modules() { reads_modules_ = true; }  // modules may contain the compiler's estimates
   [[nodiscard]] Comparison& comparison() { return comparison_; }
 

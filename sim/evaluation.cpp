@@ -28,8 +28,7 @@ void tell_apart(measured::MeasurementSet& set, const std::string& path,
   constexpr std::size_t kShortHash = 6;
   for (const measured::ScoredSet& other : sheet.sets) {
     if (other.hash == set.hash) {
-      throw Error(
-          fmt::format("{}: the same data as set '{}'; give each set once", path, other.name));
+      throw Error("{}: the same data as set '{}'; give each set once", path, other.name);
     }
   }
   for (const measured::ScoredSet& other : sheet.sets) {
@@ -76,6 +75,11 @@ std::string rows_of(std::size_t n) {
   return fmt::format("{} {}", n, n == 1 ? "row" : "rows");
 }
 
+// Rows that a model was trained on are no test of it.
+std::string trained_note(const std::string& model, const std::string& on) {
+  return fmt::format("{}: {}: its card has the figures of held-out rows", model, on);
+}
+
 // Number of rows in families that a model was trained on, in sets it does not know: it may have
 // been trained on their kernels.
 std::size_t familiar_rows(const EvaluationReport& report, const ModelColumn& column) {
@@ -99,15 +103,12 @@ void add_notes_on_models(EvaluationReport& report) {
     }
     for (const measured::ScoredSet& set : report.sheet.sets) {
       if (std::ranges::find(column.trained_on, set.hash) == column.trained_on.end()) continue;
-      report.notes.push_back(
-          fmt::format("{}: trained on rows of set {}: its card has the figures of held-out rows",
-                      column.name, set.name));
+      report.notes.push_back(trained_note(column.name, "trained on rows of set " + set.name));
     }
     if (const std::size_t familiar = familiar_rows(report, column); familiar > 0) {
-      report.notes.push_back(
-          fmt::format("{}: {} of families it was trained on, perhaps of the very kernels: its card "
-                      "has the figures of held-out rows",
-                      column.name, rows_of(familiar)));
+      report.notes.push_back(trained_note(
+          column.name,
+          rows_of(familiar) + " of families it was trained on, perhaps of the very kernels"));
     }
   }
 }
@@ -128,10 +129,10 @@ void add_notes(EvaluationReport& report) {
   }
   const Stratum& all = report.evaluation.strata.front();
   if (all.kernels_without_fastest > 0) {
-    report.notes.push_back(fmt::format(
-        "the fastest tile measured of {} of {} kernels was not answered by every model: "
-        "what choices of tiles lose is against the fastest answered",
-        all.kernels_without_fastest, all.kernels_with_tiles));
+    report.notes.push_back(
+        fmt::format("the fastest tile measured of {} of {} kernels was not answered by every "
+                    "model: what choices of tiles lose is against the fastest answered",
+                    all.kernels_without_fastest, all.kernels_with_tiles));
   }
   for (std::size_t i = 0; i < report.columns.size(); ++i) {
     const measured::Scores& scores = all.columns[i];
@@ -147,6 +148,103 @@ void add_notes(EvaluationReport& report) {
                       all.kernels_with_tiles));
     }
   }
+}
+
+using measured::Breakdown;
+
+struct ColumnChoice {
+  std::string model;
+  std::size_t device = 0;
+  friend bool operator==(const ColumnChoice&, const ColumnChoice&) = default;
+};
+
+std::vector<ColumnChoice> column_choices(std::span<const std::string> models, std::size_t devices) {
+  static const std::string kModels[] = {"roofline", "analytical", "default"};
+  std::vector<ColumnChoice> result;
+  for (std::size_t device = 0; device < devices; ++device) {
+    const auto without = std::span(kModels).subspan(device == 0 ? 0 : 1);
+    for (const std::string& model : models.empty() ? without : models) {
+      const ColumnChoice choice{model, device};
+      if (std::ranges::find(result, choice) == result.end()) result.push_back(choice);
+    }
+  }
+  return result;
+}
+
+std::string column_name(const ColumnChoice& choice, const hwdesc::Device& device) {
+  if (choice.device == 0) return choice.model;
+  return choice.model == "analytical" ? device.name
+                                      : fmt::format("{} {}", choice.model, device.name);
+}
+
+// A model that only ranks the tiles of a kernel: its "times" are exp(score) and only their order is
+// meaningful.
+class RankingModel final : public analytical::CostModel {
+ public:
+  // `prior`: the analytical model that the predictor's features refer to; must outlive this.
+  RankingModel(std::unique_ptr<learned::Predictor> predictor, const analytical::CostModel& prior)
+      : predictor_(std::move(predictor)), prior_(prior) {}
+  [[nodiscard]] std::vector<std::optional<analytical::Estimate>> estimate(
+      std::span<const analytical::KernelQuery> queries,
+      const hwdesc::Device& device) const override {
+    constexpr double kLargestExponent = 700;  // exp() of it is finite and not 0
+    std::vector<double> scores(queries.size());
+    predictor_->predict(queries, device, priors_for(*predictor_, prior_, queries, device), scores);
+    std::vector<std::optional<analytical::Estimate>> estimates(queries.size());
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      if (!std::isfinite(scores[i])) continue;
+      const double score = std::clamp(scores[i], -kLargestExponent, kLargestExponent);
+      estimates[i].emplace();
+      estimates[i]->time = Seconds{std::exp(score)};
+    }
+    return estimates;
+  }
+
+ private:
+  std::unique_ptr<learned::Predictor> predictor_;
+  const analytical::CostModel& prior_;
+};
+
+void set_training(const learned::ModelCard& card, ModelColumn& column) {
+  for (const learned::ModelData& data : card.data) column.trained_on.push_back(data.hash);
+  column.families = card.families;
+}
+
+ModelColumn ranking_column(const std::string& name, const ColumnChoice& choice,
+                           learned::LoadedModel model) {
+  ModelColumn column{.name = name, .model = choice.model, .device = choice.device};
+  column.ranks_only = true;
+  set_training(model.card, column);
+  column.answers = std::make_unique<RankingModel>(std::move(model.predictor), analytical_prior());
+  return column;
+}
+
+// A trained model's folder is named after the folder.
+ModelColumn named_column(const std::string& name, const ColumnChoice& choice,
+                         const std::vector<hwdesc::Device>& devices) {
+  if (learned::is_model_directory(choice.model) && !hybrid::is_hybrid_directory(choice.model)) {
+    learned::LoadedModel model = learned::load_model(choice.model);
+    if (model.card.ranks_only) return ranking_column(name, choice, std::move(model));
+  }
+  return model_column(name, choice.model, devices, choice.device);
+}
+
+using learned::LoadedModel;
+
+std::vector<LoadedModel> load_models(std::span<const std::string> folders) {
+  std::vector<LoadedModel> models;
+  for (const std::string& folder : folders) {
+    if (!predicts_quantity(folder)) {
+      throw Error("--model {}: predicts times, others do not; expected models of one quantity",
+                  folder);
+    }
+    models.push_back(learned::load_model(folder));
+    const learned::Target &first = models.front().card.predicts, &one = models.back().card.predicts;
+    if (one.quantity == first.quantity && one.unit == first.unit) continue;
+    throw Error("--model {}: predicts {} in {}, the first one {} in {}; expected one quantity",
+                folder, one.quantity, one.unit, first.quantity, first.unit);
+  }
+  return models;
 }
 
 }  // namespace
@@ -201,99 +299,11 @@ EvaluationReport evaluate_sets(std::span<const std::string> paths,
   return report;
 }
 
-namespace {
-
-using measured::Breakdown;
-
-struct ColumnChoice {
-  std::string model;
-  std::size_t device = 0;
-  friend bool operator==(const ColumnChoice&, const ColumnChoice&) = default;
-};
-
-std::vector<ColumnChoice> column_choices(std::span<const std::string> models, std::size_t devices) {
-  std::vector<ColumnChoice> result;
-  for (std::size_t device = 0; device < devices; ++device) {
-    if (!models.empty()) {
-      for (const std::string& model : models) {
-        const ColumnChoice choice{model, device};
-        if (std::ranges::find(result, choice) == result.end()) result.push_back(choice);
-      }
-      continue;
-    }
-    if (device == 0) result.push_back({"roofline", device});
-    result.push_back({"analytical", device});
-    result.push_back({"default", device});
-  }
-  return result;
-}
-
-std::string column_name(const ColumnChoice& choice, const hwdesc::Device& device) {
-  if (choice.device == 0) return choice.model;
-  return choice.model == "analytical" ? device.name
-                                      : fmt::format("{} {}", choice.model, device.name);
-}
-
-// A model that only ranks the tiles of a kernel: its "times" are exp(score) and only their order is
-// meaningful.
-class RankingModel final : public analytical::CostModel {
- public:
-  // `prior`: the analytical model that the predictor's features refer to; must outlive this.
-  RankingModel(std::unique_ptr<learned::Predictor> predictor, const analytical::CostModel& prior)
-      : predictor_(std::move(predictor)), prior_(prior) {}
-  [[nodiscard]] std::vector<std::optional<analytical::Estimate>> estimate(
-      std::span<const analytical::KernelQuery> queries,
-      const hwdesc::Device& device) const override {
-    constexpr double kLargestExponent = 700;  // exp() of it is finite and not 0
-    std::vector<double> scores(queries.size());
-    predictor_->predict(queries, device, priors_for(*predictor_, prior_, queries, device), scores);
-    std::vector<std::optional<analytical::Estimate>> estimates(queries.size());
-    for (std::size_t i = 0; i < queries.size(); ++i) {
-      if (!std::isfinite(scores[i])) continue;
-      const double score = std::clamp(scores[i], -kLargestExponent, kLargestExponent);
-      estimates[i].emplace();
-      estimates[i]->time = Seconds{std::exp(score)};
-    }
-    return estimates;
-  }
-
- private:
-  std::unique_ptr<learned::Predictor> predictor_;
-  const analytical::CostModel& prior_;
-};
-
-ModelColumn ranking_column(const std::string& name, const ColumnChoice& choice,
-                           learned::LoadedModel model) {
-  ModelColumn column{.name = name, .model = choice.model, .device = choice.device};
-  column.ranks_only = true;
-  for (const learned::ModelData& data : model.card.data) column.trained_on.push_back(data.hash);
-  column.families = model.card.families;
-  column.answers = std::make_unique<RankingModel>(std::move(model.predictor), analytical_prior());
-  return column;
-}
-
-// A trained model's folder is named after the folder.
-ModelColumn named_column(const std::string& name, const ColumnChoice& choice,
-                         const std::vector<hwdesc::Device>& devices) {
-  if (learned::is_model_directory(choice.model) && !hybrid::is_hybrid_directory(choice.model)) {
-    learned::LoadedModel model = learned::load_model(choice.model);
-    if (model.card.ranks_only) return ranking_column(name, choice, std::move(model));
-  }
-  return model_column(name, choice.model, devices, choice.device);
-}
-
-}  // namespace
-
 ModelColumn model_column(const std::string& name, const std::string& model,
                          const std::vector<hwdesc::Device>& devices, std::size_t device) {
   ModelColumn column{.name = name, .model = model, .device = device};
   ChosenModel chosen = choose_model(model, {&devices[device], 1});
-  if (chosen.card) {
-    for (const learned::ModelData& data : chosen.card->data) {
-      column.trained_on.push_back(data.hash);
-    }
-    column.families = chosen.card->families;
-  }
+  if (chosen.card) set_training(*chosen.card, column);
   column.model = chosen.name;
   column.note = chosen.note;
   column.answers = std::move(chosen.model);
@@ -322,53 +332,12 @@ std::vector<Breakdown> named_breakdowns(std::span<const std::string> names) {
     const auto* found = std::ranges::find_if(
         kChoices, [&](Breakdown candidate) { return measured::name(candidate) == name; });
     if (found == std::end(kChoices)) {
-      throw UsageError(
-          fmt::format("--by: got '{}', expected class, size, split, family or kernel", name));
+      throw UsageError("--by: got '{}', expected class, size, split, family or kernel", name);
     }
     result.push_back(*found);
   }
   return result;
 }
-
-namespace {
-
-using learned::LoadedModel;
-
-std::vector<LoadedModel> load_models(std::span<const std::string> folders) {
-  std::vector<LoadedModel> models;
-  for (const std::string& folder : folders) {
-    if (!predicts_quantity(folder)) {
-      throw Error(
-          fmt::format("--model {}: predicts times, others do not; expected models of one "
-                      "quantity",
-                      folder));
-    }
-    models.push_back(learned::load_model(folder));
-    const learned::Target &first = models.front().card.predicts, &one = models.back().card.predicts;
-    if (one.quantity == first.quantity && one.unit == first.unit) continue;
-    throw Error(
-        fmt::format("--model {}: predicts {} in {}, the first one {} in {}; expected one "
-                    "quantity",
-                    folder, one.quantity, one.unit, first.quantity, first.unit));
-  }
-  return models;
-}
-
-// Notes rows in a model's training data, which are no test of it.
-void note_training_rows(const LoadedModel& model, const std::string& name,
-                        const std::vector<measured::SampleSet>& sets,
-                        std::vector<std::string>& notes) {
-  for (const measured::SampleSet& set : sets) {
-    const auto& data = model.card.data;
-    if (std::ranges::find(data, set.hash, &learned::ModelData::hash) == data.end()) continue;
-    notes.push_back(
-        fmt::format("{}: trained on rows of set {}: its card has the figures of "
-                    "held-out rows",
-                    name, set.name));
-  }
-}
-
-}  // namespace
 
 bool predicts_quantity(const std::string& model) {
   if (!learned::is_model_directory(model) || hybrid::is_hybrid_directory(model)) return false;
@@ -394,11 +363,11 @@ QuantityEvaluation evaluate_quantity(std::span<const std::string> sets,
   const learned::Examples examples =
       learned::make_examples(samples, devices, analytical_prior(), with_priors, jobs, target);
   if (examples.rows.empty()) {
-    throw Error(fmt::format("no row of these sets has {} on {}", target.quantity, device.name));
+    throw Error("no row of these sets has {} on {}", target.quantity, device.name);
   }
   if (examples.target.unit != target.unit) {
-    throw Error(fmt::format("{}: the models predict it in {}, the sets hold it in {}",
-                            target.quantity, target.unit, examples.target.unit));
+    throw Error("{}: the models predict it in {}, the sets hold it in {}", target.quantity,
+                target.unit, examples.target.unit);
   }
   std::vector<learned::QuantityColumn> columns;
   for (std::size_t i = 0; i < loaded.size(); ++i) {
@@ -408,7 +377,11 @@ QuantityEvaluation evaluate_quantity(std::span<const std::string> sets,
     columns.push_back({fmt::format("training mean of {}", name),
                        std::vector<double>(examples.rows.size(), mean)});
     columns.push_back({name, learned::quantity_answers(*loaded[i].predictor, examples)});
-    note_training_rows(loaded[i], name, samples, result.notes);
+    for (const measured::SampleSet& set : samples) {
+      if (std::ranges::find(card.data, set.hash, &learned::ModelData::hash) == card.data.end())
+        continue;
+      result.notes.push_back(trained_note(name, "trained on rows of set " + set.name));
+    }
   }
   result.report = learned::quantity_report(examples, columns);
   if (examples.unlabelled > 0) {

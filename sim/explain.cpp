@@ -73,10 +73,10 @@ void ask_model(const ir::Kernel& kernel, const hwdesc::Device& device,
   const Seconds physics = result.estimate.time;
   auto answers = options.model->estimate({&query, 1}, device);
   if (!answers.front()) {
-    throw Error(fmt::format(
+    throw Error(
         "kernel {} ({}): outside the domain of the model on device {}; --model analytical has an "
         "answer",
-        kernel.name(), ir::name(kernel.opcode()), device.name));
+        kernel.name(), ir::name(kernel.opcode()), device.name);
   }
   result.estimate = std::move(*answers.front());
   const double factor = physics.value > 0 ? result.estimate.time / physics : 1;
@@ -95,13 +95,13 @@ void add_headroom(const ChosenModel& model, const analytical::KernelQuery& query
     return found == model.card->settings.end() ? std::string() : found->second;
   };
   if (setting("objective") != "quantile" && setting("loss") != "quantile") {
-    throw Error(fmt::format(
+    throw Error(
         "{}: got a model of mean times, expected one trained with objective (trees) or loss "
         "(networks) quantile",
-        model.name));
+        model.name);
   }
   const auto answer = std::move(model.model->estimate({&query, 1}, device).front());
-  if (!answer) throw Error(fmt::format("{}: no answer for {}", model.name, query.kernel.name()));
+  if (!answer) throw Error("{}: no answer for {}", model.name, query.kernel.name());
   const Seconds least = std::min(why.estimate.speed_of_light, why.estimate.time);
   why.headroom = {.model = model.name,
                   .quantile = std::stod(setting("quantile")),
@@ -163,8 +163,8 @@ void add_loops(const ir::Kernel& kernel, const hwdesc::Device& device,
   const schedule::TiledLoops made = schedule::tiled_loops(kernel, chosen, target);
   for (const std::string& refusal : made.refusals) why.notes.push_back("loops: " + refusal);
   const auto refuse = [&](const host::Unsupported& unsupported) {
-    throw Error(fmt::format("{}: no {} for these loops: {}", kernel.name(), c ? "C" : "CUDA",
-                            unsupported.reason));
+    throw Error("{}: no {} for these loops: {}", kernel.name(), c ? "C" : "CUDA",
+                unsupported.reason);
   };
   if (c) {
     const auto text = host::c_of_loops(made.program, "kernel");

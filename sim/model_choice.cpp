@@ -8,10 +8,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "analytical/analytical_model.h"
 #include "analytical/roofline.h"
@@ -25,26 +21,6 @@
 #include "learned/model_card_yaml.h"
 
 namespace tilecast::sim {
-
-// The path of a shipped model's folder for reports, independent of this machine; other folders are
-// returned unchanged.
-[[nodiscard]] std::string display_path(const std::string& directory);
-[[nodiscard]] std::vector<std::string> trained_on(const std::string& directory);  // devices
-
-// The training devices of a shipped model.
-struct Trained {
-  std::vector<std::string> devices;
-  hwdesc::Execution execution;  // of the first device
-
-  explicit Trained(const std::string& directory);
-  // 0: trained on the device; i: on the i-th of its lineage; 1000: on several devices of its kind,
-  // so that the model knows how much they differ.
-  [[nodiscard]] std::optional<std::size_t> distance(const hwdesc::Device& device) const;
-};
-
-// The index of the first candidate with the smallest distance to the device.
-[[nodiscard]] std::optional<std::size_t> nearest_match(std::span<const Trained* const> candidates,
-                                                       const hwdesc::Device& device);
 
 namespace {
 
@@ -62,7 +38,7 @@ std::optional<ModelDirectory> model_directory() {
   std::error_code failed;
   if (const char* chosen = std::getenv(kVariable); chosen && *chosen) {
     if (fs::is_directory(chosen, failed)) return ModelDirectory{chosen, chosen};
-    throw Error(fmt::format("{}: got '{}', expected a folder of models", kVariable, chosen));
+    throw Error("{}: got '{}', expected a folder of models", kVariable, chosen);
   }
   constexpr const char* kInstalled = "share/tilecast/models";
   const fs::path executable = fs::read_symlink("/proc/self/exe", failed);
@@ -131,8 +107,8 @@ std::optional<std::string> shipped_for_lineage(const std::vector<std::string>& d
   return nearest;
 }
 
-}  // namespace
-
+// The path of a shipped model's folder for reports, independent of this machine; other folders are
+// returned unchanged.
 std::string display_path(const std::string& directory) {
   const std::optional<ModelDirectory> shipped = model_directory();
   const fs::path path(directory);
@@ -144,62 +120,38 @@ std::vector<std::string> trained_on(const std::string& directory) {
   return devices_of(card_text(directory));
 }
 
-Trained::Trained(const std::string& directory)
-    : devices(trained_on(directory)),
-      execution(hwdesc::load_device(hybrid::device_path(directory, 0)).execution) {}
+// The training devices of a shipped model.
+struct Trained {
+  std::vector<std::string> devices;
+  hwdesc::Execution execution;  // of the first device
 
-std::optional<std::size_t> Trained::distance(const hwdesc::Device& device) const {
-  if (const auto near = device.lineage_distance(devices)) return near;
-  constexpr std::size_t kKind = 1000;
-  const bool of_kind = devices.size() > 1 && execution == device.execution;
-  return of_kind ? std::optional(kKind) : std::nullopt;
-}
+  explicit Trained(const std::string& directory)
+      : devices(trained_on(directory)),
+        execution(hwdesc::load_device(hybrid::device_path(directory, 0)).execution) {}
+  // 0: trained on the device; i: on the i-th of its lineage; 1000: on several devices of its kind,
+  // so that the model knows how much they differ.
+  [[nodiscard]] std::optional<std::size_t> distance(const hwdesc::Device& device) const {
+    if (const auto near = device.lineage_distance(devices)) return near;
+    constexpr std::size_t kKind = 1000;
+    const bool of_kind = devices.size() > 1 && execution == device.execution;
+    return of_kind ? std::optional(kKind) : std::nullopt;
+  }
+};
 
-std::optional<std::size_t> nearest_match(std::span<const Trained* const> candidates,
+// The index of the first candidate with the smallest distance to the device; `trained`: the
+// Trained of a candidate.
+template <class Candidates, class Of>
+std::optional<std::size_t> nearest_match(const Candidates& candidates, const Of& trained,
                                          const hwdesc::Device& device) {
   std::optional<std::size_t> best, least;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const auto distance = candidates[i]->distance(device);
+    const auto distance = std::invoke(trained, candidates[i]).distance(device);
     if (!distance || (least && *least <= *distance)) continue;
     least = distance;
     best = i;
   }
   return best;
 }
-
-std::vector<std::string> shipped_models() {
-  std::vector<std::string> directories;
-  const std::optional<ModelDirectory> shipped = model_directory();
-  if (!shipped) return directories;
-  std::error_code failed;
-  for (const fs::directory_entry& entry : fs::directory_iterator(shipped->path, failed)) {
-    const std::string name = entry.path().filename().string();
-    const std::string directory = (shipped->path / name).string();
-    if (name.starts_with('.')) continue;  // still being written
-    if (hybrid::is_hybrid_directory(directory)) directories.push_back(directory);
-  }
-  std::ranges::sort(directories);
-  return directories;
-}
-
-std::string shipped_advice() {
-  const std::optional<ModelDirectory> shipped = model_directory();
-  if (!shipped) return "";
-  const fs::path folder = shipped->path / "advice";
-  return fs::is_directory(folder) ? folder.string() : "";
-}
-
-std::optional<std::string> shipped_model_for(const hwdesc::Device& device) {
-  const std::vector<std::string> directories = shipped_models();
-  if (auto found = shipped_for_lineage(directories, device)) return found;
-  std::vector<Trained> trained(directories.begin(), directories.end());
-  std::vector<const Trained*> candidates;
-  for (const Trained& one : trained) candidates.push_back(&one);
-  const auto found = nearest_match(candidates, device);
-  return found ? std::optional(directories[*found]) : std::nullopt;
-}
-
-namespace {
 
 using analytical::Estimate;
 using analytical::KernelQuery;
@@ -215,9 +167,7 @@ class ModelPerDevice final : public analytical::CostModel {
 
   [[nodiscard]] std::vector<std::optional<Estimate>> estimate(
       std::span<const KernelQuery> queries, const hwdesc::Device& device) const override {
-    std::vector<const Trained*> trained;
-    for (const Entry& entry : entries_) trained.push_back(&entry.trained);
-    const auto match = nearest_match(trained, device);
+    const auto match = nearest_match(entries_, &Entry::trained, device);
     if (!match) return std::vector<std::optional<Estimate>>(queries.size());
     return entries_[*match].model->estimate(queries, device);
   }
@@ -341,25 +291,18 @@ Error no_match(const std::string& name, const std::string& device) {
                            display_path(directory), fmt::join(trained_on(directory), ", "));
   }
   return Error(
-      fmt::format("--model {}: no shipped model fits device {}; {}; expected analytical, roofline, "
-                  "bottleneck or the "
-                  "folder of a model, which tilecast train makes",
-                  name, device, shipped.empty() ? "none is shipped" : "there are: " + shipped));
+      "--model {}: no shipped model fits device {}; {}; expected analytical, roofline, bottleneck "
+      "or the folder of a model, which tilecast train makes",
+      name, device, shipped.empty() ? "none is shipped" : "there are: " + shipped);
 }
 
-ChosenModel analytical_model(std::string note = {}) {
-  ChosenModel chosen;
-  chosen.model = std::make_unique<analytical::AnalyticalModel>();
-  chosen.name = "analytical";
-  chosen.note = std::move(note);
-  return chosen;
+template <class Model>
+ChosenModel without_data(const std::string& name, const std::string& note = {}) {
+  return {.model = std::make_unique<Model>(), .name = name, .note = note};
 }
 
-ChosenModel baseline(const std::string& name, std::unique_ptr<analytical::CostModel> model) {
-  ChosenModel chosen;
-  chosen.model = std::move(model);
-  chosen.name = name;
-  return chosen;
+ChosenModel analytical_model(const std::string& note = {}) {
+  return without_data<analytical::AnalyticalModel>("analytical", note);
 }
 
 ChosenModel default_model(std::span<const hwdesc::Device> devices) {
@@ -402,6 +345,36 @@ ChosenModel from_folder(const std::string& directory, std::span<const hwdesc::De
 
 }  // namespace
 
+std::vector<std::string> shipped_models() {
+  std::vector<std::string> directories;
+  const std::optional<ModelDirectory> shipped = model_directory();
+  if (!shipped) return directories;
+  std::error_code failed;
+  for (const fs::directory_entry& entry : fs::directory_iterator(shipped->path, failed)) {
+    const std::string name = entry.path().filename().string();
+    const std::string directory = (shipped->path / name).string();
+    if (name.starts_with('.')) continue;  // still being written
+    if (hybrid::is_hybrid_directory(directory)) directories.push_back(directory);
+  }
+  std::ranges::sort(directories);
+  return directories;
+}
+
+std::string shipped_advice() {
+  const std::optional<ModelDirectory> shipped = model_directory();
+  if (!shipped) return "";
+  const fs::path folder = shipped->path / "advice";
+  return fs::is_directory(folder) ? folder.string() : "";
+}
+
+std::optional<std::string> shipped_model_for(const hwdesc::Device& device) {
+  const std::vector<std::string> directories = shipped_models();
+  if (auto found = shipped_for_lineage(directories, device)) return found;
+  const std::vector<Trained> trained(directories.begin(), directories.end());
+  const auto found = nearest_match(trained, std::identity(), device);
+  return found ? std::optional(directories[*found]) : std::nullopt;
+}
+
 const analytical::CostModel& analytical_prior() {
   static const analytical::AnalyticalModel prior;
   return prior;
@@ -424,8 +397,8 @@ std::string model_name_fault(const std::string& name) {
 ChosenModel choose_model(const std::string& name, std::span<const hwdesc::Device> devices) {
   if (name == "analytical") return analytical_model();
   if (name == "default") return default_model(devices);
-  if (name == "roofline") return baseline(name, std::make_unique<analytical::RooflineModel>());
-  if (name == "bottleneck") return baseline(name, std::make_unique<analytical::BottleneckModel>());
+  if (name == "roofline") return without_data<analytical::RooflineModel>(name);
+  if (name == "bottleneck") return without_data<analytical::BottleneckModel>(name);
   if (name != "hybrid" && name != "learned") return from_folder(name, devices);
   const Match found = match(devices);
   if (!found.unmatched.empty()) throw no_match(name, found.unmatched.front());

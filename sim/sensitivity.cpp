@@ -9,7 +9,6 @@
 #include "analytical/read_numbers.h"
 #include "base/error.h"
 #include "base/parallel.h"
-#include "sim/simulator.h"
 
 namespace tilecast::sim {
 namespace {
@@ -165,10 +164,6 @@ void vary(const Variants& variants, const hwdesc::DeviceSource& source, const Si
   }
 }
 
-bool is_varied(const hwdesc::DeviceNumber& number) {
-  return number.value > 0 && !number.path.starts_with("published.");
-}
-
 std::array<double, analytical::kBoundCount> bound_times(const Simulation& run) {
   std::array<double, analytical::kBoundCount> times{};
   for (const SimulatedKernel& kernel : run.kernels) {
@@ -312,7 +307,8 @@ Sensitivity sensitivity(const ir::LoadedModule& program, const ir::LoadOptions& 
                      .kernels = base.kernels.size()};
   if (base.time.value <= 0) throw Error(program.file + ": the program takes no time");
   for (hwdesc::DeviceNumber& number : hwdesc::device_numbers(device)) {
-    if (is_varied(number)) result.numbers.push_back({.number = std::move(number)});
+    if (number.value <= 0 || number.path.starts_with("published.")) continue;
+    result.numbers.push_back({.number = std::move(number)});
   }
   base::parallel_for(result.numbers.size() + 1, options.jobs, [&](std::size_t i) {
     if (i == 0) {

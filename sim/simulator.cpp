@@ -6,10 +6,8 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <span>
 #include <tuple>
 #include <unordered_map>
-#include <vector>
 
 #include "analytical/collective.h"
 #include "analytical/transfer.h"
@@ -18,7 +16,6 @@
 #include "ir/canonical_hash.h"
 #include "ir/kernels/kernel_fingerprint.h"
 #include "measured/total_interval.h"
-#include "sim/run_parts.h"
 
 namespace tilecast::sim {
 namespace {
@@ -72,9 +69,9 @@ Asked ask(const ir::Program& program, const hwdesc::Device& device,
 
 Error no_model(const ir::Kernel& kernel, const hwdesc::Device& device) {
   return Error(
-      fmt::format("kernel {} ({}): no model for it on device {}; --unknown-op=skip counts it as "
-                  "zero and says so",
-                  kernel.name(), ir::name(kernel.opcode()), device.name));
+      "kernel {} ({}): no model for it on device {}; --unknown-op=skip counts it as zero and says "
+      "so",
+      kernel.name(), ir::name(kernel.opcode()), device.name);
 }
 
 SimulatedKernel simulated(const ir::ScheduledKernel& scheduled, ir::KernelId id,
@@ -90,8 +87,8 @@ SimulatedKernel simulated(const ir::ScheduledKernel& scheduled, ir::KernelId id,
   if (kernel.skipped) return kernel;
   const double time_s = kernel.estimate->time.value;
   if (!std::isfinite(time_s) || time_s < 0) {
-    throw Error(fmt::format("kernel {} ({}): the model returned a non-finite time", kernel.name,
-                            ir::name(kernel.opcode)));
+    throw Error("kernel {} ({}): the model returned a non-finite time", kernel.name,
+                ir::name(kernel.opcode));
   }
   return kernel;
 }
@@ -135,6 +132,30 @@ void add_contents(const ir::Program& program, const Asked& asked,
     if (hash.empty()) hash = ir::canonical_hash(program.kernels()[i].kernel);
     kernels[i].content = hash;
   }
+}
+
+struct KernelKind {
+  ir::Fingerprint print;
+  const ir::DeviceGroups* groups;  // of the kernel; null if none
+  friend bool operator<(const KernelKind& a, const KernelKind& b) {
+    return std::tie(a.print, a.groups->groups, a.groups->pairs) <
+           std::tie(b.print, b.groups->groups, b.groups->pairs);
+  }
+};
+
+bool crosses_devices(const ir::Kernel& kernel) {
+  return ir::op_class(kernel.opcode()) == ir::OpClass::kCollective ||
+         analytical::collective_op(kernel) != nullptr;
+}
+
+// The part of [start, end) covered by `busy`: ascending, disjoint spans.
+Seconds overlap(const std::vector<Span>& busy, Seconds start, Seconds end) {
+  auto at = std::ranges::upper_bound(busy, start, {}, &Span::end);
+  Seconds sum;
+  for (; at != busy.end() && at->start < end; ++at) {
+    sum += std::min(end, at->end) - std::max(start, at->start);
+  }
+  return sum;
 }
 
 }  // namespace
@@ -193,43 +214,10 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
   return result;
 }
 
-namespace {
-
-struct KernelKind {
-  ir::Fingerprint print;
-  const ir::DeviceGroups* groups;  // of the kernel; null if none
-  friend bool operator<(const KernelKind& a, const KernelKind& b) {
-    return std::tie(a.print, a.groups->groups, a.groups->pairs) <
-           std::tie(b.print, b.groups->groups, b.groups->pairs);
-  }
-};
-
-// Kernels with shared content are fingerprinted once.
-struct Contents {
-  std::vector<const ir::Kernel*> first;  // the first with each content
-  std::vector<std::size_t> which;        // by kernel, into `first`
-};
-
-Contents contents_of(std::span<const ir::ScheduledKernel> kernels) {
-  Contents contents;
-  contents.which.reserve(kernels.size());
-  std::unordered_map<const void*, std::size_t> known;
-  for (const ir::ScheduledKernel& scheduled : kernels) {
-    const auto [at, is_new] = known.emplace(scheduled.kernel.content(), contents.first.size());
-    if (is_new) contents.first.push_back(&scheduled.kernel);
-    contents.which.push_back(at->second);
-  }
-  return contents;
-}
-
-}  // namespace
-
 DistinctKernels distinct_kernels(const ir::Program& program, const hwdesc::Device& device) {
   static const ir::DeviceGroups kNone;
   const auto kernels = program.kernels();
-  const Contents contents = contents_of(kernels);
-  std::vector<ir::Fingerprint> prints;
-  for (const ir::Kernel* kernel : contents.first) prints.push_back(ir::fingerprint(*kernel));
+  std::unordered_map<const void*, ir::Fingerprint> prints;  // by content, which kernels may share
   const bool placed = device.interconnect && device.interconnect->slice;
   DistinctKernels distinct;
   distinct.which.reserve(kernels.size());
@@ -237,8 +225,10 @@ DistinctKernels distinct_kernels(const ir::Program& program, const hwdesc::Devic
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const ir::Kernel& kernel = kernels[i].kernel;
     const ir::DeviceGroups& groups = placed ? kernel.device_groups() : kNone;
+    const auto [print, is_unseen] = prints.try_emplace(kernel.content());
+    if (is_unseen) print->second = ir::fingerprint(kernel);
     const auto [at, is_new] =
-        known.emplace(KernelKind{prints[contents.which[i]], &groups}, distinct.kernels.size());
+        known.emplace(KernelKind{print->second, &groups}, distinct.kernels.size());
     if (is_new) distinct.kernels.push_back(&kernel);
     distinct.which.push_back(at->second);
   }
@@ -274,25 +264,6 @@ Timeline schedule(std::span<const Task> tasks) {
   }
   return timeline;
 }
-
-namespace {
-
-bool crosses_devices(const ir::Kernel& kernel) {
-  return ir::op_class(kernel.opcode()) == ir::OpClass::kCollective ||
-         analytical::collective_op(kernel) != nullptr;
-}
-
-// The part of [start, end) covered by `busy`: ascending, disjoint spans.
-Seconds overlap(const std::vector<Span>& busy, Seconds start, Seconds end) {
-  auto at = std::ranges::upper_bound(busy, start, {}, &Span::end);
-  Seconds sum;
-  for (; at != busy.end() && at->start < end; ++at) {
-    sum += std::min(end, at->end) - std::max(start, at->start);
-  }
-  return sum;
-}
-
-}  // namespace
 
 std::optional<double> slice_devices(const hwdesc::Device& device) {
   if (!device.interconnect || !device.interconnect->slice) return std::nullopt;
@@ -335,10 +306,11 @@ std::optional<ProgramEnergy> program_energy(std::span<const SimulatedKernel> ker
     if (kernel.skipped) continue;
     if (!kernel.estimate->energy) return std::nullopt;
     const analytical::LaunchEnergy& one = *kernel.estimate->energy;
-    sum.dynamic.compute += kernel.multiplicity * one.compute;
-    sum.dynamic.memory += kernel.multiplicity * one.memory;
-    sum.dynamic.on_chip += kernel.multiplicity * one.on_chip;
-    sum.dynamic.network += kernel.multiplicity * one.network;
+    using Energy = analytical::LaunchEnergy;
+    for (const auto part :
+         {&Energy::compute, &Energy::memory, &Energy::on_chip, &Energy::network}) {
+      sum.dynamic.*part += kernel.multiplicity * one.*part;
+    }
     if (kernel.estimate->clock_factor < 1) ++sum.limited_kernels;
     sum.lowest_clock = std::min(sum.lowest_clock, kernel.estimate->clock_factor);
   }
@@ -372,29 +344,24 @@ MachineRoofs machine_roofs(const hwdesc::Device& device) {
   return roofs;
 }
 
-namespace {}  // namespace
-
 std::span<const ProgramNumber> energy_numbers() {
+  using Run = const Simulation&;
   static constexpr ProgramNumber kNumbers[] = {
       {"energy_J",
-       [](const Simulation& run) {
-         return number(run.energy, [](const auto& e) { return e.total().value; });
-       }},
-      {"average_power_W", [](const Simulation& run) {
+       [](Run run) { return number(run.energy, [](const auto& e) { return e.total().value; }); }},
+      {"average_power_W", [](Run run) {
          return number(run.energy, [](const auto& e) { return e.average_power().value; });
        }}};
   return kNumbers;
 }
 
 std::span<const ProgramNumber> memory_numbers() {
+  using Run = const Simulation&;
   static constexpr ProgramNumber kNumbers[] = {
       {"peak_memory_bytes",
-       [](const Simulation& run) {
-         return number(run.memory, [](const auto& m) { return m.peak.total(); });
-       }},
-      {"memory_capacity_bytes", [](const Simulation& run) {
-         return number(run.memory, [](const auto& m) { return m.capacity.value; });
-       }}};
+       [](Run run) { return number(run.memory, [](const auto& m) { return m.peak.total(); }); }},
+      {"memory_capacity_bytes",
+       [](Run run) { return number(run.memory, [](const auto& m) { return m.capacity.value; }); }}};
   return kNumbers;
 }
 

@@ -18,15 +18,18 @@
 namespace tilecast::sim {
 namespace {
 
-constexpr double kNanosecondsPerSecond = 1e9;
+std::string nanoseconds(Seconds time) {
+  constexpr double kNanosecondsPerSecond = 1e9;
+  return fmt::format("{:.3f}", time.value * kNanosecondsPerSecond);
+}
 
 void check_op_columns(const measured::CsvTable& table) {
   static_cast<void>(unread_op_columns(table));
   if (table.find("op")) return;
   throw Error(
-      fmt::format("{}:1: no column 'op'; got {}, expected op, dtype and the columns of the "
-                  "operators (tilecast ops --help lists them)",
-                  table.file, fmt::join(table.columns, ", ")));
+      "{}:1: no column 'op'; got {}, expected op, dtype and the columns of the operators (tilecast "
+      "ops --help lists them)",
+      table.file, fmt::join(table.columns, ", "));
 }
 
 std::vector<std::string> answer_cells(const measured::CsvTable& table, const measured::CsvRow& row,
@@ -40,81 +43,33 @@ std::vector<std::string> answer_cells(const measured::CsvTable& table, const mea
   try {
     answers = model.estimate(queries, device);
   } catch (const Error& error) {
-    throw Error(fmt::format("{}:{}: {}", table.file, row.line, error.what()));
+    throw Error("{}:{}: {}", table.file, row.line, error.what());
   }
   Seconds time{0}, speed_of_light{0};
   const analytical::Estimate* longest = nullptr;
   for (const std::optional<analytical::Estimate>& answer : answers) {
     if (!answer) {
-      throw Error(fmt::format("{}: no model for {} on device {}", table.where(row, "op"),
-                              table.cell(row, "op"), device.name));
+      throw Error("{}: no model for {} on device {}", table.where(row, "op"), table.cell(row, "op"),
+                  device.name);
     }
     time += answer->time;
     speed_of_light += answer->time * answer->utilisation;
     if (longest == nullptr || answer->time > longest->time) longest = &*answer;
   }
-  return {fmt::format("{:.3f}", time.value * kNanosecondsPerSecond),
-          std::string(analytical::name(longest->bound)),
+  return {nanoseconds(time), std::string(analytical::name(longest->bound)),
           fmt::format("{:.4f}", time.value > 0 ? speed_of_light / time : longest->utilisation)};
 }
-
-}  // namespace
-
-std::vector<std::string> unread_op_columns(const measured::CsvTable& table) {
-  return measured::columns_not_read(table, measured::operator_columns(),
-                                    measured::measured_columns());
-}
-
-measured::CsvTable estimate_operators(const measured::CsvTable& table, const hwdesc::Device& device,
-                                      const analytical::CostModel& model,
-                                      const OpTableOptions& options) {
-  check_op_columns(table);
-  measured::CsvTable result =
-      measured::with_columns(table, {"estimate_ns", "bound", "utilisation"});
-  if (options.keep_going) result = measured::with_columns(result, {"error"});
-  const measured::OpDefaults defaults = measured::op_defaults(device, options.repeated);
-  if (!options.keep_going) {  // report a bad row before computing the others
-    base::parallel_for(table.rows.size(), options.jobs, [&](std::size_t i) {
-      static_cast<void>(measured::operator_launches(table, table.rows[i], defaults));
-    });
-  }
-  base::parallel_for(table.rows.size(), options.jobs, [&](std::size_t i) {
-    std::vector<std::string>& cells = result.rows[i].cells;
-    std::vector<std::string> answer;
-    try {
-      answer = answer_cells(table, table.rows[i], device, model, defaults);
-      if (options.keep_going) answer.emplace_back();
-    } catch (const Error& error) {
-      if (!options.keep_going) throw;
-      answer = {"", "", "", error.what()};
-    }
-    cells.insert(cells.end(), answer.begin(), answer.end());
-  });
-  return result;
-}
-
-namespace {
 
 using analytical::Estimate;
 using analytical::TileConfig;
 
-constexpr double kNsPerSecond = 1e9;
 // Columns of measured tile runs (measured/importers/column_mapping.h).
 constexpr std::array<std::string_view, 5> kRunColumns{"compute_time_ns", "config_index",
                                                       "is_default", "iteration_bounds", "error"};
 constexpr const char* kCorrectionColumns[] = {"analytical_ns", "factor", "verdict", "low_ns",
                                               "high_ns"};
 
-std::string nanoseconds(Seconds time) {
-  return fmt::format("{:.3f}", time.value * kNsPerSecond);
-}
-
 using Answer = std::variant<Estimate, analytical::Infeasible>;
-
-Answer analytical_answer(const analytical::KernelAnalysis& analysis, const TileConfig& tile) {
-  if (tile == TileConfig{}) return analysis.estimate_best();
-  return analysis.estimate(tile);
-}
 
 // Estimates the tiles that can run with `model`.
 void ask(const analytical::CostModel& model, const ir::Kernel& kernel, const hwdesc::Device& device,
@@ -186,7 +141,48 @@ std::string_view base_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
+double padded_bytes(const ir::Kernel& kernel) {
+  double total = 0;
+  for (const auto& ids : {kernel.parameters(), kernel.outputs()}) {
+    for (const ir::OpId id : ids) total += double(ir::padded_bytes(kernel.op(id).shape));
+  }
+  return total;
+}
+
 }  // namespace
+
+std::vector<std::string> unread_op_columns(const measured::CsvTable& table) {
+  return measured::columns_not_read(table, measured::operator_columns(),
+                                    measured::measured_columns());
+}
+
+measured::CsvTable estimate_operators(const measured::CsvTable& table, const hwdesc::Device& device,
+                                      const analytical::CostModel& model,
+                                      const OpTableOptions& options) {
+  check_op_columns(table);
+  measured::CsvTable result =
+      measured::with_columns(table, {"estimate_ns", "bound", "utilisation"});
+  if (options.keep_going) result = measured::with_columns(result, {"error"});
+  const measured::OpDefaults defaults = measured::op_defaults(device, options.repeated);
+  if (!options.keep_going) {  // report a bad row before computing the others
+    base::parallel_for(table.rows.size(), options.jobs, [&](std::size_t i) {
+      static_cast<void>(measured::operator_launches(table, table.rows[i], defaults));
+    });
+  }
+  base::parallel_for(table.rows.size(), options.jobs, [&](std::size_t i) {
+    std::vector<std::string>& cells = result.rows[i].cells;
+    std::vector<std::string> answer;
+    try {
+      answer = answer_cells(table, table.rows[i], device, model, defaults);
+      if (options.keep_going) answer.emplace_back();
+    } catch (const Error& error) {
+      if (!options.keep_going) throw;
+      answer = {"", "", "", error.what()};
+    }
+    cells.insert(cells.end(), answer.begin(), answer.end());
+  });
+  return result;
+}
 
 std::vector<std::string> unread_tile_columns(const measured::CsvTable& table) {
   const auto measured = measured::measured_columns();
@@ -203,7 +199,9 @@ measured::CsvTable estimate_tiles(const measured::CsvTable& table, const ir::Ker
   const analytical::KernelAnalysis analysis(kernel, device);
   const std::vector<TileConfig> tiles = tiles_of_table(table);
   std::vector<Answer> answers;
-  for (const TileConfig& tile : tiles) answers.push_back(analytical_answer(analysis, tile));
+  for (const TileConfig& tile : tiles) {
+    answers.push_back(tile == TileConfig{} ? analysis.estimate_best() : analysis.estimate(tile));
+  }
   if (model != nullptr) ask(*model, kernel, device, tiles, answers);
   const bool corrected = std::ranges::any_of(answers, [](const Answer& answer) {
     const auto* estimate = std::get_if<Estimate>(&answer);
@@ -248,9 +246,8 @@ std::vector<TileConfig> tiles_of_table(const measured::CsvTable& table) {
   static_cast<void>(unread_tile_columns(table));
   if (!table.find("output_bounds") && !table.find("kernel_bounds") && !table.find("input_bounds")) {
     throw Error(
-        fmt::format("{}:1: no tile columns; got {}, expected output_bounds, kernel_bounds "
-                    "or input_bounds",
-                    table.file, fmt::join(table.columns, ", ")));
+        "{}:1: no tile columns; got {}, expected output_bounds, kernel_bounds or input_bounds",
+        table.file, fmt::join(table.columns, ", "));
   }
   std::vector<TileConfig> tiles;
   for (const measured::CsvRow& row : table.rows) tiles.push_back(measured::tile_cells(table, row));
@@ -277,7 +274,7 @@ analytical::TileSet tile_set(const std::string& listing) {
   if (listing == "ladder") return kLadder;
   if (listing == "all") return kAll;
   if (listing == "schedules") return kSchedules;
-  throw Error(fmt::format("listing: got '{}', expected ladder, all or schedules", listing));
+  throw Error("listing: got '{}', expected ladder, all or schedules", listing);
 }
 
 OfferedRows fastest_listed(const ir::Kernel& kernel, const hwdesc::Device& device,
@@ -310,18 +307,6 @@ measured::CsvTable rows_of_file(const measured::CsvTable& table, const std::stri
   }
   return result;
 }
-
-namespace {
-
-double padded_bytes(const ir::Kernel& kernel) {
-  double total = 0;
-  for (const auto& ids : {kernel.parameters(), kernel.outputs()}) {
-    for (const ir::OpId id : ids) total += double(ir::padded_bytes(kernel.op(id).shape));
-  }
-  return total;
-}
-
-}  // namespace
 
 measured::CsvTable kernel_list(const ir::Program& program, const std::string& file) {
   measured::CsvTable list{file,

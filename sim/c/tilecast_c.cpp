@@ -54,7 +54,7 @@ Answer guarded(tilecast_error** error, Answer failed, const Function& function) 
 
 template <class T>
 const T& needed(const T* pointer, const char* what) {
-  if (pointer == nullptr) throw Error(fmt::format("{}: got null", what));
+  if (pointer == nullptr) throw Error("{}: got null", what);
   return *pointer;
 }
 
@@ -73,8 +73,8 @@ tilecast::ir::Dims row_of(const int64_t* values, size_t rank, size_t row) {
 void check_tiles(const tilecast_tiles& tiles) {
   constexpr size_t kMostDimensions = 64;
   if (tiles.output_rank > kMostDimensions || tiles.kernel_rank > kMostDimensions) {
-    throw Error(fmt::format("tiles: got {} and {} dimensions, expected at most {}",
-                            tiles.output_rank, tiles.kernel_rank, kMostDimensions));
+    throw Error("tiles: got {} and {} dimensions, expected at most {}", tiles.output_rank,
+                tiles.kernel_rank, kMostDimensions);
   }
   if (tiles.count == 0) return;
   if (tiles.output_rank > 0) needed(tiles.output, "tiles.output");
@@ -86,8 +86,7 @@ int written(const int32_t* values, size_t row, const char* what) {
   constexpr int kMost = 1024;
   if (values == nullptr) return 0;
   if (values[row] < 0 || values[row] > kMost) {
-    throw Error(
-        fmt::format("tiles.{}: row {}: got {}, expected 0 to {}", what, row, values[row], kMost));
+    throw Error("tiles.{}: row {}: got {}, expected 0 to {}", what, row, values[row], kMost);
   }
   return values[row];
 }
@@ -225,8 +224,8 @@ int tilecast_tile_times(const tilecast_program* program, size_t kernel, const ti
     const tilecast::sim::PlacedProgram& placed = needed(program, "program").placed;
     const auto* found = kernel_at(program, kernel);
     if (found == nullptr) {
-      throw Error(fmt::format("{}: got kernel {}, expected one below {}", placed.file, kernel,
-                              placed.built.program.kernels().size()));
+      throw Error("{}: got kernel {}, expected one below {}", placed.file, kernel,
+                  placed.built.program.kernels().size());
     }
     const std::vector<double> times = tilecast::sim::tile_times_s(
         found->kernel, placed.device, needed(model, "model").chosen, tiles_of(asked));

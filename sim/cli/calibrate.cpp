@@ -51,7 +51,7 @@ hybrid::FittedHybrid train(const CalibrateArguments& arguments,
         train_calibrated(prepared, arguments.model_folder,
                          {.force = arguments.force, .jobs = arguments.request.jobs, .step = step});
   }
-  tell(fmt::format("wrote {}", arguments.model_folder));
+  tell("wrote {}", arguments.model_folder);
   return fitted;
 }
 
@@ -74,11 +74,10 @@ void run(CalibrateArguments& arguments) {
                               ? views::calibration_json(prepared, trained)
                               : views::calibration_text(prepared, trained));
   if (writes) {
-    tell(fmt::format("wrote {}", arguments.file));
+    tell("wrote {}", arguments.file);
   } else if (!arguments.file.empty()) {
-    tell(fmt::format(
-        "{} not written: {}", arguments.file,
-        calibrated.refused_as_suspicious ? "the fit is suspicious" : "nothing to change"));
+    tell("{} not written: {}", arguments.file,
+         calibrated.refused_as_suspicious ? "the fit is suspicious" : "nothing to change");
   }
 }
 
@@ -95,18 +94,15 @@ void add_options(CLI::App& verb, CalibrateArguments& arguments) {
   add_list(verb, "--fix", arguments.request.fixed, "NAME", "constants that stay as described");
   add_output_file(verb, "-o,--output", arguments.file,
                   "the calibrated description to write (YAML)");
-  verb.add_option("--then-train", arguments.model_folder,
-                  "also fit a hybrid of the device as described to all rows, into this folder")
-      ->type_name("FOLDER");
+  add_value(verb, "--then-train", arguments.model_folder, "FOLDER",
+            "also fit a hybrid of the device as described to all rows, into this folder");
   verb.add_flag("--force", arguments.force, "replace a model that is in that folder");
   verb.add_option("--name", arguments.name, "of the calibrated device; default: from the file");
   add_format_option(verb, arguments.report.format, {"table", "json"},
                     "form of the report on stdout");
-  verb.add_option("--rows", arguments.request.most_rows,
-                  "fit at most N rows, shared out evenly over kernels")
-      ->type_name("N")
-      ->check(CLI::Range(std::size_t{3}, std::size_t{1'000'000'000}))
-      ->capture_default_str();
+  add_text(verb, "--rows", arguments.request.most_rows, "N",
+           "fit at most N rows, shared out evenly over kernels")
+      ->check(CLI::Range(std::size_t{3}, std::size_t{1'000'000'000}));
   verb.add_flag("--other-machine", arguments.request.other_machine,
                 "use rows that were measured on another machine");
   verb.add_flag("--accept-suspicious", arguments.request.accept_suspicious,
@@ -114,28 +110,6 @@ void add_options(CLI::App& verb, CalibrateArguments& arguments) {
                 "wrong description");
   add_jobs_option(verb, arguments.request.jobs);
 }
-
-}  // namespace
-
-void add_calibrate(CLI::App& app) {
-  auto arguments = std::make_shared<CalibrateArguments>();
-  CLI::App& verb = *app.add_subcommand("calibrate", "fit a device's constants to measurements");
-  add_options(verb, *arguments);
-  verb.footer(
-      "Fits sustained bandwidths, latency, set-up and loop overheads, unit rates, a per-kernel\n"
-      "overhead, and the host's dispatch by op class, each held by a prior at its described\n"
-      "value; three rows are enough. Times of whole programs are not fitted. Writes a description\n"
-      "that extends the old one only when held-out kernels are predicted better, those of no op\n"
-      "class and of no set worse by more than noise, and no constant ends at its bound or far "
-      "from\n"
-      "its prior, which says that the description is wrong. Says what is left, by class and size.\n"
-      "--then-train also fits a hybrid, for simulate --model FOLDER: trees on what physics leaves\n"
-      "of the device as described, believed as far as held-out kernels show a gain; it needs 8 "
-      "rows.");
-  verb.callback([arguments] { run(*arguments); });
-}
-
-namespace {
 
 struct ImportArguments {
   std::vector<std::string> inputs;
@@ -160,12 +134,12 @@ void add_coverage(const measured::ImportReport& report, measured::CsvTable& tabl
 
 void print(const measured::ImportReport& report, const ImportArguments& arguments) {
   for (const std::string& message : report.messages) {
-    tell(fmt::format("left out: {}", message));
+    tell("left out: {}", message);
   }
   const auto unnamed = report.bad - static_cast<std::int64_t>(report.messages.size());
-  if (unnamed > 0) tell(fmt::format("left out: {} more rows in error", unnamed));
+  if (unnamed > 0) tell("left out: {} more rows in error", unnamed);
   for (const std::string& note : report.notes) {
-    tell(fmt::format("note: {}", note));
+    tell("note: {}", note);
   }
   measured::CsvTable table{arguments.options.output, {"what", "rows"}, {}};
   views::add_row(table, "written to " + arguments.options.output, report.rows);
@@ -182,16 +156,12 @@ CLI::App& add_format(CLI::App& verb, const char* name, const char* what, Import 
   CLI::App& format = *verb.add_subcommand(name, what);
   add_required(format, "inputs", arguments->inputs, "FILE", "files, plain or .gz");
   add_required(format, "-o,--output", arguments->options.output, "FOLDER", "folder to make");
-  format
-      .add_option("-m,--mapping", arguments->mapping,
-                  "YAML that describes the data: a path, or the name of a shipped one")
-      ->type_name("YAML");
-  format
-      .add_option("-d,--device", arguments->options.device,
-                  "device preset or YAML the rows were measured on, for that of the mapping")
-      ->type_name("DEVICE");
-  format.add_option("--name", arguments->options.name, "name of the set, for that of the mapping")
-      ->type_name("NAME");
+  add_value(format, "-m,--mapping", arguments->mapping, "YAML",
+            "YAML that describes the data: a path, or the name of a shipped one");
+  add_value(format, "-d,--device", arguments->options.device, "DEVICE",
+            "device preset or YAML the rows were measured on, for that of the mapping");
+  add_value(format, "--name", arguments->options.name, "NAME",
+            "name of the set, for that of the mapping");
   format.add_flag("--force", arguments->options.force, "replace an existing measurement set");
   format.add_flag("--keep-going", arguments->options.keep_going,
                   "list bad rows and leave them out");
@@ -199,15 +169,11 @@ CLI::App& add_format(CLI::App& verb, const char* name, const char* what, Import 
   if (std::string_view(name) == "trace") {
     add_required(format, "--module", arguments->module, "FILE", "HLO text of what ran");
   } else if (std::string_view(name) == "xplane") {
-    format
-        .add_option("--module", arguments->module_files,
-                    "programs that ran, where the profile does not hold them")
-        ->type_name("FILE");
+    add_value(format, "--module", arguments->module_files, "FILE",
+              "programs that ran, where the profile does not hold them");
   } else if (std::string_view(name) == "tiles") {
-    format
-        .add_option("--modules", arguments->options.modules,
-                    "folder of the HLO files (that of the runs)")
-        ->type_name("FOLDER");
+    add_value(format, "--modules", arguments->options.modules, "FOLDER",
+              "folder of the HLO files (that of the runs)");
   }
   const bool names_device = std::string_view(name) == "xplane";
   format.callback([arguments, import, names_device] {
@@ -226,69 +192,73 @@ CLI::App& add_format(CLI::App& verb, const char* name, const char* what, Import 
   return format;
 }
 
-measured::ImportReport operators(const ImportArguments& arguments,
+measured::ImportReport operators(const ImportArguments& of,
                                  const measured::ImportOptions& options) {
-  return measured::import_operators(arguments.inputs, arguments.mapping, options);
+  return measured::import_operators(of.inputs, of.mapping, options);
 }
 
-measured::ImportReport trace(const ImportArguments& arguments,
-                             const measured::ImportOptions& options) {
-  return measured::import_trace(
-      {.traces = arguments.inputs, .module = arguments.module, .manifest = arguments.mapping},
-      options);
+measured::ImportReport trace(const ImportArguments& of, const measured::ImportOptions& options) {
+  return measured::import_trace({of.inputs, of.module, of.mapping}, options);
 }
 
-measured::ImportReport xplane(const ImportArguments& arguments,
-                              const measured::ImportOptions& options) {
-  return measured::import_xplane({.profiles = arguments.inputs,
-                                  .modules = arguments.module_files,
-                                  .manifest = arguments.mapping},
-                                 options);
+measured::ImportReport xplane(const ImportArguments& of, const measured::ImportOptions& options) {
+  return measured::import_xplane({of.inputs, of.module_files, of.mapping}, options);
 }
 
 // For sets created by scripts: hidden verbs that name the script.
 void add_script(CLI::App& verb, const std::string& name) {
   CLI::App& format = *verb.add_subcommand(name)->group("")->allow_extras();
-  format.callback([name] {
-    throw UsageError(fmt::format("this set is made by a script: validation/sets/{}", name));
-  });
+  format.callback(
+      [name] { throw UsageError("this set is made by a script: validation/sets/{}", name); });
 }
 
 }  // namespace
+
+void add_calibrate(CLI::App& app) {
+  auto arguments = std::make_shared<CalibrateArguments>();
+  CLI::App& verb = *app.add_subcommand("calibrate", "fit a device's constants to measurements");
+  add_options(verb, *arguments);
+  verb.footer(
+      R"(Fits sustained bandwidths, latency, set-up and loop overheads, unit rates, a per-kernel
+overhead, and the host's dispatch by op class, each held by a prior at its described
+value; three rows are enough. Times of whole programs are not fitted. Writes a description
+that extends the old one only when held-out kernels are predicted better, those of no op
+class and of no set worse by more than noise, and no constant ends at its bound or far from
+its prior, which says that the description is wrong. Says what is left, by class and size.
+--then-train also fits a hybrid, for simulate --model FOLDER: trees on what physics leaves
+of the device as described, believed as far as held-out kernels show a gain; it needs 8 rows.)");
+  verb.callback([arguments] { run(*arguments); });
+}
 
 void add_import(CLI::App& app) {
   CLI::App& verb = *app.add_subcommand("import", "measurements of others as a measurement set");
   verb.require_subcommand(1);
   add_format(verb, "operators", "tables of operators and their times (CSV)", operators)
       .footer(
-          "A folder stands for the files in it that the mapping knows. A mapping says where each\n"
-          "column comes from: a shipped one by name (configs/imports/*.yaml), or a file of your "
-          "own\n"
-          "such as configs/examples/gemm_times.yaml. Without a mapping, or without tables in it, "
-          "the\n"
-          "columns are those that `tilecast ops` reads, and runtime_ns. docs/measurements.md\n"
-          "explains every form.");
+          R"(A folder stands for the files in it that the mapping knows. A mapping says where each
+column comes from: a shipped one by name (configs/imports/*.yaml), or a file of your own
+such as configs/examples/gemm_times.yaml. Without a mapping, or without tables in it, the
+columns are those that `tilecast ops` reads, and runtime_ns. docs/measurements.md
+explains every form.)");
   add_format(verb, "kernel-tuner", "caches of Kernel Tuner (JSON, or a CSV of them)", operators)
       .footer(
-          "The mapping says which operator it is and which parameters make a tile. Configurations\n"
-          "that do not run are counted and left out. Columns of a cache: its parameters,\n"
-          "time_ms_mean, time_ms_min, time_ms_std, n_repeats.");
+          R"(The mapping says which operator it is and which parameters make a tile. Configurations
+that do not run are counted and left out. Columns of a cache: its parameters,
+time_ms_mean, time_ms_min, time_ms_std, n_repeats.)");
   add_format(verb, "tiles", "HLO kernels and the tiles that were run (CSV)", operators)
       .footer(
-          "Columns: file (HLO, beside the CSV or in --modules), compute_time_ns, output_bounds,\n"
-          "kernel_bounds, input_bounds; error, config_index, is_default, iteration_bounds.\n"
-          "Runs that failed or have no bounds are counted and left out.");
+          R"(Columns: file (HLO, beside the CSV or in --modules), compute_time_ns, output_bounds,
+kernel_bounds, input_bounds; error, config_index, is_default, iteration_bounds.
+Runs that failed or have no bounds are counted and left out.)");
   add_format(verb, "trace", "Chrome / Perfetto traces (JSON) of a JAX or XLA profile", trace)
-      .footer(
-          "Events of device lanes are joined to the module's kernels by instruction name and\n"
-          "averaged; time and kernels that do not match are reported.");
+      .footer(R"(Events of device lanes are joined to the module's kernels by instruction name and
+averaged; time and kernels that do not match are reported.)");
   add_format(verb, "xplane", "profiles of JAX, PyTorch/XLA or XLA (*.xplane.pb, TPU and GPU)",
              xplane)
       .footer(
-          "A file, or a log folder, of which the newest run is read with all its hosts. The "
-          "modules\n"
-          "come from the profile, or from --module. Rows are medians over all occurrences on all\n"
-          "cores; device time that is joined to no kernel is listed by category.");
+          R"(A file, or a log folder, of which the newest run is read with all its hosts. The modules
+come from the profile, or from --module. Rows are medians over all occurrences on all
+cores; device time that is joined to no kernel is listed by category.)");
   for (const char* name : {"tokamax", "tpugraphs"}) add_script(verb, name);
 }
 

@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace CLI {
 class App;
@@ -36,9 +37,8 @@ void add_tune_tiles(CLI::App& tune);  // a verb of tune
 // manual page and the test that runs them. In the order of the verbs; later examples may read files
 // that earlier ones wrote.
 struct Example {
-  const char* verb;     // "simulate", "hw list"
-  const char* command;  // run in the repository's root, after "tilecast "
-  const char* shows;
+  std::string_view command;  // run in the repository's root, after "tilecast "
+  std::string_view shows;
   // false: takes minutes or needs data outside the repository; tests only check its options.
   bool runs = true;
 };

@@ -68,8 +68,7 @@ std::vector<CellFilter> cell_filters(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
     if (equals == 0 || equals == std::string::npos) {
-      throw UsageError(
-          fmt::format("--where: got '{}', expected column=value; example: split=test", text));
+      throw UsageError("--where: got '{}', expected column=value; example: split=test", text);
     }
     filters.push_back({text.substr(0, equals), text.substr(equals + 1)});
   }
@@ -211,9 +210,8 @@ void add_options(CLI::App& verb, CompareArguments& arguments) {
                "programs, folders of measurements, or a profile (*.xplane.pb)");
   add_device_options(verb, arguments.devices, Devices::kAnyNumber);
   add_repeated(verb, "--model", arguments.models, "MODEL",
-               "what predicts: analytical, roofline, bottleneck, hybrid, learned, default or "
-               "the folder of a "
-               "model; repeat it to compare; without it: default")
+               "what predicts: analytical, roofline, bottleneck, hybrid, learned, default or the "
+               "folder of a model; repeat it to compare; without it: default")
       ->check(is_model_name());
   add_repeated(verb, "--measured", arguments.measured, "SET",
                "folder of measurements that times kernels of the programs; repeat it");
@@ -221,13 +219,11 @@ void add_options(CLI::App& verb, CompareArguments& arguments) {
                "profile of the program on the first device (Chrome / Perfetto JSON or .gz)");
   add_repeated(verb, "--module", arguments.modules, "FILE",
                "program that ran, where a profile does not hold it; repeat it");
-  verb.add_option("--reference", arguments.compare.reference,
-                  "side that the others are held against; without it: what their machine measured, "
-                  "else the first")
-      ->type_name("SIDE");
-  verb.add_option("--sort", arguments.compare.sort,
-                  "side whose loss orders the rows; without it: the first besides the reference")
-      ->type_name("SIDE");
+  add_value(verb, "--reference", arguments.compare.reference, "SIDE",
+            "side that the others are held against; without it: what their machine measured, else "
+            "the first");
+  add_value(verb, "--sort", arguments.compare.sort, "SIDE",
+            "side whose loss orders the rows; without it: the first besides the reference");
   add_repeated(verb, "--where", arguments.where, "COLUMN=VALUE",
                "rows of measurements with this cell; repeat it");
   verb.add_flag("--doubted", arguments.doubted, "keep measured rows that only physics doubts");
@@ -237,27 +233,6 @@ void add_options(CLI::App& verb, CompareArguments& arguments) {
   verb.add_flag("--all", arguments.all, "all rows in the table");
   add_jobs_option(verb, arguments.jobs);
 }
-
-}  // namespace
-
-void add_compare(CLI::App& app) {
-  auto arguments = std::make_shared<CompareArguments>();
-  CLI::App& verb = *app.add_subcommand(
-      "compare", "models, devices, the compiler's estimates and measurements, kernel by kernel");
-  add_options(verb, *arguments);
-  verb.footer(
-      "Sides are called by the model, by the device when there are several of them, 'compiler'\n"
-      "(window_config.estimated_cycles of the module at the device's clock) and 'measured'.\n"
-      "Rows are kernels of programs, or work and tile of measurements, those first in which most\n"
-      "microseconds are lost to the reference; a model says which bound it blames.\n"
-      "A profile needs no --device: its own facts name the preset. Its rows are the instructions\n"
-      "that ran, with the profile's FLOP and byte counts beside Tilecast's.\n"
-      "A hybrid's cells say by which factor it corrects the analytical time, the 90 % interval\n"
-      "over that time, and the weight k of the correction, 0 for physics alone.");
-  verb.callback([arguments] { run(*arguments); });
-}
-
-namespace {
 
 using measured::Breakdown;
 
@@ -342,9 +317,8 @@ void add_options(CLI::App& verb, EvaluateArguments& arguments) {
                "folders of measurements (tilecast import makes them)");
   add_device_options(verb, arguments.devices, Devices::kOneOrMore);
   add_repeated(verb, "--model", arguments.models, "MODEL",
-               "what predicts: analytical, roofline, bottleneck, hybrid, learned, default or "
-               "the folder of a "
-               "trained model; repeat it; without it: roofline, analytical and default")
+               "what predicts: analytical, roofline, bottleneck, hybrid, learned, default or the "
+               "folder of a trained model; repeat it; without it: roofline, analytical and default")
       ->check(is_model_name());
   verb.add_option("--by", arguments.by,
                   "tables besides the whole: class, size, split, family, kernel")
@@ -357,8 +331,8 @@ void add_options(CLI::App& verb, EvaluateArguments& arguments) {
   verb.add_flag("--doubted", arguments.doubted, "score rows that only physics doubts, too");
   verb.add_flag("--references", arguments.show_references,
                 "show what others published, marked as theirs");
-  verb.add_option("--references-from", arguments.references, "other file or folder of references")
-      ->type_name("PATH");
+  add_value(verb, "--references-from", arguments.references, "PATH",
+            "other file or folder of references");
   add_number(verb, "--draws", arguments.bootstrap.draws, 1, kMaxDraws,
              "resamples behind an interval");
   verb.add_option("--seed", arguments.bootstrap.seed, "of the resamples")->capture_default_str();
@@ -368,25 +342,41 @@ void add_options(CLI::App& verb, EvaluateArguments& arguments) {
 
 }  // namespace
 
+void add_compare(CLI::App& app) {
+  auto arguments = std::make_shared<CompareArguments>();
+  CLI::App& verb = *app.add_subcommand(
+      "compare", "models, devices, the compiler's estimates and measurements, kernel by kernel");
+  add_options(verb, *arguments);
+  verb.footer(
+      R"(Sides are called by the model, by the device when there are several of them, 'compiler'
+(window_config.estimated_cycles of the module at the device's clock) and 'measured'.
+Rows are kernels of programs, or work and tile of measurements, those first in which most
+microseconds are lost to the reference; a model says which bound it blames.
+A profile needs no --device: its own facts name the preset. Its rows are the instructions
+that ran, with the profile's FLOP and byte counts beside Tilecast's.
+A hybrid's cells say by which factor it corrects the analytical time, the 90 % interval
+over that time, and the weight k of the correction, 0 for physics alone.)");
+  verb.callback([arguments] { run(*arguments); });
+}
+
 void add_evaluate(CLI::App& app) {
   auto arguments = std::make_shared<EvaluateArguments>();
   CLI::App& verb = *app.add_subcommand("evaluate", "how far models are off measurements");
   add_options(verb, *arguments);
   verb.footer(
-      "Every model is scored on the same rows. Columns are models x devices: those of the first\n"
-      "device are called by the model, those of further ones (a calibrated copy) by the device.\n"
-      "MAPE, median and p90 APE, bias (geometric mean of predicted / measured), Kendall tau-b, "
-      "and\n"
-      "for kernels with several tiles measured Tile-Size APE, top-k slowdown and best in top k;\n"
-      "brackets are 95 % bootstrap intervals. JSON and CSV hold fractions, the table %. They also\n"
-      "hold mape_surest_25, _50 and _75: MAPE of that share of the rows, those with the narrowest\n"
-      "intervals; announced_2x: the share of errors above a factor of 2 that intervals reach; and\n"
-      "best_in_top_tenth: what is found of a kernel's best when only the tenth of its tiles is\n"
-      "measured that is predicted fastest; top_1_within_2: the share of kernels whose predicted\n"
-      "fastest takes at most 2 % longer than the best.\n"
-      "Models of another quantity than time (registers ...) are scored by differences: RMSE, as %\n"
-      "of the range of measured values, mean absolute error, and of counts the share predicted\n"
-      "exactly, beside the mean of their training rows.");
+      R"(Every model is scored on the same rows. Columns are models x devices: those of the first
+device are called by the model, those of further ones (a calibrated copy) by the device.
+MAPE, median and p90 APE, bias (geometric mean of predicted / measured), Kendall tau-b, and
+for kernels with several tiles measured Tile-Size APE, top-k slowdown and best in top k;
+brackets are 95 % bootstrap intervals. JSON and CSV hold fractions, the table %. They also
+hold mape_surest_25, _50 and _75: MAPE of that share of the rows, those with the narrowest
+intervals; announced_2x: the share of errors above a factor of 2 that intervals reach; and
+best_in_top_tenth: what is found of a kernel's best when only the tenth of its tiles is
+measured that is predicted fastest; top_1_within_2: the share of kernels whose predicted
+fastest takes at most 2 % longer than the best.
+Models of another quantity than time (registers ...) are scored by differences: RMSE, as %
+of the range of measured values, mean absolute error, and of counts the share predicted
+exactly, beside the mean of their training rows.)");
   verb.callback([arguments] { run(*arguments); });
 }
 

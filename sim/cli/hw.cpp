@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -63,27 +62,10 @@ measured::CsvTable rows_of(const host::Probed& probed) {
   return table;
 }
 
-// One line on a terminal, rewritten at each step.
-class Line {
- public:
-  explicit Line(bool shown) : shown_(shown) {}
-  ~Line() {
-    if (shown_) tell_in_place("");
-  }
-  Line(const Line&) = delete;
-  Line& operator=(const Line&) = delete;
-  void show(const std::string& what) const {
-    if (shown_) tell_in_place(fmt::format("probe: {}", what));
-  }
-
- private:
-  bool shown_;
-};
-
 host::Probed probe_here(double seconds) {
-  const Line line(isatty(STDERR_FILENO) == 1);
+  Progress line("probe:", Progress::kPercent);
   return host::probe(
-      {.seconds = seconds, .progress = [&line](const std::string& what) { line.show(what); }});
+      {.seconds = seconds, .progress = [&line](const std::string& what) { line.say(what); }});
 }
 
 void run(const HwProbeArguments& arguments) {
@@ -93,7 +75,7 @@ void run(const HwProbeArguments& arguments) {
   const std::string yaml = host::probed_yaml(probed, name);
   if (!arguments.file.empty()) {
     write({.format = "yaml", .file = arguments.file}, yaml);
-    tell(fmt::format("wrote {}", arguments.file));
+    tell("wrote {}", arguments.file);
   }
   if (arguments.report.format == "yaml") {
     write(arguments.report, yaml);
@@ -111,18 +93,16 @@ void add_hw_probe(CLI::App& hw) {
   auto arguments = std::make_shared<HwProbeArguments>();
   CLI::App& verb = *hw.add_subcommand("probe", "measure this CPU and describe it as a device");
   add_output_file(verb, "-o,--output", arguments->file, "the description to write (YAML)");
-  verb.add_option("--name", arguments->name, "of the device; default: from the file")
-      ->type_name("NAME");
+  add_value(verb, "--name", arguments->name, "NAME", "of the device; default: from the file");
   add_number(verb, "--seconds", arguments->seconds, kLeastSeconds, kMostSeconds,
              "about how long it measures");
   add_format_option(verb, arguments->report.format, {"table", "json", "csv", "yaml"},
                     "form of the report on stdout");
   verb.footer(
-      "Describes one core: clock, multiply-adds per type, bandwidth and latency of each cache and\n"
-      "of main memory, cycles of divisions, functions and data movement, each the best of repeats\n"
-      "of compiled C loops on a pinned core, and what all cores reach together. Needs a C "
-      "compiler\n"
-      "(cc, or $CC). Other work on the machine makes the numbers worse: the spread tells.");
+      R"(Describes one core: clock, multiply-adds per type, bandwidth and latency of each cache and
+of main memory, cycles of divisions, functions and data movement, each the best of repeats
+of compiled C loops on a pinned core, and what all cores reach together. Needs a C compiler
+(cc, or $CC). Other work on the machine makes the numbers worse: the spread tells.)");
   verb.callback([arguments] { run(*arguments); });
 }
 
@@ -186,7 +166,7 @@ void check(const HwArguments& arguments) {
     }
   }
   write_rows(arguments.output, rows, "tilecast.hw.check/1");
-  if (failures > 0) throw Error(fmt::format("{} of {} checks failed", failures, rows.rows.size()));
+  if (failures > 0) throw Error("{} of {} checks failed", failures, rows.rows.size());
 }
 
 void diff(const HwArguments& arguments) {
@@ -214,10 +194,9 @@ CLI::App& add(CLI::App& hw, const char* name, const char* help, int min_devices,
   auto arguments = std::make_shared<HwArguments>();
   CLI::App& verb = *hw.add_subcommand(name, help);
   if (max_devices > 0) {
-    verb.add_option("device", arguments->device.names, "device presets or YAML files")
+    add_value(verb, "device", arguments->device.names, "DEVICE", "device presets or YAML files")
         ->expected(std::max(min_devices, 1), max_devices)
-        ->required(min_devices > 0)
-        ->type_name("DEVICE");
+        ->required(min_devices > 0);
     add_repeated(verb, "--set", arguments->device.set, "KEY=VALUE", "override a value");
   }
   if (action == show) {

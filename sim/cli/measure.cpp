@@ -59,9 +59,8 @@ std::vector<host::ProgramVariant> variants_of(const std::string& file,
   for (const host::ProgramVariant& variant : variants) {
     const Seconds time = shortest_time(variant.program, device);
     if (time <= longest) continue;
-    throw Error(
-        fmt::format("{} takes {:.3g} s at least, expected no more than {:.3g} s (--longest)",
-                    variant.name, time.value, longest.value));
+    throw Error("{} takes {:.3g} s at least, expected no more than {:.3g} s (--longest)",
+                variant.name, time.value, longest.value);
   }
   return variants;
 }
@@ -76,7 +75,7 @@ std::vector<host::ProgramVariant> variants_of(const ProgramArguments& arguments,
       by_program.push_back(variants_of(file, arguments, device));
       most = std::max(most, by_program.back().size());
     } catch (const Error& error) {
-      tell(fmt::format("note: {}: left out: {}", file, error.what()));
+      tell("note: {}: left out: {}", file, error.what());
     }
   }
   std::vector<host::ProgramVariant> variants;
@@ -124,10 +123,9 @@ void report_skipped(const std::vector<host::ProgramTimes>& rows, std::size_t lef
     if (!row.skipped.empty()) programs[row.skipped].push_back(row.program);
   }
   for (const auto& [reason, names] : programs) {
-    tell(fmt::format("note: {} programs ({} ...) not timed: {}", names.size(), names.front(),
-                     reason));
+    tell("note: {} programs ({} ...) not timed: {}", names.size(), names.front(), reason);
   }
-  if (left > 0) tell(fmt::format("out of time: {} variants of programs left", left));
+  if (left > 0) tell("out of time: {} variants of programs left", left);
 }
 
 void run_programs(const ProgramArguments& arguments) {
@@ -168,21 +166,18 @@ void add_measure_programs(CLI::App& measure) {
   auto arguments = std::make_shared<ProgramArguments>();
   CLI::App& verb = *measure.add_subcommand(
       "programs", "whole programs beside the sum of their kernels, on this CPU");
-  verb.add_option("files", arguments->files, "HLO programs; without any, Tilecast's")
-      ->type_name("FILE.hlo");
+  add_value(verb, "files", arguments->files, "FILE.hlo", "HLO programs; without any, Tilecast's");
   add_required(verb, "--out", arguments->out, "FOLDER", "folder of the measurement set to write");
   add_required(verb, "-d,--device", arguments->device, "DEVICE", "description that chooses tiles");
   add_timing_options(verb, *arguments);
   add_number(verb, "--configurations", arguments->configurations, 1, 100'000,
              "fusion configurations of each program");
   verb.footer(
-      "error: sum of the kernels / whole program - 1. cold: a call's inputs come from main "
-      "memory;\n"
-      "warm: they are where the last call left them. sum alone: of kernels timed alone in that\n"
-      "state; placed: each between its warm and its cold time, by what the last cache holds of "
-      "its\n"
-      "arrays when the program gets there.\n"
-      "FOLDER/measurements.csv has the programs, cold; FOLDER/additivity.csv everything.");
+      R"(error: sum of the kernels / whole program - 1. cold: a call's inputs come from main memory;
+warm: they are where the last call left them. sum alone: of kernels timed alone in that
+state; placed: each between its warm and its cold time, by what the last cache holds of its
+arrays when the program gets there.
+FOLDER/measurements.csv has the programs, cold; FOLDER/additivity.csv everything.)");
   verb.callback([arguments] { run_programs(*arguments); });
 }
 
@@ -198,14 +193,10 @@ struct HostArguments {
 
 constexpr Seconds kAnyTime{1e9};
 
-// A limit per kernel; labels do not run kernels and have none.
-Seconds longest_taken(const HostArguments& arguments) {
-  return arguments.labels.empty() ? longest_of(arguments.common) : kAnyTime;
-}
-
 std::vector<host::WorkSource> sources_of(const HostArguments& arguments,
                                          const hwdesc::Device& device) {
-  const Seconds longest = longest_taken(arguments);
+  // Labels do not run kernels.
+  const Seconds longest = arguments.labels.empty() ? longest_of(arguments.common) : kAnyTime;
   std::vector<std::string> sets = arguments.sets;
   if (sets.empty() && arguments.files.empty()) sets = {"tiles", "fusion"};
   const auto wanted = [&](const char* set) { return std::ranges::count(sets, set) > 0; };
@@ -226,7 +217,7 @@ std::vector<host::WorkSource> sources_of(const HostArguments& arguments,
   }
   for (const host::WorkSource& source : sources) {
     for (const auto& [reason, kernels] : source.left_out) {
-      tell(fmt::format("note: {}: {} kernels left out: {}", source.set, kernels, reason));
+      tell("note: {}: {} kernels left out: {}", source.set, kernels, reason);
     }
   }
   return sources;
@@ -388,17 +379,16 @@ void run_repeat(RepeatArguments arguments) {
     throw UsageError("--out: is the set itself; expected another folder for the second times");
   }
   const auto first = host::settings_of(arguments.set);
-  if (!first) throw Error(fmt::format("{}: no measurement set of `measure`", arguments.set));
+  if (!first) throw Error("{}: no measurement set of `measure`", arguments.set);
   const host::Bench bench = host::this_machine();
   if (first->machine != bench.machine) {
-    tell(fmt::format("note: {} was measured on {}, this is {}", arguments.set, first->machine,
-                     bench.machine));
+    tell("note: {} was measured on {}, this is {}", arguments.set, first->machine, bench.machine);
   }
   const Seconds start = bench.now();
   arguments.common.cache = host::name(first->cache);
   const measured::Manifest manifest = measured::read_measurement_set(arguments.set).manifest;
   if (manifest.timing == measured::Timing::kNone) {
-    throw Error(fmt::format("{}: holds labels, no times to compare with", arguments.set));
+    throw Error("{}: holds labels, no times to compare with", arguments.set);
   }
   const ChosenDevice device = choose_device(arguments.common.out, manifest.device);
   const std::vector<host::WorkSource> sources{host::set_source(
@@ -421,13 +411,11 @@ void run_repeat(RepeatArguments arguments) {
 void add_host_verb(CLI::App& measure) {
   auto arguments = std::make_shared<HostArguments>();
   CLI::App& verb = *measure.add_subcommand("host", "kernels and tiles as C on this CPU");
-  verb.add_option("files", arguments->files, "HLO programs to measure kernels of")
-      ->check(CLI::ExistingFile)
-      ->type_name("FILE.hlo");
+  add_value(verb, "files", arguments->files, "FILE.hlo", "HLO programs to measure kernels of")
+      ->check(CLI::ExistingFile);
   add_measure_options(verb, arguments->common);
-  verb.add_option("-d,--device", arguments->common.device,
-                  "description that chooses tiles; without it this machine is described first")
-      ->type_name("DEVICE");
+  add_value(verb, "-d,--device", arguments->common.device, "DEVICE",
+            "description that chooses tiles; without it this machine is described first");
   add_choice(verb, "--cache", arguments->common.cache, {"cold", "warm"},
              "what caches hold before a call");
   verb.add_option("--sets", arguments->sets,
@@ -439,10 +427,9 @@ void add_host_verb(CLI::App& measure) {
       ->check(CLI::Range(1, 64));
   add_number(verb, "--configurations", arguments->configurations, 1, 100'000,
              "fusion configurations that cut each program");
-  verb.add_option("--labels", arguments->labels,
-                  "no times: what the compiler makes of each kernel (registers, spills, ...)")
+  add_value(verb, "--labels", arguments->labels, "compile",
+            "no times: what the compiler makes of each kernel (registers, spills, ...)")
       ->check(CLI::IsMember({"compile"}))
-      ->type_name("compile")
       ->excludes("--longest")
       ->excludes("--cache")
       ->excludes("--core");
@@ -450,19 +437,17 @@ void add_host_verb(CLI::App& measure) {
            "ask the compiler to unroll parallel loops by N, one run for each N")
       ->check(CLI::Range(1, 64));
   verb.footer(
-      "Writes a measurement set that evaluate, calibrate and compare read. tiles: convolutions,\n"
-      "matrix products, reductions, transposes, each under many tiles. fusion: programs cut into\n"
-      "kernels by random fusions, each kernel once. schedules: ResNet-18's convolutions under "
-      "every\n"
-      "tile of their template, packed and in registers. FILE.hlo: your program's kernels under "
-      "many\n"
-      "tiles, and its random fusions. Kernels are compiled by cc (or $CC), checked for drift of\n"
-      "the clock, and run in a child process on one core. Run it again with the same --out to go\n"
-      "on; Ctrl-C stops after the current kernel (exit code 130), all rows are kept.\n"
-      "FOLDER/skipped.csv says what was not measured and why; remove it to try those again.\n"
-      "worst_over_best: median over kernels of slowest / fastest tile.\n"
-      "--labels compile runs nothing: docs/measurements.md lists the labels. It needs gcc and\n"
-      "llvm-mca, compiles for one fixed processor, and is the same on every machine.");
+      R"(Writes a measurement set that evaluate, calibrate and compare read. tiles: convolutions,
+matrix products, reductions, transposes, each under many tiles. fusion: programs cut into
+kernels by random fusions, each kernel once. schedules: ResNet-18's convolutions under every
+tile of their template, packed and in registers. FILE.hlo: your program's kernels under many
+tiles, and its random fusions. Kernels are compiled by cc (or $CC), checked for drift of
+the clock, and run in a child process on one core. Run it again with the same --out to go
+on; Ctrl-C stops after the current kernel (exit code 130), all rows are kept.
+FOLDER/skipped.csv says what was not measured and why; remove it to try those again.
+worst_over_best: median over kernels of slowest / fastest tile.
+--labels compile runs nothing: docs/measurements.md lists the labels. It needs gcc and
+llvm-mca, compiles for one fixed processor, and is the same on every machine.)");
   verb.callback([arguments] { run_host(*arguments); });
 }
 
@@ -474,9 +459,9 @@ void add_repeat_verb(CLI::App& measure) {
   add_required(verb, "set", arguments->set, "SET", "folder that measure host wrote");
   add_measure_options(verb, arguments->common);
   verb.footer(
-      "Measures kernels of SET again into --out, with the tiles they have there, and compares.\n"
-      "Differences are second / first - 1: median and p90 of their size, shift: their median with\n"
-      "its sign; Kendall tau-b between the two rankings of a kernel's tiles, averaged.");
+      R"(Measures kernels of SET again into --out, with the tiles they have there, and compares.
+Differences are second / first - 1: median and p90 of their size, shift: their median with
+its sign; Kendall tau-b between the two rankings of a kernel's tiles, averaged.)");
   verb.callback([arguments] { run_repeat(*arguments); });
 }
 

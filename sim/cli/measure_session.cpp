@@ -49,14 +49,14 @@ std::string device_name(const std::string& folder) {
 void make_folder(const std::string& folder) {
   std::error_code failed;
   fs::create_directories(folder, failed);
-  if (failed) throw Error(fmt::format("{}: cannot make it: {}", folder, failed.message()));
+  if (failed) throw Error("{}: cannot make it: {}", folder, failed.message());
 }
 
 ChosenDevice probed_device(const std::string& folder) {
   const std::string file = (fs::path(folder) / kProbed).string();
   if (!fs::exists(file)) {
-    tell(fmt::format("no --device: measuring this machine first, into {} (about {:.0f} s)", file,
-                     host::ProbeOptions{}.seconds));
+    tell("no --device: measuring this machine first, into {} (about {:.0f} s)", file,
+         host::ProbeOptions{}.seconds);
     const std::string yaml = host::probed_yaml(host::probe(), device_name(folder));
     make_folder(folder);
     write({.format = "yaml", .file = file}, yaml);
@@ -77,9 +77,9 @@ ChosenDevice copied_device(const std::string& folder, const std::string& path) {
     write({.format = "yaml", .file = copy}, text);
   } else if (base::SourceText::read_file(copy).text() != text) {
     throw Error(
-        fmt::format("--device {}: differs from {}, with which rows were measured; expected "
-                    "the same one, or another --out",
-                    path, copy));
+        "--device {}: differs from {}, with which rows were measured; expected the same one, or "
+        "another --out",
+        path, copy);
   }
   return {std::move(device), kCopied};
 }
@@ -103,25 +103,35 @@ void report_how_it_ended(const host::SessionReport& report, const MeasureArgumen
   const std::string_view how = report.end == host::SessionEnd::kStopped     ? "stopped"
                                : report.end == host::SessionEnd::kOutOfTime ? "out of time"
                                                                             : "finished";
-  tell(fmt::format(
-      "{}: {} rows measured, {} skipped, {} known before, {} of {} left{}{}", how, report.measured,
-      skipped, report.known, left, report.planned,
-      report.unstable_once > 0 ? fmt::format(" ({} unstable once)", report.unstable_once)
-                               : std::string(),
-      left > 0 ? fmt::format("; the same command resumes {}", arguments.out) : std::string()));
+  tell("{}: {} rows measured, {} skipped, {} known before, {} of {} left{}{}", how, report.measured,
+       skipped, report.known, left, report.planned,
+       report.unstable_once > 0 ? fmt::format(" ({} unstable once)", report.unstable_once)
+                                : std::string(),
+       left > 0 ? fmt::format("; the same command resumes {}", arguments.out) : std::string());
 }
 
-// Runs a session with progress and support for interruption.
+// Runs a session on the folder's set, with progress and support for interruption.
 template <class Run>
-host::SessionReport with_events(std::size_t items, Run&& run) {
-  Progress progress("measure", items);
-  const Interrupt interrupt;
-  return run(host::SessionEvents{
-      .stop = [] { return Interrupt::asked(); },
-      .progress =
-          [&progress](std::size_t done, std::optional<Seconds> left) {
-            progress.show(done, left ? fmt::format(", {} left", duration(*left)) : "");
-          }});
+host::SessionReport in_session(const MeasureArguments& arguments,
+                               const measured::Manifest& manifest,
+                               const host::SessionSettings& settings, std::size_t items,
+                               const Run& run) {
+  host::GrowingSet set(arguments.out, manifest, settings);
+  for (const std::string& note : set.notes()) tell("note: {}", note);
+  host::SessionReport report;
+  {
+    Progress progress("measure", items);
+    const Interrupt interrupt;
+    report = run(set, host::SessionEvents{
+                          .stop = [] { return Interrupt::asked(); },
+                          .progress =
+                              [&progress](std::size_t done, std::optional<Seconds> left) {
+                                progress.show(
+                                    done, left ? fmt::format(", {} left", duration(*left)) : "");
+                              }});
+  }
+  report_how_it_ended(report, arguments);
+  return report;
 }
 
 }  // namespace
@@ -129,8 +139,7 @@ host::SessionReport with_events(std::size_t items, Run&& run) {
 void add_measure_options(CLI::App& verb, MeasureArguments& arguments) {
   add_required(verb, "--out", arguments.out, "FOLDER",
                "folder of the measurement set, created or resumed");
-  verb.add_option("--limit", arguments.limit, "kernels of each set at most; 0: all")
-      ->type_name("N");
+  add_value(verb, "--limit", arguments.limit, "N", "kernels of each set at most; 0: all");
   add_number(verb, "--tiles-per-kernel", arguments.tiles, 1, 4096, "tiles of a kernel at most");
   add_timing_options(verb, arguments);
   arguments.jobs = base::default_jobs();
@@ -154,8 +163,7 @@ Seconds parse_budget(const std::string& text) {
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   const double scale = unit == "s" ? 1 : unit == "m" || unit == "min" ? 60 : unit == "h" ? 3600 : 0;
   if (error != std::errc{} || scale == 0 || !std::isfinite(value) || value < 0) {
-    throw UsageError(
-        fmt::format("--budget: got '{}', expected a time such as 90s, 10m or 1h", text));
+    throw UsageError("--budget: got '{}', expected a time such as 90s, 10m or 1h", text);
   }
   return Seconds{value * scale};
 }
@@ -181,26 +189,23 @@ host::SessionReport run_session(const MeasureTask& task, const MeasureArguments&
       .state = arguments.cache == "warm" ? host::CacheState::kWarm : host::CacheState::kCold,
       .core = arguments.core,
       .timeout = kTimeout};
-  host::GrowingSet set(arguments.out, manifest_of(task, timing),
-                       {.date = base::today(),
-                        .machine = task.bench.machine,
-                        .compiler = task.bench.compiler,
-                        .device = task.device.in_manifest,
-                        .cache = timing.state,
-                        .seed = arguments.seed,
-                        .unroll = task.unroll});
-  for (const std::string& note : set.notes()) tell(fmt::format("note: {}", note));
   host::SessionOptions options{
       .timing = timing, .jobs = arguments.jobs, .longest = longest_of(arguments)};
   if (!arguments.budget.empty()) {
     options.budget = parse_budget(arguments.budget) - Seconds{task.spent_s};
   }
-  const host::SessionReport report =
-      with_events(task.plan.size(), [&](const host::SessionEvents& events) {
+  return in_session(
+      arguments, manifest_of(task, timing),
+      {.date = base::today(),
+       .machine = task.bench.machine,
+       .compiler = task.bench.compiler,
+       .device = task.device.in_manifest,
+       .cache = timing.state,
+       .seed = arguments.seed,
+       .unroll = task.unroll},
+      task.plan.size(), [&](host::GrowingSet& set, const host::SessionEvents& events) {
         return host::measure(task.plan, task.device.device, set, task.bench, options, events);
       });
-  report_how_it_ended(report, arguments);
-  return report;
 }
 
 host::SessionReport run_labels(const LabelTask& task, const MeasureArguments& arguments) {
@@ -214,22 +219,19 @@ host::SessionReport run_labels(const LabelTask& task, const MeasureArguments& ar
       .how_timed = "not: read off the assembly, hottest loop as in host/assembly.h",
       .timing = measured::Timing::kNone,
       .quantities = host::label_quantities()};
-  host::GrowingSet set(arguments.out, manifest,
-                       {.date = base::today(),
-                        .machine = "any",
-                        .compiler = task.bench.tools,
-                        .device = task.device.in_manifest,
-                        .seed = arguments.seed,
-                        .unroll = true});
-  for (const std::string& note : set.notes()) tell(fmt::format("note: {}", note));
   host::LabelOptions options{.jobs = arguments.jobs};
   if (!arguments.budget.empty()) options.budget = parse_budget(arguments.budget);
-  const host::SessionReport report =
-      with_events(task.plan.size(), [&](const host::SessionEvents& events) {
+  return in_session(
+      arguments, manifest,
+      {.date = base::today(),
+       .machine = "any",
+       .compiler = task.bench.tools,
+       .device = task.device.in_manifest,
+       .seed = arguments.seed,
+       .unroll = true},
+      task.plan.size(), [&](host::GrowingSet& set, const host::SessionEvents& events) {
         return host::make_labels(task.plan, task.device.device, set, task.bench, options, events);
       });
-  report_how_it_ended(report, arguments);
-  return report;
 }
 
 }  // namespace tilecast::sim::cli

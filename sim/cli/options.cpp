@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -17,8 +16,6 @@
 #include "base/output_file.h"
 #include "base/parallel.h"
 #include "base/text.h"
-#include "hwdesc/device_yaml.h"
-#include "sim/cli/terminal.h"
 #include "sim/views/rows.h"
 
 namespace tilecast::sim::cli {
@@ -30,8 +27,8 @@ constexpr int kMaxJobs = 1024;
 // "data=1x3x224x224"; nothing after the sign: a scalar.
 std::pair<std::string, ir::Dims> input_shape(const std::string& text) {
   const auto fail = [&] {
-    throw UsageError(fmt::format(
-        "--shape: got '{}', expected NAME=SIZES; example: --shape input=1x3x224x224", text));
+    throw UsageError("--shape: got '{}', expected NAME=SIZES; example: --shape input=1x3x224x224",
+                     text);
   };
   const std::size_t equals = text.rfind('=');
   if (equals == 0 || equals == std::string::npos) fail();
@@ -50,16 +47,17 @@ std::pair<std::string, ir::Dims> input_shape(const std::string& text) {
   return shape;
 }
 
+// Removes escape sequences for terminals; a program's text and pages are unchanged.
+std::string shown(const std::string& text, std::string_view format) {
+  if (format == "json" || format == "trace") return base::printable_json(text);
+  return format.empty() || format == "html" ? text : base::printable(text);
+}
+
 }  // namespace
 
 CLI::Option* add_choice(CLI::App& verb, const std::string& names, std::string& value,
                         const std::vector<std::string>& choices, const std::string& what) {
   return verb.add_option(names, value, what)->check(CLI::IsMember(choices))->capture_default_str();
-}
-
-CLI::Option* add_text(CLI::App& verb, const std::string& names, std::string& value,
-                      const std::string& type, const std::string& what) {
-  return verb.add_option(names, value, what)->type_name(type)->capture_default_str();
 }
 
 CLI::Option* add_repeated(CLI::App& verb, const std::string& names,
@@ -97,8 +95,8 @@ std::vector<ir::Note> override_notes(const DeviceOptions& options) {
 
 void add_load_options(CLI::App& verb, LoadArguments& arguments) {
   add_text(verb, "--fusion", arguments.fusion, "FILE",
-           "default: fuse programs that are not optimised yet; none: take ops as they are; or "
-           "a file of decisions, as tune fusion writes it");
+           "default: fuse programs that are not optimised yet; none: take ops as they are; or a "
+           "file of decisions, as tune fusion writes it");
   verb.add_option("--trip-count", arguments.trip_count,
                   "iterations of loops whose count cannot be found")
       ->type_name("N")
@@ -119,8 +117,7 @@ void add_read_options(CLI::App& verb, LoadArguments& arguments) {
 ir::LoadOptions load_options(const LoadArguments& arguments) {
   const double count = arguments.trip_count;
   if (!(count >= 0 && count <= kMaxTripCount)) {
-    throw UsageError(
-        fmt::format("--trip-count: got {}, expected a number from 0 to {}", count, kMaxTripCount));
+    throw UsageError("--trip-count: got {}, expected a number from 0 to {}", count, kMaxTripCount);
   }
   const bool by_name = arguments.fusion == "default" || arguments.fusion == "none";
   return {.read = read_options(arguments),
@@ -158,17 +155,17 @@ double seconds_of(const std::string& text, const char* option) {
   try {
     return hwdesc::parse_quantity(text, hwdesc::UnitKind::kTime);
   } catch (const Error& error) {
-    throw UsageError(fmt::format("{}: {}", option, error.what()));
+    throw UsageError("{}: {}", option, error.what());
   }
 }
 
 void add_model_option(CLI::App& verb, std::string& model) {
   model = kDefaultModel;
-  verb.add_option("--model", model,
-                  "what predicts the time of a kernel: analytical, roofline, bottleneck, hybrid "
-                  "(the shipped "
-                  "model that fits the device), learned (its correction, believed everywhere), "
-                  "default (hybrid where one fits, else analytical) or the folder of a model")
+  verb.add_option(
+          "--model", model,
+          "what predicts the time of a kernel: analytical, roofline, bottleneck, hybrid (the "
+          "shipped model that fits the device), learned (its correction, believed everywhere), "
+          "default (hybrid where one fits, else analytical) or the folder of a model")
       ->check(is_model_name())
       ->type_name("MODEL")
       ->capture_default_str();
@@ -176,11 +173,10 @@ void add_model_option(CLI::App& verb, std::string& model) {
 
 CLI::Option* add_listing_option(CLI::App& verb, std::string& listing) {
   return verb
-      .add_option(
-          "--list", listing,
-          "tiles listed of a kernel: ladder (powers of two), all (every number of pieces of "
-          "equal size), or schedules (products on GPUs: blocks with stages and warps, as "
-          "Tilecast's own CUDA is written)")
+      .add_option("--list", listing,
+                  "tiles listed of a kernel: ladder (powers of two), all (every number of pieces "
+                  "of equal size), or schedules (products on GPUs: blocks with stages and warps, "
+                  "as Tilecast's own CUDA is written)")
       ->check(CLI::IsMember({"ladder", "all", "schedules"}))
       ->capture_default_str();
 }
@@ -188,8 +184,8 @@ CLI::Option* add_listing_option(CLI::App& verb, std::string& listing) {
 void note_listing(const std::string& listing) {
   if (listing != "schedules") return;
   tell(
-      "note: tiles of --list schedules are blocks as Tilecast's own CUDA is written "
-      "(explain --loops cuda), no library's or other compiler's");
+      "note: tiles of --list schedules are blocks as Tilecast's own CUDA is written (explain "
+      "--loops cuda), no library's or other compiler's");
 }
 
 Error nothing_listed(const std::string& what, const std::string& listing,
@@ -198,15 +194,14 @@ Error nothing_listed(const std::string& what, const std::string& listing,
   const std::string_view why =
       listing != "schedules" ? ""
       : blocks               ? "; stages and warps are of products; try --list ladder"
-                             : "; stages and warps are of machines that run thread blocks; try "
-                               "--list ladder";
-  return Error(fmt::format("{} of the list '{}' on {}{}", what, listing, device.name, why));
+               : "; stages and warps are of machines that run thread blocks; try --list ladder";
+  return Error("{} of the list '{}' on {}{}", what, listing, device.name, why);
 }
 
 void add_ranker_option(CLI::App& verb, TileArguments& arguments) {
   verb.add_option("--choose-tiles", arguments.ranker,
-                  "what chooses tiles where the program states none: a model as of --model, or "
-                  "the folder of one that was trained to rank; without it: physics")
+                  "what chooses tiles where the program states none: a model as of --model, or the "
+                  "folder of one that was trained to rank; without it: physics")
       ->check(is_model_name())
       ->type_name("MODEL");
 }
@@ -237,19 +232,9 @@ CLI::Validator is_model_name() {
 }
 
 void note_model(const ChosenModel& model) {
-  if (model.name != "analytical") tell(fmt::format("note: times by {}", model.name));
-  if (!model.note.empty()) tell(fmt::format("note: {}", model.note));
+  if (model.name != "analytical") tell("note: times by {}", model.name);
+  if (!model.note.empty()) tell("note: {}", model.note);
 }
-
-namespace {
-
-// Removes escape sequences for terminals; a program's text and pages are unchanged.
-std::string shown(const std::string& text, std::string_view format) {
-  if (format == "json" || format == "trace") return base::printable_json(text);
-  return format.empty() || format == "html" ? text : base::printable(text);
-}
-
-}  // namespace
 
 CLI::Option* add_output_file(CLI::App& verb, const std::string& names, std::string& file,
                              const std::string& what) {
@@ -277,13 +262,13 @@ void write(const OutputOptions& options, const std::string& text) {
   if (!options.file.empty()) return base::replace_file(options.file, text);
   const std::string out = shown(text, options.format);
   if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() || std::fflush(stdout) != 0) {
-    throw Error(fmt::format("stdout: cannot write it: {}", std::strerror(errno)));
+    throw Error("stdout: cannot write it: {}", std::strerror(errno));
   }
 }
 
 void note_unread(const std::string& file, const std::vector<std::string>& columns) {
   if (columns.empty()) return;
-  tell(fmt::format("note: {}: kept, not read: {}", file, fmt::join(columns, ", ")));
+  tell("note: {}: kept, not read: {}", file, fmt::join(columns, ", "));
 }
 
 void write_rows(const OutputOptions& options, const measured::CsvTable& rows,
@@ -314,7 +299,7 @@ void end_journal(const JournalOptions& options, const std::string& file) {
 }
 
 void end_interrupted(const std::string& journal) {
-  if (!journal.empty()) tell(fmt::format("note: --resume goes on with {}", journal));
+  if (!journal.empty()) tell("note: --resume goes on with {}", journal);
   end_as_interrupted();
 }
 

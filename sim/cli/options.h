@@ -7,15 +7,12 @@
 #include <vector>
 
 #include "analytical/cost_model.h"
-#include "base/error.h"
 #include "hwdesc/device.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/load_program.h"
 #include "measured/csv.h"
 #include "sim/answers.h"
 #include "sim/cli/terminal.h"
-#include "sim/evaluation.h"
-#include "sim/model_choice.h"
 
 namespace tilecast::sim::cli {
 
@@ -27,14 +24,22 @@ CLI::Option* add_number(CLI::App& verb, const std::string& names, Number& value,
 }
 CLI::Option* add_choice(CLI::App& verb, const std::string& names, std::string& value,
                         const std::vector<std::string>& choices, const std::string& what);
-// A value shown as `type`: a required one, and one whose default is shown.
+// A value shown as `type`; a required one; and one whose default is shown.
+template <class Value>
+CLI::Option* add_value(CLI::App& verb, const std::string& names, Value& value,
+                       const std::string& type, const std::string& what) {
+  return verb.add_option(names, value, what)->type_name(type);
+}
 template <class Value>
 CLI::Option* add_required(CLI::App& verb, const std::string& names, Value& value,
                           const std::string& type, const std::string& what) {
-  return verb.add_option(names, value, what)->required()->type_name(type);
+  return add_value(verb, names, value, type, what)->required();
 }
-CLI::Option* add_text(CLI::App& verb, const std::string& names, std::string& value,
-                      const std::string& type, const std::string& what);
+template <class Value>
+CLI::Option* add_text(CLI::App& verb, const std::string& names, Value& value,
+                      const std::string& type, const std::string& what) {
+  return add_value(verb, names, value, type, what)->capture_default_str();
+}
 // Several values: each with its own --name, or separated by commas.
 CLI::Option* add_repeated(CLI::App& verb, const std::string& names,
                           std::vector<std::string>& values, const std::string& type,
@@ -42,10 +47,7 @@ CLI::Option* add_repeated(CLI::App& verb, const std::string& names,
 template <class Value>
 CLI::Option* add_list(CLI::App& verb, const std::string& names, std::vector<Value>& values,
                       const std::string& type, const std::string& what) {
-  return verb.add_option(names, values, what)
-      ->allow_extra_args(false)
-      ->delimiter(',')
-      ->type_name(type);
+  return add_value(verb, names, values, type, what)->allow_extra_args(false)->delimiter(',');
 }
 // An option for a file to write. Checked before any work: the file must be writable and must not be
 // one of the inputs (base::OutputClaim).

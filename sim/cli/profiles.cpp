@@ -64,7 +64,7 @@ measured::MeasurementSet profile_set(const std::string& path, const std::string&
   options.device = hwdesc::is_path(device) ? fs::absolute(device).string() : device;
   const measured::ImportReport report =
       measured::import_xplane({.profiles = {path}, .modules = modules, .manifest = {}}, options);
-  for (const std::string& note : report.notes) tell(fmt::format("note: {}", note));
+  for (const std::string& note : report.notes) tell("note: {}", note);
   return measured::read_measurement_set(set);
 }
 

@@ -61,12 +61,12 @@ std::vector<std::string> program_files(const std::vector<std::string>& paths) {
     files.insert(files.end(), found.files.begin(), found.files.end());
     const std::size_t left_out = found.others.size();
     if (left_out == 0) continue;
-    tell(fmt::format("note: {}: {} modules simulated, {} other files left out:", path,
-                     found.files.size(), left_out));
+    tell("note: {}: {} modules simulated, {} other files left out:", path, found.files.size(),
+         left_out);
     for (std::size_t i = 0; i < std::min(left_out, kMostListed); ++i) {
-      tell(fmt::format("  {}", found.others[i]));
+      tell("  {}", found.others[i]);
     }
-    if (left_out > kMostListed) tell(fmt::format("  ... {} more", left_out - kMostListed));
+    if (left_out > kMostListed) tell("  ... {} more", left_out - kMostListed);
   }
   return files;
 }
@@ -100,29 +100,6 @@ std::string report(const std::vector<Simulation>& runs, const SimulateArguments&
   return views::table(runs.front(),
                       {.top = arguments.all ? runs.front().kernels.size() : arguments.top});
 }
-
-}  // namespace
-
-void add_simulate(CLI::App& app) {
-  auto arguments = std::make_shared<SimulateArguments>();
-  CLI::App& verb = *app.add_subcommand("simulate", "how long a program runs on a device, and why");
-  add_required(verb, "program", arguments->files, "FILE",
-               "files of programs, or folders that XLA dumped into");
-  add_device_options(verb, arguments->device, Devices::kOneOrMore);
-  add_load_options(verb, arguments->load);
-  add_output_options(verb, arguments->output, {"table", "json", "csv", "trace"});
-  add_model_option(verb, arguments->model);
-  add_tile_options(verb, arguments->tiles);
-  add_choice(verb, "--unknown-op", arguments->unknown_op, {"error", "skip"},
-             "kernels without a model: error, or skip (no time, and the report says so)");
-  add_top_option(verb, arguments->top, "kernels in the table, by total time");
-  verb.add_flag("--all", arguments->all, "all kernels in the table");
-  add_jobs_option(verb, arguments->jobs);
-  verb.callback(
-      [arguments] { write(arguments->output, report(simulate_all(*arguments), *arguments)); });
-}
-
-namespace {
 
 const std::map<std::string, LoopForm> kLoopForms{{"tiled", LoopForm::kTiled},
                                                  {"pipelined", LoopForm::kPipelined},
@@ -158,37 +135,6 @@ std::string run(const ExplainArguments& arguments) {
   return arguments.output.format == "csv" ? views::explain_csv(why) : views::explain_text(why);
 }
 
-}  // namespace
-
-void add_explain(CLI::App& app) {
-  auto arguments = std::make_shared<ExplainArguments>();
-  CLI::App& verb = *app.add_subcommand("explain", "why one kernel takes its time; its best tiles");
-  add_required(verb, "program", arguments->file, "FILE", "file of the program");
-  add_kernel_option(verb, arguments->kernel);
-  verb.add_option("--tile", arguments->tile, "tile to use instead of the compiler's or the best")
-      ->type_name("TILE");
-  add_top_option(verb, arguments->top, "tiles ranked");
-  add_device_options(verb, arguments->device, Devices::kOne);
-  add_load_options(verb, arguments->load);
-  add_model_option(verb, arguments->model);
-  add_ranker_option(verb, arguments->tiles);
-  verb.add_option("--headroom", arguments->headroom,
-                  "folder of a model trained with a quantile loss: what the fastest kernels like "
-                  "this one take")
-      ->type_name("DIR");
-  verb.add_option("--loops", arguments->loops,
-                  "the tile's code too: tiled loops, the same pipelined by its stages, C or CUDA")
-      ->check(CLI::IsMember({"tiled", "pipelined", "c", "cuda"}))
-      ->type_name("FORM");
-  add_output_options(verb, arguments->output, {"table", "json", "csv"});
-  verb.footer(
-      "Tile sizes are physical, most major dimension first; the two minor ones count native "
-      "tiles.");
-  verb.callback([arguments] { write(arguments->output, run(*arguments)); });
-}
-
-namespace {
-
 struct KernelsArguments {
   std::string file;
   DeviceOptions device;
@@ -210,25 +156,6 @@ void run(const KernelsArguments& arguments) {
   }
   write_rows(arguments.output, kernel_list(built.program, arguments.file), "tilecast.kernels/1");
 }
-
-}  // namespace
-
-void add_kernels(CLI::App& app) {
-  auto arguments = std::make_shared<KernelsArguments>();
-  CLI::App& verb = *app.add_subcommand("kernels", "the kernels of a program and their work");
-  add_required(verb, "program", arguments->file, "FILE", "file of the program");
-  add_device_options(verb, arguments->device, Devices::kOptional);
-  add_load_options(verb, arguments->load);
-  verb.add_flag("--memory", arguments->memory,
-                "instead: the arrays in device memory at its peak, largest first");
-  add_output_options(verb, arguments->output, {"table", "json", "csv"});
-  verb.footer(
-      "Work is per launch, counted as XLA does (a multiply-add is 2 FLOPs; -1: unknown). With\n"
-      "--device, arrays are laid out (padded_bytes) as that device stores them.");
-  verb.callback([arguments] { run(*arguments); });
-}
-
-namespace {
 
 struct SensitivityArguments {
   std::string file, model;
@@ -253,24 +180,6 @@ std::string run_sensitivity(const SensitivityArguments& arguments) {
   return views::sensitivity_text(result, arguments.top);
 }
 
-}  // namespace
-
-void add_sensitivity(CLI::App& app) {
-  auto arguments = std::make_shared<SensitivityArguments>();
-  CLI::App& verb = *app.add_subcommand(
-      "sensitivity", "how much each number of a description matters; what limits next");
-  add_required(verb, "program", arguments->file, "FILE", "file of the program");
-  add_device_options(verb, arguments->device, Devices::kOne);
-  add_load_options(verb, arguments->load);
-  add_model_option(verb, arguments->model);
-  add_top_option(verb, arguments->top, "numbers in the table, by effect");
-  add_output_options(verb, arguments->output, {"table", "json", "csv"});
-  add_jobs_option(verb, arguments->jobs);
-  verb.callback([arguments] { write(arguments->output, run_sensitivity(*arguments)); });
-}
-
-namespace {
-
 struct ConvertArguments {
   std::string file, output, to, module;
   LoadArguments load;
@@ -281,8 +190,7 @@ bool is_stablehlo(const ConvertArguments& arguments) {
   const std::string extension = std::filesystem::path(arguments.output).extension().string();
   if (extension == ".mlir") return true;
   if (extension == ".hlo" || extension == ".txt" || arguments.output == "-") return false;
-  throw UsageError(
-      fmt::format("-o: got '{}', expected FILE.hlo or FILE.mlir; or add --to", arguments.output));
+  throw UsageError("-o: got '{}', expected FILE.hlo or FILE.mlir; or add --to", arguments.output);
 }
 
 // Whether `name` is the whole file name or one of its parts between dots.
@@ -298,24 +206,21 @@ std::string choose_file(const ConvertArguments& arguments) {
   const std::string all = fmt::format("{}", fmt::join(files, "\n  "));
   std::erase_if(files, [&](const std::string& file) { return !is_named(file, arguments.module); });
   if (files.size() == 1) return files.front();
-  throw Error(fmt::format(
-      "{}: {} modules, expected one; choose it with --module NAME:\n  {}", arguments.file,
-      arguments.module.empty() ? "several" : std::to_string(files.size()), all));
+  throw Error("{}: {} modules, expected one; choose it with --module NAME:\n  {}", arguments.file,
+              arguments.module.empty() ? "several" : std::to_string(files.size()), all);
 }
 
 void note_lost(const std::string& text) {
   tell(
       "note: StableHLO keeps no layouts, memory spaces, schedule, fusions or backend notes; HLO "
-      "text "
-      "(-o FILE.hlo) keeps all");
+      "text (-o FILE.hlo) keeps all");
   std::size_t count = 0;
   constexpr std::string_view kOp = "call_target_name = \"mhlo.";
   for (std::size_t at = text.find(kOp); at != std::string::npos; at = text.find(kOp, at + 1)) {
     ++count;
   }
   if (count == 0) return;
-  tell(fmt::format("note: instructions that StableHLO has no op for are custom calls mhlo.*: {}",
-                   count));
+  tell("note: instructions that StableHLO has no op for are custom calls mhlo.*: {}", count);
 }
 
 void note_elided(const ir::Module& module) {
@@ -327,40 +232,18 @@ void note_elided(const ir::Module& module) {
           return constant != nullptr && constant->literal.elided;
         }));
   }
-  if (count > 0) tell(fmt::format("note: constants without their values ({{...}}): {}", count));
+  if (count > 0) tell("note: constants without their values ({{...}}): {}", count);
 }
 
 void run(const ConvertArguments& arguments) {
   const bool to_stablehlo = is_stablehlo(arguments);
   const ir::Module module = ir::read_module(choose_file(arguments), read_options(arguments.load));
-  for (const std::string& warning : module.warnings) tell(fmt::format("note: {}", warning));
+  for (const std::string& warning : module.warnings) tell("note: {}", warning);
   const std::string text = to_stablehlo ? ir::print_stablehlo(module) : ir::print_hlo(module);
   note_elided(module);
   if (to_stablehlo) note_lost(text);
   write({.format = {}, .file = arguments.output == "-" ? "" : arguments.output}, text);
 }
-
-}  // namespace
-
-void add_convert(CLI::App& app) {
-  auto arguments = std::make_shared<ConvertArguments>();
-  CLI::App& verb = *app.add_subcommand("convert", "a program of any form as HLO or StableHLO text");
-  add_required(verb, "program", arguments->file, "FILE",
-               "file of the program, or a folder of XLA's");
-  add_output_file(verb, "-o,--output", arguments->output,
-                  "file to write, of HLO (.hlo) or StableHLO (.mlir) text; -: stdout")
-      ->required();
-  verb.add_option("--to", arguments->to, "form of the text; default: by the output's extension")
-      ->check(CLI::IsMember({"hlo", "stablehlo"}));
-  verb.add_option("--module", arguments->module, "which module of a folder")->type_name("NAME");
-  add_read_options(verb, arguments->load);
-  verb.footer(
-      "HLO text reads back to the same module. StableHLO text says what is computed: fusions and\n"
-      "asynchronous ops become calls, layouts, memory spaces and schedules are not kept.");
-  verb.callback([arguments] { run(*arguments); });
-}
-
-namespace {
 
 struct ReportArguments {
   std::vector<std::string> results;
@@ -387,21 +270,112 @@ void run(const ReportArguments& arguments) {
 
 }  // namespace
 
+void add_simulate(CLI::App& app) {
+  auto arguments = std::make_shared<SimulateArguments>();
+  CLI::App& verb = *app.add_subcommand("simulate", "how long a program runs on a device, and why");
+  add_required(verb, "program", arguments->files, "FILE",
+               "files of programs, or folders that XLA dumped into");
+  add_device_options(verb, arguments->device, Devices::kOneOrMore);
+  add_load_options(verb, arguments->load);
+  add_output_options(verb, arguments->output, {"table", "json", "csv", "trace"});
+  add_model_option(verb, arguments->model);
+  add_tile_options(verb, arguments->tiles);
+  add_choice(verb, "--unknown-op", arguments->unknown_op, {"error", "skip"},
+             "kernels without a model: error, or skip (no time, and the report says so)");
+  add_top_option(verb, arguments->top, "kernels in the table, by total time");
+  verb.add_flag("--all", arguments->all, "all kernels in the table");
+  add_jobs_option(verb, arguments->jobs);
+  verb.callback(
+      [arguments] { write(arguments->output, report(simulate_all(*arguments), *arguments)); });
+}
+
+void add_explain(CLI::App& app) {
+  auto arguments = std::make_shared<ExplainArguments>();
+  CLI::App& verb = *app.add_subcommand("explain", "why one kernel takes its time; its best tiles");
+  add_required(verb, "program", arguments->file, "FILE", "file of the program");
+  add_kernel_option(verb, arguments->kernel);
+  add_value(verb, "--tile", arguments->tile, "TILE",
+            "tile to use instead of the compiler's or the best");
+  add_top_option(verb, arguments->top, "tiles ranked");
+  add_device_options(verb, arguments->device, Devices::kOne);
+  add_load_options(verb, arguments->load);
+  add_model_option(verb, arguments->model);
+  add_ranker_option(verb, arguments->tiles);
+  add_value(verb, "--headroom", arguments->headroom, "DIR",
+            "folder of a model trained with a quantile loss: what the fastest kernels like this "
+            "one take");
+  add_value(verb, "--loops", arguments->loops, "FORM",
+            "the tile's code too: tiled loops, the same pipelined by its stages, C or CUDA")
+      ->check(CLI::IsMember({"tiled", "pipelined", "c", "cuda"}));
+  add_output_options(verb, arguments->output, {"table", "json", "csv"});
+  verb.footer(
+      "Tile sizes are physical, most major dimension first; the two minor ones count native "
+      "tiles.");
+  verb.callback([arguments] { write(arguments->output, run(*arguments)); });
+}
+
+void add_kernels(CLI::App& app) {
+  auto arguments = std::make_shared<KernelsArguments>();
+  CLI::App& verb = *app.add_subcommand("kernels", "the kernels of a program and their work");
+  add_required(verb, "program", arguments->file, "FILE", "file of the program");
+  add_device_options(verb, arguments->device, Devices::kOptional);
+  add_load_options(verb, arguments->load);
+  verb.add_flag("--memory", arguments->memory,
+                "instead: the arrays in device memory at its peak, largest first");
+  add_output_options(verb, arguments->output, {"table", "json", "csv"});
+  verb.footer(
+      R"(Work is per launch, counted as XLA does (a multiply-add is 2 FLOPs; -1: unknown). With
+--device, arrays are laid out (padded_bytes) as that device stores them.)");
+  verb.callback([arguments] { run(*arguments); });
+}
+
+void add_sensitivity(CLI::App& app) {
+  auto arguments = std::make_shared<SensitivityArguments>();
+  CLI::App& verb = *app.add_subcommand(
+      "sensitivity", "how much each number of a description matters; what limits next");
+  add_required(verb, "program", arguments->file, "FILE", "file of the program");
+  add_device_options(verb, arguments->device, Devices::kOne);
+  add_load_options(verb, arguments->load);
+  add_model_option(verb, arguments->model);
+  add_top_option(verb, arguments->top, "numbers in the table, by effect");
+  add_output_options(verb, arguments->output, {"table", "json", "csv"});
+  add_jobs_option(verb, arguments->jobs);
+  verb.callback([arguments] { write(arguments->output, run_sensitivity(*arguments)); });
+}
+
+void add_convert(CLI::App& app) {
+  auto arguments = std::make_shared<ConvertArguments>();
+  CLI::App& verb = *app.add_subcommand("convert", "a program of any form as HLO or StableHLO text");
+  add_required(verb, "program", arguments->file, "FILE",
+               "file of the program, or a folder of XLA's");
+  add_output_file(verb, "-o,--output", arguments->output,
+                  "file to write, of HLO (.hlo) or StableHLO (.mlir) text; -: stdout")
+      ->required();
+  verb.add_option("--to", arguments->to, "form of the text; default: by the output's extension")
+      ->check(CLI::IsMember({"hlo", "stablehlo"}));
+  add_value(verb, "--module", arguments->module, "NAME", "which module of a folder");
+  add_read_options(verb, arguments->load);
+  verb.footer(
+      R"(HLO text reads back to the same module. StableHLO text says what is computed: fusions and
+asynchronous ops become calls, layouts, memory spaces and schedules are not kept.)");
+  verb.callback([arguments] { run(*arguments); });
+}
+
 void add_report(CLI::App& app) {
   auto arguments = std::make_shared<ReportArguments>();
   CLI::App& verb = *app.add_subcommand("report", "results as one HTML page of plots and tables");
   add_required(verb, "results", arguments->results, "RESULT",
                "what tilecast wrote with --format json, or evaluate with --rows");
   add_output_file(verb, "-o,--output", arguments->output, "page to write instead of stdout");
-  verb.add_option("--title", arguments->title, "heading of the page; without it: the files' names")
-      ->type_name("TEXT");
+  add_value(verb, "--title", arguments->title, "TEXT",
+            "heading of the page; without it: the files' names");
   verb.footer(
-      "Two simulated programs are compared: the second against the first, kernel by kernel and\n"
-      "resource by resource; of more, each against the first of the same program. Kernels are\n"
-      "paired by what they compute, then by name.\n"
-      "The page needs no network. It shows roofline, timeline, time by kernel, what holds kernels\n"
-      "up and the table of kernels of simulate; times of sides against each other of compare and\n"
-      "evaluate --rows; scores of evaluate; any other result as tables.");
+      R"(Two simulated programs are compared: the second against the first, kernel by kernel and
+resource by resource; of more, each against the first of the same program. Kernels are
+paired by what they compute, then by name.
+The page needs no network. It shows roofline, timeline, time by kernel, what holds kernels
+up and the table of kernels of simulate; times of sides against each other of compare and
+evaluate --rows; scores of evaluate; any other result as tables.)");
   verb.callback([arguments] { run(*arguments); });
 }
 

@@ -36,6 +36,15 @@ std::string path_of(const CLI::App& verb) {
   return above.empty() ? verb.get_name() : above + " " + verb.get_name();
 }
 
+// "hw list": two words of a group of verbs, else one.
+std::string_view verb_of(const Example& example) {
+  std::size_t end = example.command.find(' ');
+  for (const std::string_view group : {"hw", "import", "measure", "tune"}) {
+    if (example.command.substr(0, end) == group) end = example.command.find(' ', end + 1);
+  }
+  return example.command.substr(0, end);
+}
+
 Json option_json(const CLI::Option& option) {
   Json names = Json::array();
   for (const std::string& name : option.get_snames()) names.push_back("-" + name);
@@ -58,7 +67,7 @@ Json verb_json(const CLI::App& verb) {
   const std::string path = path_of(verb);
   Json commands = Json::array();
   for (const Example& example : examples()) {
-    if (example.verb != path) continue;
+    if (verb_of(example) != path) continue;
     commands.push_back({{"command", fmt::format("tilecast {}", example.command)},
                         {"shows", example.shows},
                         {"runs", example.runs}});
@@ -84,7 +93,7 @@ std::string examples_text(const std::string& path) {
   std::string text;
   std::string_view before;
   for (const Example& example : examples()) {
-    const std::string_view verb = example.verb;
+    const std::string_view verb = verb_of(example);
     if (verb == path || (verb != before && verb.starts_with(path + " "))) {
       text += fmt::format("  tilecast {}\n      {}\n", example.command, example.shows);
     }
@@ -150,7 +159,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const std::string message =
       unexpected ? fmt::format("'{}' was not expected{}", extra.front(), hint(verb, extra.front()))
                  : std::string(error.what());
-  tell(fmt::format("error: {}\nsee {} --help", message, words_to(verb)));
+  tell("error: {}\nsee {} --help", message, words_to(verb));
   return 2;
 }
 
@@ -246,12 +255,12 @@ int program(int argc, char** argv, int (*run)(int argc, char** argv)) {
   try {
     return run(argc, argv);
   } catch (const UsageError& error) {
-    tell(fmt::format("error: {}", error.what()));
+    tell("error: {}", error.what());
     return 2;
   } catch (const std::bad_alloc&) {
     tell("error: out of memory");
   } catch (const std::exception& error) {
-    tell(fmt::format("error: {}", error.what()));
+    tell("error: {}", error.what());
   }
   return 1;
 }

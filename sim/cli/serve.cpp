@@ -73,9 +73,8 @@ void add_serve(CLI::App& app) {
   verb.add_option("--seconds", options->seconds, "to send a request or take an answer")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
-  verb.footer(
-      "A component: scripts/build serve adds it.\nGET /openapi.json describes the API. SIGINT or "
-      "SIGTERM ends it.");
+  verb.footer(R"(A component: scripts/build serve adds it.
+GET /openapi.json describes the API. SIGINT or SIGTERM ends it.)");
   verb.callback([options] { serve_until_asked(*options); });
 }
 

@@ -35,8 +35,7 @@ void report_failures(const measured::CsvTable& table) {
     if (failed++ == 0) first = fmt::format("point {}: {}", table.cell(row, "point"), error);
   }
   if (failed > 0) {
-    tell(fmt::format("note: {} of {} rows have no result; the first: {}", failed, table.rows.size(),
-                     first));
+    tell("note: {} of {} rows have no result; the first: {}", failed, table.rows.size(), first);
   }
 }
 
@@ -63,8 +62,8 @@ std::optional<measured::CsvTable> run_study(const Study& study, const SweepArgum
 // The objective of --optimise, or the first one of the study.
 StudyObjective one_objective(const Study& study, const SweepArguments& arguments) {
   if (arguments.optimise.empty() && study.objectives.empty()) {
-    throw UsageError(fmt::format(
-        "{}: --optimise: the study has no objectives; expected --optimise COLUMN", study.file));
+    throw UsageError("{}: --optimise: the study has no objectives; expected --optimise COLUMN",
+                     study.file);
   }
   const StudyObjective objective = arguments.optimise.empty()
                                        ? study.objectives.front()
@@ -103,7 +102,7 @@ void optimise(const Study& study, const SweepArguments& arguments) {
           views::rows_text(short_table(study, found.improving)) + "\n" + found.summary + "\n");
   } else {
     write_rows(arguments.output, found.table, "tilecast.sweep/2");
-    tell(fmt::format("note: {}", found.summary));
+    tell("note: {}", found.summary);
   }
   end_journal(arguments.journal, journal);
 }
@@ -142,18 +141,15 @@ void add_sweep(CLI::App& app) {
                "what to compare; see docs/studies.md");
   add_output_options(verb, arguments->output, {"table", "csv", "json"});
   add_journal_options(verb, arguments->journal);
-  verb.add_option(
-          "--pareto", arguments->pareto,
-          "feasible rows that none of their program and model beats in all of these columns; a "
-          "minus before one: larger is better")
-      ->type_name("COLUMN,COLUMN");
+  add_value(verb, "--pareto", arguments->pareto, "COLUMN,COLUMN",
+            "feasible rows that none of their program and model beats in all of these columns; a "
+            "minus before one: larger is better");
   verb.add_flag("--front", arguments->front, "as --pareto, by the objectives of the study")
       ->excludes(verb.get_option("--pareto"));
-  verb.add_option("--optimise", arguments->optimise,
-                  "search the ranges of the axes for the machine where this column, else the first "
-                  "objective of the study, is least (a minus before it: most) under the "
-                  "constraints; list values and whole numbers are rounded")
-      ->type_name("COLUMN")
+  add_value(verb, "--optimise", arguments->optimise, "COLUMN",
+            "search the ranges of the axes for the machine where this column, else the first "
+            "objective of the study, is least (a minus before it: most) under the constraints; "
+            "list values and whole numbers are rounded")
       ->expected(0, 1)
       ->excludes("--pareto")
       ->excludes("--front");

@@ -40,42 +40,6 @@ void run(const OpsArguments& arguments) {
   write_rows(arguments.output, answered, "tilecast.ops/1");
 }
 
-}  // namespace
-
-void add_ops(CLI::App& app) {
-  auto arguments = std::make_shared<OpsArguments>();
-  CLI::App& verb = *app.add_subcommand("ops", "a CSV of single operators, with their times");
-  add_required(verb, "table", arguments->table, "FILE", "CSV file");
-  add_device_options(verb, arguments->device, Devices::kOne);
-  add_output_options(verb, arguments->output, {"csv", "table", "json"});
-  add_model_option(verb, arguments->model);
-  verb.add_flag("--keep-going", arguments->options.keep_going,
-                "put the message of a bad row into the column error and continue");
-  verb.add_flag("--repeated", arguments->options.repeated,
-                "the operators belong to programs that run again and again: on TPUs the largest\n"
-                "operand of a product stays on chip between runs where it fits");
-  add_jobs_option(verb, arguments->options.jobs);
-  verb.footer(
-      "Every row has op and dtype (f32, bf16, f16 ...); out_dtype (that of the result: matmul,\n"
-      "conv2d*, convert), transposed (rhs: a matmul's right operand is stored n x k) and\n"
-      "execution (of softmax and layernorm: fused, reductions: a kernel up to every\n"
-      "reduction, ops: one per op) are optional. TPUs end kernels at reductions.\n"
-      "By op:\n"
-      "  matmul                                    batch (1), m, n, k\n"
-      "  conv2d conv2d_grad_input conv2d_grad_weight  n, h, w, ci, co, kh, kw, stride (1),\n"
-      "                                            padding (0; pixels, same or valid)\n"
-      "  softmax layernorm reduce transpose        rows, columns; transpose also batch (1)\n"
-      "  gelu copy all_reduce, and elementwise HLO opcodes (add, exponential ...)\n"
-      "                                            elements, shape (16x16x128), or rows and\n"
-      "                                            columns; all_reduce also devices (those of\n"
-      "                                            one host)\n"
-      "Other columns are kept, not read, and named in a note (x_* are not named).\n"
-      "Added columns: estimate_ns, bound, utilisation (speed of light / time, 0 to 1).");
-  verb.callback([arguments] { run(*arguments); });
-}
-
-namespace {
-
 using analytical::KernelQuery;
 using learned::FeatureColumn;
 using learned::FeatureGroup;
@@ -196,9 +160,9 @@ measured::CsvTable values_table(const FeaturesArguments& arguments) {
   const bool by_column = arguments.output.format == "table";
   if (by_column && queries.size() != 1) {
     throw Error(
-        fmt::format("{}: {} kernels, expected one for a table; choose it with --kernel "
-                    "NAME, or see all with --format csv",
-                    arguments.file, queries.size()));
+        "{}: {} kernels, expected one for a table; choose it with --kernel NAME, or see all with "
+        "--format csv",
+        arguments.file, queries.size());
   }
   const Values values = values_of(queries, device, groups);
   return by_column ? row_per_column(values) : row_per_kernel(values);
@@ -212,37 +176,10 @@ void run(const FeaturesArguments& arguments) {
   for (const auto& [given, option] : {std::pair{!arguments.tile.empty(), "--tile"},
                                       std::pair{!arguments.kernel.empty(), "--kernel"},
                                       std::pair{!arguments.device.names.empty(), "--device"}}) {
-    if (given) throw UsageError(fmt::format("features: {} needs a program", option));
+    if (given) throw UsageError("features: {} needs a program", option);
   }
   write_rows(arguments.output, explained(groups_of(arguments)), "tilecast.features/1");
 }
-
-}  // namespace
-
-void add_features(CLI::App& app) {
-  auto arguments = std::make_shared<FeaturesArguments>();
-  CLI::App& verb = *app.add_subcommand(
-      "features", "what learned models see: every column, or a kernel's values");
-  verb.add_option("program", arguments->file,
-                  "file of the program; without it columns are explained")
-      ->type_name("FILE");
-  verb.add_option("-k,--kernel", arguments->kernel, "name of the kernel; all without it")
-      ->type_name("NAME");
-  verb.add_option("--tile", arguments->tile, "tile of the kernel; no tile without it")
-      ->type_name("TILE");
-  verb.add_option("-g,--group", arguments->groups, "group of columns; repeat it for several")
-      ->allow_extra_args(false)
-      ->check(CLI::IsMember({"static", "ops", "shape", "machine", "tile", "prior", "node"}));
-  add_device_options(verb, arguments->device, Devices::kOptional);
-  add_load_options(verb, arguments->load);
-  add_output_options(verb, arguments->output, {"table", "csv", "json"});
-  verb.footer(
-      "Columns of the table are of a kernel, columns of nodes of one op in its graph. Lists are\n"
-      "their first six entries, sum and product. Empty: there is no such value.");
-  verb.callback([arguments] { run(*arguments); });
-}
-
-namespace {
 
 struct AdviseArguments {
   std::string file, kernel, models;
@@ -311,8 +248,7 @@ measured::CsvTable of_fusing(const AdviseArguments& arguments, const Advisor& ad
   const ir::LoadedModule loaded =
       ir::load_module(arguments.file, {.read = load_options(arguments.load).read, .fuse = false});
   if (ir::is_optimised(loaded.module)) {
-    throw Error(
-        fmt::format("{}: is fused already; --fuse expects a program that is not", arguments.file));
+    throw Error("{}: is fused already; --fuse expects a program that is not", arguments.file);
   }
   const FusionProspect prospect =
       advisor.fused(loaded.module, arguments.fuse[0], arguments.fuse[1], device);
@@ -345,13 +281,12 @@ void run(const AdviseArguments& arguments) {
     throw UsageError("expected --unroll N,... or --fuse ARRAY,READER, one of them");
   }
   if (!arguments.fuse.empty() && arguments.fuse.size() != 2) {
-    throw UsageError(
-        fmt::format("--fuse: got {} names, expected two: ARRAY,READER", arguments.fuse.size()));
+    throw UsageError("--fuse: got {} names, expected two: ARRAY,READER", arguments.fuse.size());
   }
   const Advisor advisor(models_of(arguments));
   const hwdesc::Device device = load_devices(arguments.device).front();
   if (const std::string note = advisor.note(device); !note.empty()) {
-    tell(fmt::format("note: {}", note));
+    tell("note: {}", note);
   }
   write_rows(arguments.output,
              arguments.fuse.empty() ? of_unrolling(arguments, advisor, device)
@@ -361,29 +296,79 @@ void run(const AdviseArguments& arguments) {
 
 }  // namespace
 
+void add_ops(CLI::App& app) {
+  auto arguments = std::make_shared<OpsArguments>();
+  CLI::App& verb = *app.add_subcommand("ops", "a CSV of single operators, with their times");
+  add_required(verb, "table", arguments->table, "FILE", "CSV file");
+  add_device_options(verb, arguments->device, Devices::kOne);
+  add_output_options(verb, arguments->output, {"csv", "table", "json"});
+  add_model_option(verb, arguments->model);
+  verb.add_flag("--keep-going", arguments->options.keep_going,
+                "put the message of a bad row into the column error and continue");
+  verb.add_flag("--repeated", arguments->options.repeated,
+                "the operators belong to programs that run again and again: on TPUs the largest\n"
+                "operand of a product stays on chip between runs where it fits");
+  add_jobs_option(verb, arguments->options.jobs);
+  verb.footer(
+      R"(Every row has op and dtype (f32, bf16, f16 ...); out_dtype (that of the result: matmul,
+conv2d*, convert), transposed (rhs: a matmul's right operand is stored n x k) and
+execution (of softmax and layernorm: fused, reductions: a kernel up to every
+reduction, ops: one per op) are optional. TPUs end kernels at reductions.
+By op:
+  matmul                                    batch (1), m, n, k
+  conv2d conv2d_grad_input conv2d_grad_weight  n, h, w, ci, co, kh, kw, stride (1),
+                                            padding (0; pixels, same or valid)
+  softmax layernorm reduce transpose        rows, columns; transpose also batch (1)
+  gelu copy all_reduce, and elementwise HLO opcodes (add, exponential ...)
+                                            elements, shape (16x16x128), or rows and
+                                            columns; all_reduce also devices (those of
+                                            one host)
+Other columns are kept, not read, and named in a note (x_* are not named).
+Added columns: estimate_ns, bound, utilisation (speed of light / time, 0 to 1).)");
+  verb.callback([arguments] { run(*arguments); });
+}
+
+void add_features(CLI::App& app) {
+  auto arguments = std::make_shared<FeaturesArguments>();
+  CLI::App& verb = *app.add_subcommand(
+      "features", "what learned models see: every column, or a kernel's values");
+  add_value(verb, "program", arguments->file, "FILE",
+            "file of the program; without it columns are explained");
+  add_value(verb, "-k,--kernel", arguments->kernel, "NAME", "name of the kernel; all without it");
+  add_value(verb, "--tile", arguments->tile, "TILE", "tile of the kernel; no tile without it");
+  verb.add_option("-g,--group", arguments->groups, "group of columns; repeat it for several")
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"static", "ops", "shape", "machine", "tile", "prior", "node"}));
+  add_device_options(verb, arguments->device, Devices::kOptional);
+  add_load_options(verb, arguments->load);
+  add_output_options(verb, arguments->output, {"table", "csv", "json"});
+  verb.footer(
+      R"(Columns of the table are of a kernel, columns of nodes of one op in its graph. Lists are
+their first six entries, sum and product. Empty: there is no such value.)");
+  verb.callback([arguments] { run(*arguments); });
+}
+
 void add_advise(CLI::App& app) {
   auto arguments = std::make_shared<AdviseArguments>();
   CLI::App& verb = *app.add_subcommand("advise", "unroll by how much, fuse or not, uncompiled");
   add_required(verb, "program", arguments->file, "FILE", "file of the program");
-  verb.add_option("-k,--kernel", arguments->kernel, "one kernel; without: all of them")
-      ->type_name("NAME");
+  add_value(verb, "-k,--kernel", arguments->kernel, "NAME", "one kernel; without: all of them");
   add_list(verb, "--unroll", arguments->unroll, "N,...",
            "by what the compiler may unroll parallel loops")
       ->check(CLI::Range(1, 64));
   add_list(verb, "--fuse", arguments->fuse, "ARRAY,READER",
            "an array's instruction and one that reads it, of a program not fused yet");
-  verb.add_option("--models", arguments->models,
-                  "folder of trained models, each of one quantity; default: the shipped ones")
-      ->check(CLI::ExistingDirectory)
-      ->type_name("FOLDER");
+  add_value(verb, "--models", arguments->models, "FOLDER",
+            "folder of trained models, each of one quantity; default: the shipped ones")
+      ->check(CLI::ExistingDirectory);
   add_device_options(verb, arguments->device, Devices::kOne);
   add_load_options(verb, arguments->load);
   add_output_options(verb, arguments->output, {"table", "json", "csv"});
   verb.footer(
-      "Kernels as generated C on a processor (measure host) under the tile that physics chooses.\n"
-      "Columns: what each model predicts, in its unit (docs/measurements.md lists labels), and\n"
-      "estimate_ns. best: the first choice within 1 % of the shortest time. --fuse lists the\n"
-      "kernels that differ and their sum. Nothing is compiled; measure host --unroll does that.");
+      R"(Kernels as generated C on a processor (measure host) under the tile that physics chooses.
+Columns: what each model predicts, in its unit (docs/measurements.md lists labels), and
+estimate_ns. best: the first choice within 1 % of the shortest time. --fuse lists the
+kernels that differ and their sum. Nothing is compiled; measure host --unroll does that.)");
   verb.callback([arguments] { run(*arguments); });
 }
 

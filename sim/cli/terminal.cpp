@@ -1,10 +1,8 @@
 #include "sim/cli/terminal.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <string_view>
 
 #include "base/text.h"
 
@@ -15,6 +13,8 @@ namespace {
 void to_stderr(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
+
+volatile std::sig_atomic_t interrupted = 0;
 
 }  // namespace
 
@@ -39,6 +39,10 @@ void Progress::step() {
   tell_in_place(fmt::format("{} {} of {}", what_, ++done_, total_));
 }
 
+void Progress::say(const std::string& what) {
+  if (shown_) tell_in_place(fmt::format("{} {}", what_, what));
+}
+
 void Progress::show_share(double share, const std::string& note) {
   show(static_cast<std::size_t>(share * kPercent), " %" + note);
 }
@@ -49,12 +53,6 @@ void Progress::show(std::size_t done, const std::string& note) {
   done_ = done;
   tell_in_place(fmt::format("{} {} of {}{}", what_, done_, total_, note));
 }
-
-namespace {
-
-volatile std::sig_atomic_t interrupted = 0;
-
-}  // namespace
 
 Interrupt::Interrupt() {
   interrupted = 0;

@@ -37,11 +37,11 @@ measured::CsvTable read_tile_rows(const std::string& table, const std::string& p
   const measured::CsvTable all = measured::read_csv(base::SourceText::read_file(table));
   measured::CsvTable rows = rows_of_file(all, program);
   if (rows.rows.empty() && !all.rows.empty()) {
-    throw Error(fmt::format("{}: no row has a column 'file' that names {}", table, program));
+    throw Error("{}: no row has a column 'file' that names {}", table, program);
   }
   if (rows.rows.size() < all.rows.size()) {
-    tell(fmt::format("note: {} of {} rows are of {}; the others are left out", rows.rows.size(),
-                     all.rows.size(), program));
+    tell("note: {} of {} rows are of {}; the others are left out", rows.rows.size(),
+         all.rows.size(), program);
   }
   note_unread(rows.file, unread_tile_columns(rows));
   return rows;
@@ -117,50 +117,10 @@ void run(const TilesArguments& arguments) {
       estimate_tiles(offered.rows, kernel, device, times, model.ranker);
   const std::string note = default_note(offered, answered, kernel, device, order);
   if (!note.empty()) {
-    tell(fmt::format("note: {}: {}", arguments.table.empty() ? arguments.file : arguments.table,
-                     note));
+    tell("note: {}: {}", arguments.table.empty() ? arguments.file : arguments.table, note);
   }
   write_rows(arguments.output, answered, "tilecast.tiles/1");
 }
-
-}  // namespace
-
-void add_tiles(CLI::App& app) {
-  auto arguments = std::make_shared<TilesArguments>();
-  CLI::App& verb = *app.add_subcommand("tiles", "a CSV of tiles of one kernel, with their times");
-  add_required(verb, "program", arguments->file, "FILE", "file of the kernel's program");
-  auto* table = verb.add_option("table", arguments->table,
-                                "tiles to answer; without: the fastest that are listed")
-                    ->type_name("CSV");
-  add_listing_option(verb, arguments->listing)->excludes(table);
-  verb.add_option(
-          "--most", arguments->most,
-          "the fastest so many; default 10 of those listed, all rows of a table as they are")
-      ->check(CLI::Range(1, 100000));
-  add_kernel_option(verb, arguments->kernel);
-  add_device_options(verb, arguments->device, Devices::kOne);
-  add_load_options(verb, arguments->load);
-  add_model_option(verb, arguments->model);
-  add_ranker_option(verb, arguments->tiles);
-  add_output_options(verb, arguments->output, {"csv", "table", "json"});
-  verb.footer(
-      "Read columns: kernel_bounds, output_bounds, input_bounds, numbers separated by spaces:\n"
-      "physical, most major dimension first; the two minor ones count native tiles. On GPUs also\n"
-      "stages (buffers of each operand) and warps of a block; or threads along each dimension of "
-      "the\n"
-      "output, vector (elements that a load of a thread brings) and direct (1: operands are read\n"
-      "through the cache, not copied). With a column file, only the rows of this file are "
-      "answered.\n"
-      "Other columns (runtime_ns, compute_time_ns ...) are kept, not read, and named in a note.\n"
-      "Added columns: estimate_ns, bound, utilisation (0 to 1), reason (why it cannot run), last\n"
-      "energy_uJ where the device describes energy; of a\n"
-      "hybrid also analytical_ns, factor, verdict (in, edge, out), low_ns and high_ns (90 %); "
-      "where a\n"
-      "model of ranks chooses also rank (1 is fastest).");
-  verb.callback([arguments] { run(*arguments); });
-}
-
-namespace {
 
 struct TuneArguments {
   std::string program, kernel, set, command, timeout = "60 s", model;
@@ -217,12 +177,11 @@ SetKernel kernel_of(const measured::SampleSet& set, const std::string& folder,
     names.push_back(kernel.first);
   }
   if (name.empty()) {
-    throw Error(fmt::format("{}: {} kernels, expected one; choose it with --kernel NAME", folder,
-                            names.size()));
+    throw Error("{}: {} kernels, expected one; choose it with --kernel NAME", folder, names.size());
   }
   const std::string near = base::nearest(name, names);
-  throw Error(fmt::format("{}: no kernel is called '{}'{}", folder, name,
-                          near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  throw Error("{}: no kernel is called '{}'{}", folder, name,
+              near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
 }
 
 measured::SampleSet read_tuning_set(const std::string& folder, const hwdesc::Device& device,
@@ -231,7 +190,7 @@ measured::SampleSet read_tuning_set(const std::string& folder, const hwdesc::Dev
   measured::SampleSet set = measured::make_samples(measured::read_measurement_set(folder), device,
                                                    {.check_physics = false, .jobs = jobs});
   if (!set.faults.empty()) {
-    tell(fmt::format("note: {}: {} rows in error are left out", folder, set.faults.size()));
+    tell("note: {}: {} rows in error are left out", folder, set.faults.size());
   }
   return set;
 }
@@ -242,7 +201,7 @@ std::vector<analytical::TileConfig> offered_tiles(const TuneArguments& asked,
                                                   const hwdesc::Device& device) {
   const analytical::KernelAnalysis analysis(kernel, device);
   if (!analysis.tileable()) {
-    throw Error(fmt::format("{}: kernel '{}' has no tiles", asked.program, kernel.name()));
+    throw Error("{}: kernel '{}' has no tiles", asked.program, kernel.name());
   }
   const bool listed = asked.among.empty();
   const std::vector<analytical::TileConfig> offered =
@@ -255,12 +214,11 @@ std::vector<analytical::TileConfig> offered_tiles(const TuneArguments& asked,
   if (listed) note_listing(asked.listing);
   search::OfferRanking ranking = rank_rows(offered, kernel, device, analytical::PhysicsRanker());
   if (ranking.best.empty()) {
-    throw Error(
-        fmt::format("{}: {}; {}", asked.among, ranking.why_none, kept_default(kernel, device)));
+    throw Error("{}: {}; {}", asked.among, ranking.why_none, kept_default(kernel, device));
   }
   if (ranking.best.size() < offered.size()) {
-    tell(fmt::format("note: {}: {} of {} tiles cannot run on {} and are left out", asked.among,
-                     offered.size() - ranking.best.size(), offered.size(), device.name));
+    tell("note: {}: {} of {} tiles cannot run on {} and are left out", asked.among,
+         offered.size() - ranking.best.size(), offered.size(), device.name);
   }
   std::ranges::sort(ranking.best, {}, &search::RankedOffer::offer);
   std::vector<analytical::TileConfig> tiles;
@@ -322,8 +280,8 @@ class TrialFile {
     for (const measured::CsvRow& row : table.rows) {
       const auto index = static_cast<std::size_t>(measured::integer_cell(table, row, "index", 0));
       if (index >= tiles_.size() || tiles_[index] != table.cell(row, "tile")) {
-        throw Error(fmt::format("{}: candidate {} is not '{}'; the trials are of another search",
-                                table.where(row, "tile"), index, table.cell(row, "tile")));
+        throw Error("{}: candidate {} is not '{}'; the trials are of another search",
+                    table.where(row, "tile"), index, table.cell(row, "tile"));
       }
       known_.push_back({index, measured::time_ns_cell(table, row, "predicted_ns"),
                         measured::time_ns_cell(table, row, "measured_ns")});
@@ -396,8 +354,7 @@ std::vector<SetKernel> compared_kernels(const TuneArguments& arguments,
     kernels.resize(arguments.most_kernels);
   }
   if (kernels.empty()) {
-    throw Error(
-        fmt::format("{}: no kernel has more than {} tiles measured", arguments.set, fewest));
+    throw Error("{}: no kernel has more than {} tiles measured", arguments.set, fewest);
   }
   return kernels;
 }
@@ -450,7 +407,7 @@ void search(const TuneArguments& arguments, const Candidates& candidates,
                                 Seconds{seconds_of(arguments.timeout, "--timeout")}};
   TrialFile file(arguments.file, candidates.names);
   if (!file.known().empty()) {
-    tell(fmt::format("{}: going on after {} trials", arguments.file, file.known().size()));
+    tell("{}: going on after {} trials", arguments.file, file.known().size());
   }
   Progress progress("tune: trials", std::min(arguments.trials, space.size()));
   std::size_t done = file.known().size();
@@ -464,7 +421,7 @@ void search(const TuneArguments& arguments, const Candidates& candidates,
                             {"{index}", fmt::format("{}", trial.candidate)}});
       trial.measured = answer.seconds;
       if (!answer.seconds) {
-        tell(fmt::format("failed: {}: {}", candidates.names[trial.candidate], answer.failure));
+        tell("failed: {}: {}", candidates.names[trial.candidate], answer.failure);
       }
     }
     file.add(trial);
@@ -549,48 +506,73 @@ void add_search_options(CLI::App& verb, TuneArguments& arguments) {
   add_number(verb, "--seeds", arguments.seeds, 1, kMost, "how many seeds --compare runs");
   add_number(verb, "--most-kernels", arguments.most_kernels, 0, kMost,
              "--compare draws so many of the set's kernels, always the same ones; 0: all");
-  verb.add_option("--budgets", arguments.budgets, "trials that --compare shows; default 10,50")
+  add_value(verb, "--budgets", arguments.budgets, "N", "trials that --compare shows; default 10,50")
       ->delimiter(',')
-      ->check(CLI::Range(std::size_t{1}, kMost))
-      ->type_name("N");
+      ->check(CLI::Range(std::size_t{1}, kMost));
   add_format_option(verb, arguments.report.format, {"table", "json"});
 }
 
 }  // namespace
 
+void add_tiles(CLI::App& app) {
+  auto arguments = std::make_shared<TilesArguments>();
+  CLI::App& verb = *app.add_subcommand("tiles", "a CSV of tiles of one kernel, with their times");
+  add_required(verb, "program", arguments->file, "FILE", "file of the kernel's program");
+  auto* table = add_value(verb, "table", arguments->table, "CSV",
+                          "tiles to answer; without: the fastest that are listed");
+  add_listing_option(verb, arguments->listing)->excludes(table);
+  verb.add_option(
+          "--most", arguments->most,
+          "the fastest so many; default 10 of those listed, all rows of a table as they are")
+      ->check(CLI::Range(1, 100000));
+  add_kernel_option(verb, arguments->kernel);
+  add_device_options(verb, arguments->device, Devices::kOne);
+  add_load_options(verb, arguments->load);
+  add_model_option(verb, arguments->model);
+  add_ranker_option(verb, arguments->tiles);
+  add_output_options(verb, arguments->output, {"csv", "table", "json"});
+  verb.footer(
+      R"(Read columns: kernel_bounds, output_bounds, input_bounds, numbers separated by spaces:
+physical, most major dimension first; the two minor ones count native tiles. On GPUs also
+stages (buffers of each operand) and warps of a block; or threads along each dimension of the
+output, vector (elements that a load of a thread brings) and direct (1: operands are read
+through the cache, not copied). With a column file, only the rows of this file are answered.
+Other columns (runtime_ns, compute_time_ns ...) are kept, not read, and named in a note.
+Added columns: estimate_ns, bound, utilisation (0 to 1), reason (why it cannot run), last
+energy_uJ where the device describes energy; of a
+hybrid also analytical_ns, factor, verdict (in, edge, out), low_ns and high_ns (90 %); where a
+model of ranks chooses also rank (1 is fastest).)");
+  verb.callback([arguments] { run(*arguments); });
+}
+
 void add_tune_tiles(CLI::App& tune) {
   auto arguments = std::make_shared<TuneArguments>();
   CLI::App& verb = *tune.add_subcommand("tiles", "the fastest tile of a kernel, in few trials");
-  auto* program =
-      verb.add_option("program", arguments->program, "file of the kernel's program; with --measure")
-          ->type_name("FILE");
+  auto* program = add_value(verb, "program", arguments->program, "FILE",
+                            "file of the kernel's program; with --measure");
   add_kernel_option(verb, arguments->kernel);
-  verb.add_option("--measure", arguments->command,
-                  "shell command that measures a tile; {tile} and {index} are replaced")
-      ->type_name("COMMAND");
-  verb.add_option("--from", arguments->set,
-                  "measurement set that holds the tiles' times, instead of measuring")
-      ->type_name("SET");
+  add_value(verb, "--measure", arguments->command, "COMMAND",
+            "shell command that measures a tile; {tile} and {index} are replaced");
+  add_value(verb, "--from", arguments->set, "SET",
+            "measurement set that holds the tiles' times, instead of measuring");
   add_device_options(verb, arguments->device, Devices::kOne);
   add_model_option(verb, arguments->model);
   add_search_options(verb, *arguments);
-  auto* among = verb.add_option("--among", arguments->among,
-                                "CSV of the tiles to search, as of tilecast tiles; without: those "
-                                "that are listed")
-                    ->type_name("CSV")
-                    ->needs(program);
+  auto* among =
+      add_value(verb, "--among", arguments->among, "CSV",
+                "CSV of the tiles to search, as of tilecast tiles; without: those that are listed")
+          ->needs(program);
   add_listing_option(verb, arguments->listing)->excludes(among);
   add_load_options(verb, arguments->load);
   add_jobs_option(verb, arguments->jobs);
   verb.footer(
-      "The command prints the time on its last line that is one: `12.3 us`, or seconds. {tile} is\n"
-      "as in `out=2x26x4x2 kernel=3x3x24x1`, one word for the shell. A command that fails or "
-      "takes\n"
-      "too long is counted and not run again. Sets with parameters (p_*) are searched by them.\n"
-      "Kernels of a set that have one name are NAME#1, NAME#2 ...\n"
-      "Strategies: grid, random, model (by --model alone), xgboost (trees alone), hybrid\n"
-      "(the model's best, spread out; then trees that were pretrained on the model's times of all\n"
-      "tiles and continue on the measured ones, with a Gaussian process).");
+      R"(The command prints the time on its last line that is one: `12.3 us`, or seconds. {tile} is
+as in `out=2x26x4x2 kernel=3x3x24x1`, one word for the shell. A command that fails or takes
+too long is counted and not run again. Sets with parameters (p_*) are searched by them.
+Kernels of a set that have one name are NAME#1, NAME#2 ...
+Strategies: grid, random, model (by --model alone), xgboost (trees alone), hybrid
+(the model's best, spread out; then trees that were pretrained on the model's times of all
+tiles and continue on the measured ones, with a Gaussian process).)");
   verb.callback([arguments] { run(*arguments); });
 }
 

@@ -75,7 +75,7 @@ void evaluate_graphs(const std::vector<std::string>& sets, const std::vector<std
     for (const auto& [name, model] : columns) {
       for (const auto& [seen, hash] : model->trained_on) {
         if (hash != set.hash) continue;
-        tell(fmt::format("note: {} was trained on runs of {}", name, seen));
+        tell("note: {} was trained on runs of {}", name, seen);
       }
     }
     add_graph_scores(learned::score_sheet(set, columns), options, table);
@@ -136,8 +136,8 @@ void train_graphs(const TrainArguments& given) {
       training, {.step = show, .threads = arguments.jobs, .checkpoint = checkpoint});
   learned::save_graph_model(trained.model, arguments.directory, arguments.force);
   fs::remove(checkpoint);
-  tell(fmt::format("graphs: {}; trained on {} runs, stopped by {}, scored on {} held out",
-                   trained.graphs, trained.train_runs, trained.validation_runs, trained.test_runs));
+  tell("graphs: {}; trained on {} runs, stopped by {}, scored on {} held out", trained.graphs,
+       trained.train_runs, trained.validation_runs, trained.test_runs);
   measured::CsvTable table = graph_scores();
   if (trained.test_runs > 0) {
     const std::pair<std::string, const learned::GraphModel*> column(training.learner.name,
@@ -165,30 +165,27 @@ void add_train(CLI::App& app) {
   add_required(verb, "experiment", arguments->request.experiment, "FILE",
                "file (YAML) of data, a split and learners or hybrids, as every experiment is; or a "
                "training on graphs");
-  verb.add_option("--learner", arguments->request.learner,
-                  "which learner or hybrid; not needed when there is one")
-      ->type_name("NAME");
-  verb.add_option("--out", arguments->request.directory, "folder of the model, made here")
-      ->type_name("FOLDER");
+  add_value(verb, "--learner", arguments->request.learner, "NAME",
+            "which learner or hybrid; not needed when there is one");
+  add_value(verb, "--out", arguments->request.directory, "FOLDER",
+            "folder of the model, made here");
   verb.add_flag("--force", arguments->request.force, "replace an existing model");
   verb.add_flag("--resume", arguments->request.resume,
                 "resume an interrupted training from FOLDER.checkpoint (networks)");
   verb.add_flag("--dry-run", arguments->dry_run, "show what would be trained, on which rows");
-  verb.add_option("--data", arguments->request.data,
-                  "folder of third-party data; default: $TILECAST_SHARED, else ../shared beside "
-                  "the repository")
-      ->type_name("FOLDER");
+  add_value(verb, "--data", arguments->request.data, "FOLDER",
+            "folder of third-party data; default: $TILECAST_SHARED, else ../shared beside the "
+            "repository");
   add_output_options(verb, arguments->output, {"table", "json"});
   add_jobs_option(verb, arguments->request.jobs);
   verb.footer(
-      "A component: scripts/build train adds it; graph networks also need scripts/build torch.\n"
-      "Trains on the rows that the first round of the experiment's split fits, and reports how "
-      "the\n"
-      "model does on the held-out ones, beside roofline and analytical on the same rows. The\n"
-      "folder holds the model, its card (model.yaml) and its log (training.csv). A hybrid of the\n"
-      "experiment is fitted: a bag of trees on what physics leaves, then, by trials, how far to\n"
-      "believe it; its folder is a --model of simulate, explain, tiles, compare and evaluate.\n"
-      "A file of format tilecast.graph_training/1 trains on graphs of validation/sets/tpugraphs.");
+      R"(A component: scripts/build train adds it; graph networks also need scripts/build torch.
+Trains on the rows that the first round of the experiment's split fits, and reports how the
+model does on the held-out ones, beside roofline and analytical on the same rows. The
+folder holds the model, its card (model.yaml) and its log (training.csv). A hybrid of the
+experiment is fitted: a bag of trees on what physics leaves, then, by trials, how far to
+believe it; its folder is a --model of simulate, explain, tiles, compare and evaluate.
+A file of format tilecast.graph_training/1 trains on graphs of validation/sets/tpugraphs.)");
   verb.callback([arguments] { run(*arguments); });
 }
 

@@ -20,6 +20,7 @@
 #include "sim/cli/terminal.h"
 #include "sim/model_choice.h"
 #include "sim/program_gain.h"
+#include "sim/tables.h"
 #include "sim/views/tuning.h"
 
 namespace tilecast::sim::cli {
@@ -61,13 +62,11 @@ std::unique_ptr<search::Hardware> make_hardware(const HardwareArguments& argumen
 void add_hardware_options(CLI::App& verb, HardwareArguments& arguments) {
   add_choice(verb, "--hardware", arguments.machine, {"none", "host"},
              "what runs programs: none, or host (this machine, by generated C)");
-  verb.add_option("--measure", arguments.command,
-                  "shell command that runs a program instead and prints its time; {hlo} and "
-                  "{tiles} are replaced by files")
-      ->type_name("COMMAND");
-  verb.add_option("--from", arguments.set,
-                  "measurement set of kernels instead: a program takes what they took")
-      ->type_name("SET");
+  add_value(verb, "--measure", arguments.command, "COMMAND",
+            "shell command that runs a program instead and prints its time; {hlo} and {tiles} are "
+            "replaced by files");
+  add_value(verb, "--from", arguments.set, "SET",
+            "measurement set of kernels instead: a program takes what they took");
   add_text(verb, "--hardware-budget", arguments.budget, "TIME",
            "compiling and timing stop after this long");
   add_text(verb, "--timeout", arguments.timeout, "TIME", "of one run");
@@ -164,7 +163,7 @@ class OnHardware {
         budget_s_(seconds_of(arguments.hardware.budget, "--hardware-budget")),
         journal_(arguments.hardware.journal, space.program_hash()) {
     if (journal_.size() == 0) return;
-    tell(fmt::format("{}: going on after {} trials", arguments.hardware.journal, journal_.size()));
+    tell("{}: going on after {} trials", arguments.hardware.journal, journal_.size());
   }
 
   search::TunedFusion verify(search::FusionCost& plans, const search::FusionSearch& found) {
@@ -223,8 +222,7 @@ void run_fusion(const FusionArguments& arguments) {
   const ir::LoadOptions load = load_options(arguments.load);
   ir::Module module = ir::read_module(arguments.program, load.read);
   if (ir::is_optimised(module)) {
-    throw Error(fmt::format("{}: is fused already; expected the program from before that",
-                            arguments.program));
+    throw Error("{}: is fused already; expected the program from before that", arguments.program);
   }
   const ir::FusionSpace space(std::move(module));
   search::FusionCost cost(space, device, *model.model, load.trip_count);
@@ -269,17 +267,16 @@ void add_search_options(CLI::App& verb, FusionArguments& arguments) {
   add_choice(verb, "--strategy", arguments.strategy, {"anneal", "random", "greedy", "beam"},
              "how configurations are proposed");
   add_choice(verb, "--search-on", arguments.asked, {"model", "hardware"},
-             "what is asked how long a program takes: model, or hardware, which then runs "
-             "every program that is proposed");
+             "what is asked how long a program takes: model, or hardware, which then runs every "
+             "program that is proposed");
   add_choice(verb, "--start", arguments.start, {"rules", "random"}, "where the search begins");
-  verb.add_option("--costs", arguments.costs,
-                  fmt::format("programs costed at most, in each run; by the model {} where nothing "
-                              "is said",
-                              search::FusionSearchOptions{}.costs))
+  verb.add_option(
+          "--costs", arguments.costs,
+          fmt::format("programs costed at most, in each run; by the model {} where nothing is said",
+                      search::FusionSearchOptions{}.costs))
       ->check(CLI::Range(std::size_t{1}, kMost));
-  verb.add_option("--time", arguments.time,
-                  "stop costing after this long; without it: --costs alone")
-      ->type_name("TIME");
+  add_value(verb, "--time", arguments.time, "TIME",
+            "stop costing after this long; without it: --costs alone");
   add_number(verb, "--runs", arguments.runs, 1, std::size_t{1000},
              "searches from different seeds, the best of all");
   verb.add_option("--seed", arguments.seed, "of the first run")->capture_default_str();
@@ -310,11 +307,11 @@ void add_tune_fusion(CLI::App& tune) {
   add_read_options(verb, arguments->load);
   add_jobs_option(verb, arguments->jobs);
   verb.footer(
-      "A model costs many programs, then hardware runs the fastest of them in the order of their\n"
-      "predicted times. What the rules give is run first and kept unless something is faster; a\n"
-      "program whose results differ from its results has failed. Without hardware a program is\n"
-      "chosen only where the model's interval of the gain holds no loss.\n"
-      "Ctrl-C stops after what is being timed and answers with what was found (exit code 130).");
+      R"(A model costs many programs, then hardware runs the fastest of them in the order of their
+predicted times. What the rules give is run first and kept unless something is faster; a
+program whose results differ from its results has failed. Without hardware a program is
+chosen only where the model's interval of the gain holds no loss.
+Ctrl-C stops after what is being timed and answers with what was found (exit code 130).)");
   verb.callback([arguments] { run_fusion(*arguments); });
 }
 
@@ -348,7 +345,7 @@ search::TunedTiles run_on_hardware(const ir::Module& fused, const std::string& p
   const HardwareArguments& given = arguments.hardware;
   search::TuningJournal journal(given.journal, program_hash);
   if (journal.size() > 0) {
-    tell(fmt::format("{}: going on after {} trials", given.journal, journal.size()));
+    tell("{}: going on after {} trials", given.journal, journal.size());
   }
   Progress progress("tune: kernels", kernels.size());
   return search::verify_tiles(fused, program_hash, kernels, hardware,
@@ -475,13 +472,13 @@ void add_tune_program(CLI::App& tune) {
   add_output_file(verb, "--hlo", arguments->hlo, "HLO text of the fused program");
   add_format_option(verb, arguments->report.format, {"table", "json"});
   verb.footer(
-      "A model ranks the tiles of every kernel; hardware runs the first of each kernel alone,\n"
-      "then the program whole: with the tiles it has by default, with the first by the ranks, and\n"
-      "with the fastest that ran. The fastest of these is kept. Results that differ from those\n"
-      "with the default tile are failures. Without hardware the first tiles are taken only where\n"
-      "the model's interval of the gain holds no loss.\n"
-      "For fusions and tiles together: tune fusion first, then --fusion with its file.\n"
-      "Ctrl-C stops after what is being timed and answers with what was found (exit code 130).");
+      R"(A model ranks the tiles of every kernel; hardware runs the first of each kernel alone,
+then the program whole: with the tiles it has by default, with the first by the ranks, and
+with the fastest that ran. The fastest of these is kept. Results that differ from those
+with the default tile are failures. Without hardware the first tiles are taken only where
+the model's interval of the gain holds no loss.
+For fusions and tiles together: tune fusion first, then --fusion with its file.
+Ctrl-C stops after what is being timed and answers with what was found (exit code 130).)");
   verb.callback([arguments] { run_program(*arguments); });
 }
 

@@ -84,8 +84,7 @@ void bind_error(py::module_& m) {
 ir::LoadOptions load_options(bool fuse, double trip_count) {
   constexpr double kMaxTripCount = 1e12;
   if (!(trip_count >= 0 && trip_count <= kMaxTripCount)) {
-    throw Error(fmt::format("trip_count: got {}, expected a number from 0 to {}", trip_count,
-                            kMaxTripCount));
+    throw Error("trip_count: got {}, expected a number from 0 to {}", trip_count, kMaxTripCount);
   }
   return {.fuse = fuse, .trip_count = trip_count};
 }
@@ -144,15 +143,14 @@ using Arrays = std::map<std::string, Numbers>;  // by part name
 void fill(const Numbers& rows, const TilePart& part, std::vector<TileConfig>& tiles) {
   const int rank = part.is_list() ? 2 : 1;
   if (rows.ndim() != rank || static_cast<std::size_t>(rows.shape(0)) != tiles.size()) {
-    throw Error(fmt::format("{}: expected an array of {} {}", part.name, tiles.size(),
-                            rank == 2 ? "rows and a column per dimension" : "numbers"));
+    throw Error("{}: expected an array of {} {}", part.name, tiles.size(),
+                rank == 2 ? "rows and a column per dimension" : "numbers");
   }
   const auto width = static_cast<std::size_t>(rank == 2 ? rows.shape(1) : 1);
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const std::int64_t* row = rows.data() + i * width;
     if (rank == 1 && (*row < 0 || *row > TilePart::kMost)) {
-      throw Error(
-          fmt::format("{}: row {}: got {}, expected 0 to {}", part.name, i, *row, TilePart::kMost));
+      throw Error("{}: row {}: got {}, expected 0 to {}", part.name, i, *row, TilePart::kMost);
     }
     if (!std::all_of(row, row + width, [](std::int64_t size) { return size == 0; })) {
       part.set(tiles[i], {row, row + width});
@@ -221,8 +219,8 @@ measured::CsvTable table_of(const Columns& columns) {
     table.columns.push_back(name);
     if (table.columns.size() == 1) table.rows.resize(cells.size());
     if (cells.size() != table.rows.size()) {
-      throw Error(fmt::format("table: column '{}': got {} rows, expected {}", name, cells.size(),
-                              table.rows.size()));
+      throw Error("table: column '{}': got {} rows, expected {}", name, cells.size(),
+                  table.rows.size());
     }
     for (std::size_t i = 0; i < cells.size(); ++i) {
       table.rows[i].line = static_cast<int>(i) + 2;  // as in a file with the header in line 1
@@ -246,7 +244,7 @@ Columns tile_table(const ReadProgram& program, const hwdesc::Device& device,
   if (given == nullptr) {
     offered = fastest_listed(kernel, device, order, tile_set(listing), most.value_or(kShownTiles));
     if (offered.offered == 0) {
-      throw Error(fmt::format("{}: {} has no tiles", placed.file, kernel.name()));
+      throw Error("{}: {} has no tiles", placed.file, kernel.name());
     }
   } else {
     offered.rows = rows_of_file(*given, placed.file);
@@ -302,7 +300,7 @@ bool interrupted() {
 void check_jobs(int jobs) {
   constexpr int kMostJobs = 1024;
   if (jobs < 1 || jobs > kMostJobs) {
-    throw Error(fmt::format("jobs: got {}, expected 1 to {}", jobs, kMostJobs));
+    throw Error("jobs: got {}, expected 1 to {}", jobs, kMostJobs);
   }
 }
 
@@ -312,7 +310,7 @@ Answer run_evaluate(const Texts& sets, const std::vector<hwdesc::Device>& device
   constexpr int kMostDraws = 100'000;
   check_jobs(jobs);
   if (draws < 1 || draws > kMostDraws) {
-    throw Error(fmt::format("draws: got {}, expected 1 to {}", draws, kMostDraws));
+    throw Error("draws: got {}, expected 1 to {}", draws, kMostDraws);
   }
   if (sets.empty() || devices.empty()) throw Error("expected at least one set and one device");
   if (std::ranges::any_of(models, predicts_quantity)) {
@@ -346,7 +344,7 @@ Calibration run_calibrate(const Texts& sets, const hwdesc::Device& device,
                           int jobs) {
   check_jobs(jobs);
   if (rows < hybrid::kLeastRows) {
-    throw Error(fmt::format("rows: got {}, expected at least {}", rows, hybrid::kLeastRows));
+    throw Error("rows: got {}, expected at least {}", rows, hybrid::kLeastRows);
   }
   if (sets.empty()) throw Error("expected at least one set");
   const CalibrationRequest request{.sets = sets,

@@ -183,16 +183,6 @@ std::vector<Value> Value::elements() const {
   return values;
 }
 
-double Value::number(std::string_view key) const {
-  return at(key).number();
-}
-std::string Value::text(std::string_view key) const {
-  return at(key).text();
-}
-std::vector<Value> Value::list(std::string_view key) const {
-  return at(key).elements();
-}
-
 bool Value::truth(std::string_view key) const {
   const Value value = at(key);
   if (!value.json_->is_boolean()) throw value.unexpected("true or false");
@@ -203,10 +193,6 @@ Value Value::object(std::string_view key) const {
   Value value = at(key);
   if (!value.json_->is_object()) throw value.unexpected("an object");
   return value;
-}
-
-bool Value::has(std::string_view key) const {
-  return find(key) != nullptr;
 }
 
 }  // namespace tilecast::sim::report

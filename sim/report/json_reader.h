@@ -28,13 +28,14 @@ class Document;
 class Value {
  public:
   // Members of an object; Error if missing or of another type.
-  [[nodiscard]] double number(std::string_view key) const;  // finite
-  [[nodiscard]] std::string text(std::string_view key) const;
+  [[nodiscard]] double number(std::string_view key) const { return at(key).number(); }  // finite
+  [[nodiscard]] std::string text(std::string_view key) const { return at(key).text(); }
   [[nodiscard]] bool truth(std::string_view key) const;
   [[nodiscard]] Value object(std::string_view key) const;
-  [[nodiscard]] std::vector<Value> list(std::string_view key) const;
+  [[nodiscard]] std::vector<Value> list(std::string_view key) const { return at(key).elements(); }
 
-  [[nodiscard]] bool has(std::string_view key) const;  // and it is not null
+  // And it is not null.
+  [[nodiscard]] bool has(std::string_view key) const { return find(key) != nullptr; }
 
   // This value itself, converted.
   [[nodiscard]] double number() const;

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "measured/csv.h"
+#include "sim/report/json_reader.h"
 #include "sim/views/rows.h"
 
 namespace tilecast::sim::report {
@@ -127,20 +128,6 @@ void check_kernels(const Value& program) {
   }
 }
 
-}  // namespace
-
-void check_needed(const Value& root, std::string_view schema) {
-  if (schema == "tilecast.compare/1") check(root, comparison());
-  if (schema == "tilecast.evaluate/1") check(root, evaluation());
-  if (!schema.starts_with("tilecast.simulate/")) return;
-  check(root, simulations());
-  const std::vector<Value> programs = root.list("programs");
-  if (programs.empty()) throw root.error("programs: got none, expected one or more");
-  for (const Value& program : programs) check_kernels(program);
-}
-
-namespace {
-
 // Last modification of the file, to the minute; "" if the system does not provide it.
 std::string minute_written(const std::string& path) {
   std::error_code failure;
@@ -160,8 +147,8 @@ void check_nanoseconds(const measured::CsvTable& table, const std::string& colum
     const std::string_view cell = table.cell(row, column);
     const auto value = base::parse_number(cell);
     if (cell.empty() || (value && *value >= 0)) continue;
-    throw Error(fmt::format("{}: got '{}', expected nanoseconds", table.where(row, column),
-                            base::printable(cell)));
+    throw Error("{}: got '{}', expected nanoseconds", table.where(row, column),
+                base::printable(cell));
   }
 }
 
@@ -175,42 +162,13 @@ Json read_evaluated_rows(const base::SourceText& text) {
   for (std::size_t i = std::size(kFixed) - 1; i < table.columns.size(); ++i) {
     const std::string& column = table.columns[i];
     if (i >= std::size(kFixed) && !column.ends_with(" ns")) {
-      throw Error(fmt::format("{}:1: column '{}': expected times of a model, as in 'hybrid ns'",
-                              table.file, base::printable(column)));
+      throw Error("{}:1: column '{}': expected times of a model, as in 'hybrid ns'", table.file,
+                  base::printable(column));
     }
     check_nanoseconds(table, column);
   }
   return views::rows_document(table, "tilecast.evaluate_rows/1");
 }
-
-}  // namespace
-
-Result read_result(base::SourceText text) {
-  const std::string source = text.file();
-  const std::size_t first = text.text().find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) throw Error(text.describe(0, "got an empty file"));
-  if (text.text()[first] != '{' && text.text()[first] != '[') {
-    return {source, "", read_evaluated_rows(text)};
-  }
-  const Document document(std::move(text));
-  const Value root = document.root();
-  const std::string schema = root.text("schema");
-  const bool is_result = schema.starts_with("tilecast.") && schema.ends_with("/1");
-  if (!is_result && schema != "tilecast.simulate/2" && schema != "tilecast.sweep/2") {
-    throw root.error(fmt::format(
-        "schema: got '{}', expected a result of tilecast (tilecast.simulate/2, ...)", schema));
-  }
-  check_needed(root, schema);
-  return {source, "", root.json()};
-}
-
-Result read_result_file(const std::string& path) {
-  Result result = read_result(base::SourceText::read_file(path));
-  result.written = minute_written(path);
-  return result;
-}
-
-namespace {
 
 using Json = nlohmann::ordered_json;
 
@@ -317,6 +275,41 @@ std::string_view up_to(std::string_view& rest, std::string_view mark) {
 }
 
 }  // namespace
+
+void check_needed(const Value& root, std::string_view schema) {
+  if (schema == "tilecast.compare/1") check(root, comparison());
+  if (schema == "tilecast.evaluate/1") check(root, evaluation());
+  if (!schema.starts_with("tilecast.simulate/")) return;
+  check(root, simulations());
+  const std::vector<Value> programs = root.list("programs");
+  if (programs.empty()) throw root.error("programs: got none, expected one or more");
+  for (const Value& program : programs) check_kernels(program);
+}
+
+Result read_result(base::SourceText text) {
+  const std::string source = text.file();
+  const std::size_t first = text.text().find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) throw Error(text.describe(0, "got an empty file"));
+  if (text.text()[first] != '{' && text.text()[first] != '[') {
+    return {source, "", read_evaluated_rows(text)};
+  }
+  const Document document(std::move(text));
+  const Value root = document.root();
+  const std::string schema = root.text("schema");
+  const bool is_result = schema.starts_with("tilecast.") && schema.ends_with("/1");
+  if (!is_result && schema != "tilecast.simulate/2" && schema != "tilecast.sweep/2") {
+    throw root.error(fmt::format(
+        "schema: got '{}', expected a result of tilecast (tilecast.simulate/2, ...)", schema));
+  }
+  check_needed(root, schema);
+  return {source, "", root.json()};
+}
+
+Result read_result_file(const std::string& path) {
+  Result result = read_result(base::SourceText::read_file(path));
+  result.written = minute_written(path);
+  return result;
+}
 
 std::string page_data(std::span<const Result> results, const PageOptions& options) {
   Json all = Json::array();

@@ -1,4 +1,3 @@
-// A bounded cache of values by key. A value may be used only inside the function passed to with().
 #include "sim/serve/answer.h"
 
 #include <fmt/format.h>
@@ -9,15 +8,11 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <shared_mutex>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analytical/tile.h"
 #include "base/error.h"
@@ -66,23 +61,6 @@ class Kept {
   std::map<std::string, std::unique_ptr<const Value>> values_;
 };
 
-// The folders that a server may read; access to any other file is refused.
-class Folders {
- public:
-  // Throws Error for a folder that does not exist.
-  explicit Folders(const std::vector<std::string>& folders);
-  // The regular file with this relative name in the first folder that contains it, with links
-  // resolved. Throws Error, with the same text for files outside the folders and missing files.
-  [[nodiscard]] std::string file(const std::string& name) const;
-  // A text that changes when that file is written again.
-  [[nodiscard]] std::string version(const std::string& name) const;
-  // Relative names of the files that file() finds, sorted; at most `most`.
-  [[nodiscard]] std::vector<std::string> list(std::size_t most) const;
-
- private:
-  std::vector<std::filesystem::path> folders_;  // canonical
-};
-
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
 using views::json_line;
@@ -121,49 +99,57 @@ std::optional<fs::path> found_below(const fs::path& folder, const fs::path& name
   return real;
 }
 
-Folders::Folders(const std::vector<std::string>& folders) {
-  for (const std::string& folder : folders) {
-    std::error_code failed;
-    const fs::path real = fs::canonical(folder, failed);
-    if (failed || !fs::is_directory(real, failed)) {
-      throw Error(fmt::format("{}: got no folder; expected one to read programs from", folder));
+// The folders that a server may read; access to any other file is refused.
+class Folders {
+ public:
+  // Throws Error for a folder that does not exist.
+  explicit Folders(const std::vector<std::string>& folders) {
+    for (const std::string& folder : folders) {
+      std::error_code failed;
+      const fs::path real = fs::canonical(folder, failed);
+      if (failed || !fs::is_directory(real, failed)) {
+        throw Error("{}: got no folder; expected one to read programs from", folder);
+      }
+      folders_.push_back(real);
     }
-    folders_.push_back(real);
   }
-}
-
-std::string Folders::file(const std::string& name) const {
-  if (is_plain(name)) {
+  // The regular file with this relative name in the first folder that contains it, with links
+  // resolved. Throws Error, with the same text for files outside the folders and missing files.
+  [[nodiscard]] std::string file(const std::string& name) const {
     for (const fs::path& folder : folders_) {
+      if (!is_plain(name)) break;
       if (const auto real = found_below(folder, name)) return real->string();
     }
+    throw Error("program.file: no such file in the folders of this server");
   }
-  throw Error("program.file: no such file in the folders of this server");
-}
-
-std::string Folders::version(const std::string& name) const {
-  const fs::path real = file(name);
-  std::error_code failed;
-  const auto size = fs::file_size(real, failed);
-  const auto written = fs::last_write_time(real, failed).time_since_epoch().count();
-  return fmt::format("{} {} {}", real.string(), size, written);
-}
-
-std::vector<std::string> Folders::list(std::size_t most) const {
-  std::vector<std::string> names;
-  for (const fs::path& folder : folders_) {
+  // A text that changes when that file is written again.
+  [[nodiscard]] std::string version(const std::string& name) const {
+    const fs::path real = file(name);
     std::error_code failed;
-    fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied,
-                                        failed);
-    for (; !failed && at != fs::recursive_directory_iterator() && names.size() < most;
-         at.increment(failed)) {
-      const fs::path name = at->path().lexically_relative(folder);
-      if (found_below(folder, name)) names.push_back(name.string());
-    }
+    const auto size = fs::file_size(real, failed);
+    const auto written = fs::last_write_time(real, failed).time_since_epoch().count();
+    return fmt::format("{} {} {}", real.string(), size, written);
   }
-  std::ranges::sort(names);
-  return names;
-}
+  // Relative names of the files that file() finds, sorted; at most `most`.
+  [[nodiscard]] std::vector<std::string> list(std::size_t most) const {
+    std::vector<std::string> names;
+    for (const fs::path& folder : folders_) {
+      std::error_code failed;
+      fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied,
+                                          failed);
+      for (; !failed && at != fs::recursive_directory_iterator() && names.size() < most;
+           at.increment(failed)) {
+        const fs::path name = at->path().lexically_relative(folder);
+        if (found_below(folder, name)) names.push_back(name.string());
+      }
+    }
+    std::ranges::sort(names);
+    return names;
+  }
+
+ private:
+  std::vector<fs::path> folders_;  // canonical
+};
 
 std::string cell_of(const Json& value) {
   if (value.is_null()) return "";
@@ -178,7 +164,7 @@ ir::Dims numbers_of(const Json& value, const analytical::TilePart& part) {
   const auto whole = [](const Json& number) { return number.is_number_integer(); };
   if (part.is_list()) {
     if (!value.is_array() || value.size() > kMostDimensions || !std::ranges::all_of(value, whole)) {
-      throw Error(fmt::format("tiles: {}: expected a list of whole numbers", part.name));
+      throw Error("tiles: {}: expected a list of whole numbers", part.name);
     }
     const auto list = value.get<std::vector<std::int64_t>>();
     return {list.begin(), list.end()};
@@ -186,8 +172,8 @@ ir::Dims numbers_of(const Json& value, const analytical::TilePart& part) {
   if (part.is_flag() && value.is_boolean()) return {value.get<bool>() ? 1 : 0};
   const std::int64_t number = whole(value) ? value.get<std::int64_t>() : -1;
   if (number < 0 || number > analytical::TilePart::kMost) {
-    throw Error(fmt::format("tiles: {}: expected a whole number from 0 to {}", part.name,
-                            analytical::TilePart::kMost));
+    throw Error("tiles: {}: expected a whole number from 0 to {}", part.name,
+                analytical::TilePart::kMost);
   }
   return {number};
 }
@@ -197,11 +183,10 @@ constexpr std::size_t kCellBytes = 64;
 
 void check_keys(const Json& body, std::string_view where,
                 const std::vector<std::string_view>& keys) {
-  if (!body.is_object()) throw Error(fmt::format("{}: expected an object", where));
+  if (!body.is_object()) throw Error("{}: expected an object", where);
   for (const auto& item : body.items()) {
     if (std::find(keys.begin(), keys.end(), item.key()) == keys.end()) {
-      throw Error(
-          fmt::format("{}: got key '{}', expected {}", where, item.key(), fmt::join(keys, ", ")));
+      throw Error("{}: got key '{}', expected {}", where, item.key(), fmt::join(keys, ", "));
     }
   }
 }
@@ -210,17 +195,17 @@ std::string string_at(const Json& body, const char* key, std::optional<std::stri
   const auto found = body.find(key);
   if (found == body.end()) {
     if (fallback) return *fallback;
-    throw Error(fmt::format("{}: missing; expected a string", key));
+    throw Error("{}: missing; expected a string", key);
   }
-  if (!found->is_string()) throw Error(fmt::format("{}: expected a string", key));
+  if (!found->is_string()) throw Error("{}: expected a string", key);
   return found->get<std::string>();
 }
 
 void check_preset(const std::string& name) {
   const std::vector<std::string> names = hwdesc::preset_names();
   if (std::ranges::find(names, name) == names.end()) {
-    throw Error(fmt::format("device: got '{}', expected a preset; GET /v1/devices lists them",
-                            base::printable(name)));
+    throw Error("device: got '{}', expected a preset; GET /v1/devices lists them",
+                base::printable(name));
   }
 }
 
@@ -231,7 +216,7 @@ AskedDevice device_of(const Json& body) {
   const auto set = body.find("set");
   if (set == body.end()) return asked;
   if (!set->is_object() || set->size() > kMostChanges) {
-    throw Error(fmt::format("set: expected an object of at most {} keys", kMostChanges));
+    throw Error("set: expected an object of at most {} keys", kMostChanges);
   }
   for (const auto& item : set->items()) {
     // A description may extend a file, but a request body may not choose it.
@@ -245,8 +230,7 @@ std::string model_of(const Json& body) {
   const std::string name = string_at(body, "model", "default");
   const auto names = model_names();
   if (std::ranges::find(names, name) == names.end()) {
-    throw Error(
-        fmt::format("model: got '{}', expected {}", base::printable(name), fmt::join(names, ", ")));
+    throw Error("model: got '{}', expected {}", base::printable(name), fmt::join(names, ", "));
   }
   return name;
 }
@@ -254,7 +238,7 @@ std::string model_of(const Json& body) {
 std::vector<analytical::TileConfig> tiles_of(const Json& body, std::size_t most) {
   const auto found = body.find("tiles");
   if (found == body.end() || !found->is_array() || found->size() > most) {
-    throw Error(fmt::format("tiles: expected a list of at most {} tiles", most));
+    throw Error("tiles: expected a list of at most {} tiles", most);
   }
   std::vector<analytical::TileConfig> tiles;
   std::vector<std::string_view> names;
@@ -274,7 +258,7 @@ std::vector<analytical::TileConfig> tiles_of(const Json& body, std::size_t most)
 measured::CsvTable table_of_rows(const Json& body, const AnswerLimits& limits) {
   const auto rows = body.find("rows");
   if (rows == body.end() || !rows->is_array() || rows->size() > limits.rows) {
-    throw Error(fmt::format("rows: expected a list of at most {} objects", limits.rows));
+    throw Error("rows: expected a list of at most {} objects", limits.rows);
   }
   measured::CsvTable table{"rows", {}, {}};
   std::map<std::string, std::size_t> places;
@@ -287,9 +271,8 @@ measured::CsvTable table_of_rows(const Json& body, const AnswerLimits& limits) {
       row_bytes += item.key().size() + kCellBytes;
     }
     if (row_bytes > limits.answer_bytes / rows->size()) {
-      throw Error(
-          fmt::format("rows: {} rows of {} columns are more than {} bytes; ask for fewer at once",
-                      rows->size(), table.columns.size(), limits.answer_bytes));
+      throw Error("rows: {} rows of {} columns are more than {} bytes; ask for fewer at once",
+                  rows->size(), table.columns.size(), limits.answer_bytes);
     }
   }
   for (std::size_t i = 0; i < rows->size(); ++i) {
@@ -436,7 +419,7 @@ struct Answerer::State {
     check_keys(body, "batch", {"requests"});
     const auto requests = body.find("requests");
     if (requests == body.end() || !requests->is_array() || requests->size() > limits.batch) {
-      throw Error(fmt::format("requests: expected a list of at most {}", limits.batch));
+      throw Error("requests: expected a list of at most {}", limits.batch);
     }
     const auto start = Clock::now();
     std::string answers;

@@ -13,10 +13,8 @@
 #include <cstring>
 #include <deque>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <semaphore>
-#include <string>
 #include <thread>
 #include <utility>
 
@@ -234,8 +232,8 @@ struct Server::State {
         http(given.seconds, given.body_bytes),
         answering(given.threads) {
     if (!is_loopback(options.host) && options.token.empty()) {
-      throw UsageError(fmt::format("--host: got {}, which others reach; expected a --token with it",
-                                   options.host));
+      throw UsageError("--host: got {}, which others reach; expected a --token with it",
+                       options.host);
     }
     set_limits();
     set_routes();
@@ -246,8 +244,8 @@ struct Server::State {
     }
     http.lengthen_backlog();
     if (port <= 0) {
-      throw Error(fmt::format("{}:{}: cannot listen there; is it in use? try another --port",
-                              options.host, options.port));
+      throw Error("{}:{}: cannot listen there; is it in use? try another --port", options.host,
+                  options.port);
     }
   }
 

@@ -11,7 +11,6 @@
 #include "base/source_text.h"
 #include "hwdesc/config_values.h"
 #include "sim/model_choice.h"
-#include "sim/simulator.h"
 
 namespace tilecast::sim {
 namespace {
@@ -99,27 +98,6 @@ std::vector<StudyResult> all_results() {
                      }});
   return results;
 }
-
-}  // namespace
-
-const std::vector<StudyResult>& study_results() {
-  static const std::vector<StudyResult> results = all_results();
-  return results;
-}
-
-std::vector<std::string_view> study_result_names() {
-  std::vector<std::string_view> names;
-  for (const StudyResult& result : study_results()) names.push_back(result.name);
-  return names;
-}
-
-std::string main_bound(const Simulation& run) {
-  const auto most =
-      std::ranges::max_element(kBounds, {}, [&](Bound bound) { return *bound_share(run, bound); });
-  return std::string(analytical::name(*most));
-}
-
-namespace {
 
 // point, device, program, model, bound, feasible, broken, error: the other columns.
 bool is_study_text_column(std::string_view name) {
@@ -390,6 +368,23 @@ void read_formulas(const ConfigNode& root, Study& study) {
 }
 
 }  // namespace
+
+const std::vector<StudyResult>& study_results() {
+  static const std::vector<StudyResult> results = all_results();
+  return results;
+}
+
+std::vector<std::string_view> study_result_names() {
+  std::vector<std::string_view> names;
+  for (const StudyResult& result : study_results()) names.push_back(result.name);
+  return names;
+}
+
+std::string main_bound(const Simulation& run) {
+  const auto most =
+      std::ranges::max_element(kBounds, {}, [&](Bound bound) { return *bound_share(run, bound); });
+  return std::string(analytical::name(*most));
+}
 
 Study read_study(const std::string& text, const std::string& file) {
   const ConfigNode root = hwdesc::read_config(text, file);

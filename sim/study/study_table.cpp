@@ -11,7 +11,6 @@
 #include "base/source_text.h"
 #include "base/text.h"
 #include "search/pareto.h"
-#include "sim/study/study.h"
 #include "sim/views/rows.h"
 
 namespace tilecast::sim {
@@ -50,9 +49,8 @@ void check_objective(const Study& study, const StudyObjective& objective) {
   }
   if (std::ranges::find(known, objective.column) != known.end()) return;
   const std::string near = base::nearest(objective.column, known);
-  throw UsageError(fmt::format("{}: got '{}', expected a result, a derived quantity or an axis{}",
-                               study.file, objective.column,
-                               near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  throw UsageError("{}: got '{}', expected a result, a derived quantity or an axis{}", study.file,
+                   objective.column, near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
 }
 
 measured::CsvTable pareto_rows(const Study& study, const measured::CsvTable& table,
@@ -132,7 +130,7 @@ std::vector<StudyObjective> front_objectives(const Study& study, const std::stri
   if (!pareto.empty()) objectives = named_objectives(pareto);
   if (front) objectives = study.objectives;
   if (front && objectives.empty()) {
-    throw UsageError(fmt::format("{}: --front: the study has no objectives", study.file));
+    throw UsageError("{}: --front: the study has no objectives", study.file);
   }
   for (const StudyObjective& objective : objectives) check_objective(study, objective);
   return objectives;

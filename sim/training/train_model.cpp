@@ -116,13 +116,7 @@ std::string training_json(const Training& training, const TrainingResult& result
                           const std::string& directory) {
   Json data = Json::array();
   for (const learned::ModelData& set : result.card.data) {
-    data.push_back({{"name", set.name},
-                    {"hash", set.hash},
-                    {"device", set.device},
-                    {"licence", set.licence},
-                    {"train", set.train},
-                    {"validation", set.validation},
-                    {"test", set.test}});
+    TC_ADD_MEMBERS(data.emplace_back(), set, name, hash, device, licence, train, validation, test);
   }
   Json json = {{"schema", "tilecast.train/1"},
                {"name", training.name()},
@@ -157,9 +151,8 @@ using training::TrainingResult;
 void require_data(const training::ImportedData& data, const training::TrainingFile& file) {
   if (const auto missing = data.missing(file)) {
     throw Error(
-        fmt::format("{}: {} not found; name the folder of third-party data with --data "
-                    "or $TILECAST_SHARED",
-                    file.file, *missing));
+        "{}: {} not found; name the folder of third-party data with --data or $TILECAST_SHARED",
+        file.file, *missing);
   }
 }
 
@@ -170,7 +163,7 @@ void prepare_folder(const TrainingRequest& request, const std::string& checkpoin
   if (!request.resume) {
     fs::remove(checkpoint, failure);
   } else if (!fs::exists(checkpoint, failure)) {
-    throw Error(fmt::format("{}: not found; nothing to resume", checkpoint));
+    throw Error("{}: not found; nothing to resume", checkpoint);
   }
 }
 

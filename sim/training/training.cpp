@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/statistics.h"
 #include "hybrid/hybrid_dir.h"
-#include "learned/training/quantity_report.h"
 
 namespace tilecast::sim::training {
 namespace {
@@ -29,6 +28,90 @@ bool needs_prior(const TrainingFile& file) {
 
 learned::Target target_of(const TrainingFile& file) {
   return file.learners.empty() ? learned::Target{} : file.learners.front().target;
+}
+
+using measured::Metric;
+
+// The file reduced to the requested learner or hybrid; hybrids always get the interval metrics.
+TrainingFile with_one(TrainingFile file, const std::string& asked_for) {
+  std::vector<std::string> names;
+  for (const learned::LearnerSpec& spec : file.learners) names.push_back(spec.name);
+  for (const hybrid::HybridSpec& spec : file.hybrids) names.push_back(spec.name);
+  const bool has_hybrids = !file.hybrids.empty();
+  if (names.empty()) {
+    throw Error("{}: learners: there are none; nothing to train", file.file);
+  }
+  if (asked_for.empty() && names.size() > 1) {
+    throw Error("{}: {} learners{}, expected one; choose it with --learner: {}", file.file,
+                names.size(), has_hybrids ? " and hybrids" : "", fmt::join(names, ", "));
+  }
+  const std::string name = asked_for.empty() ? names.front() : asked_for;
+  if (std::ranges::find(names, name) == names.end()) {
+    throw Error("{}: no learner{} is called '{}'; there are: {}", file.file,
+                has_hybrids ? " or hybrid" : "", name, fmt::join(names, ", "));
+  }
+  std::erase_if(file.learners, [&](const auto& spec) { return spec.name != name; });
+  std::erase_if(file.hybrids, [&](const auto& spec) { return spec.name != name; });
+  for (const Metric metric : {Metric::kCoverage, Metric::kIntervalWidth}) {
+    if (file.hybrids.empty() || std::ranges::find(file.metrics, metric) != file.metrics.end())
+      continue;
+    file.metrics.push_back(metric);
+  }
+  return file;
+}
+
+// Writes the scores of the held-out rows to the card, with the last column next to analytical, and
+// rows without a prediction to the notes.
+measured::Stratum score_held_out(const TrainingFile& file, const measured::ScoreSheet& sheet,
+                                 int jobs, learned::ModelCard& card,
+                                 std::vector<std::string>& notes) {
+  const measured::Evaluation evaluation = measured::evaluate(sheet, {.by = file.by, .jobs = jobs});
+  measured::Stratum all = evaluation.strata.front();
+  if (all.rows < all.rows_measured) {
+    notes.push_back(fmt::format("{} of {} held-out rows were not answered and are not scored",
+                                all.rows_measured - all.rows, all.rows_measured));
+  }
+  const auto add = [&](const measured::Stratum& part, Metric metric, std::size_t n,
+                       const std::string& of) {
+    const measured::Score& score = part.columns.back()[metric];
+    if (!score.value) return;
+    const measured::Score& analytical = part.columns[part.columns.size() - 2][metric];
+    card.metrics.push_back({.metric = std::string(measured::name(metric)),
+                            .n = n,
+                            .value = *score.value,
+                            .baseline = analytical.value,
+                            .of = of});
+  };
+  for (const Metric metric : file.metrics) {
+    add(all, metric, measured::ranks_tiles(metric) ? all.kernels_with_tiles : all.rows, "");
+  }
+  for (const measured::Stratum& part : evaluation.strata) {
+    if (part.breakdown == measured::Breakdown::kAll) continue;
+    add(part, Metric::kMape, part.rows, fmt::format("{} {}", name(part.breakdown), part.name));
+  }
+  return all;
+}
+
+std::vector<learned::ModelData> model_data(const LoadedSets& loaded) {
+  std::vector<learned::ModelData> data;
+  for (std::size_t i = 0; i < loaded.sets.size(); ++i) {
+    data.push_back({.name = loaded.described[i].name,
+                    .hash = loaded.sets[i].hash,
+                    .device = loaded.devices[i].name,
+                    .licence = loaded.sets[i].manifest.licence});
+  }
+  return data;
+}
+
+std::map<std::string, std::string> settings_of(const hybrid::HybridSpec& spec,
+                                               const hybrid::FittedHybrid& fitted) {
+  std::map<std::string, std::string> settings = fitted.card.settings;
+  settings["hybrid_trial_by"] = learned::kValidateBy[static_cast<std::size_t>(fitted.trial_by)];
+  settings["hybrid_guard"] = spec.belief == hybrid::Belief::kEverything ? "no" : "yes";
+  if (!fitted.notes.empty()) {
+    settings["hybrid_notes"] = fmt::format("{}", fmt::join(fitted.notes, "; "));
+  }
+  return settings;
 }
 
 }  // namespace
@@ -118,7 +201,7 @@ LearnedAnswer LearnedRows::run(const learned::LearnerSpec& learner, const measur
     }
     return answer;
   } catch (const Error& error) {
-    throw Error(fmt::format("learner {}: {}", learner.name, error.what()));
+    throw Error("learner {}: {}", learner.name, error.what());
   }
 }
 
@@ -135,101 +218,12 @@ std::vector<std::string> LearnedRows::notes() const {
   }
   if (all_.below_dispatch > 0) {
     notes.push_back(
-        fmt::format("{} rows take no longer than the host's dispatch in them: learners take "
-                    "{:.0f} % of such a row for the kernel's",
+        fmt::format("{} rows take no longer than the host's dispatch in them: learners take {:.0f} "
+                    "% of such a row for the kernel's",
                     all_.below_dispatch, 100 * learned::kLeastShare));
   }
   return notes;
 }
-
-namespace {
-
-using measured::Metric;
-
-// The file reduced to the requested learner or hybrid; hybrids always get the interval metrics.
-TrainingFile with_one(TrainingFile file, const std::string& asked_for) {
-  std::vector<std::string> names;
-  for (const learned::LearnerSpec& spec : file.learners) names.push_back(spec.name);
-  for (const hybrid::HybridSpec& spec : file.hybrids) names.push_back(spec.name);
-  const bool has_hybrids = !file.hybrids.empty();
-  if (names.empty()) {
-    throw Error(fmt::format("{}: learners: there are none; nothing to train", file.file));
-  }
-  if (asked_for.empty() && names.size() > 1) {
-    throw Error(fmt::format("{}: {} learners{}, expected one; choose it with --learner: {}",
-                            file.file, names.size(), has_hybrids ? " and hybrids" : "",
-                            fmt::join(names, ", ")));
-  }
-  const std::string name = asked_for.empty() ? names.front() : asked_for;
-  if (std::ranges::find(names, name) == names.end()) {
-    throw Error(fmt::format("{}: no learner{} is called '{}'; there are: {}", file.file,
-                            has_hybrids ? " or hybrid" : "", name, fmt::join(names, ", ")));
-  }
-  std::erase_if(file.learners, [&](const auto& spec) { return spec.name != name; });
-  std::erase_if(file.hybrids, [&](const auto& spec) { return spec.name != name; });
-  for (const Metric metric : {Metric::kCoverage, Metric::kIntervalWidth}) {
-    if (file.hybrids.empty() || std::ranges::find(file.metrics, metric) != file.metrics.end())
-      continue;
-    file.metrics.push_back(metric);
-  }
-  return file;
-}
-
-// Writes the scores of the held-out rows to the card, with the last column next to analytical, and
-// rows without a prediction to the notes.
-measured::Stratum score_held_out(const TrainingFile& file, const measured::ScoreSheet& sheet,
-                                 int jobs, learned::ModelCard& card,
-                                 std::vector<std::string>& notes) {
-  const measured::Evaluation evaluation = measured::evaluate(sheet, {.by = file.by, .jobs = jobs});
-  measured::Stratum all = evaluation.strata.front();
-  if (all.rows < all.rows_measured) {
-    notes.push_back(fmt::format("{} of {} held-out rows were not answered and are not scored",
-                                all.rows_measured - all.rows, all.rows_measured));
-  }
-  const auto add = [&](const measured::Stratum& part, Metric metric, std::size_t n,
-                       const std::string& of) {
-    const measured::Score& score = part.columns.back()[metric];
-    if (!score.value) return;
-    const measured::Score& analytical = part.columns[part.columns.size() - 2][metric];
-    card.metrics.push_back({.metric = std::string(measured::name(metric)),
-                            .n = n,
-                            .value = *score.value,
-                            .baseline = analytical.value,
-                            .of = of});
-  };
-  for (const Metric metric : file.metrics) {
-    add(all, metric, measured::ranks_tiles(metric) ? all.kernels_with_tiles : all.rows, "");
-  }
-  for (const measured::Stratum& part : evaluation.strata) {
-    if (part.breakdown == measured::Breakdown::kAll) continue;
-    add(part, Metric::kMape, part.rows, fmt::format("{} {}", name(part.breakdown), part.name));
-  }
-  return all;
-}
-
-std::vector<learned::ModelData> model_data(const LoadedSets& loaded) {
-  std::vector<learned::ModelData> data;
-  for (std::size_t i = 0; i < loaded.sets.size(); ++i) {
-    data.push_back({.name = loaded.described[i].name,
-                    .hash = loaded.sets[i].hash,
-                    .device = loaded.devices[i].name,
-                    .licence = loaded.sets[i].manifest.licence});
-  }
-  return data;
-}
-
-std::map<std::string, std::string> settings_of(const hybrid::HybridSpec& spec,
-                                               const hybrid::FittedHybrid& fitted) {
-  std::map<std::string, std::string> settings = fitted.card.settings;
-  settings["hybrid_trial_by"] = learned::kValidateBy[static_cast<std::size_t>(fitted.trial_by)];
-  settings["hybrid_guard"] = spec.belief == hybrid::Belief::kEverything ? "no" : "yes";
-  if (!fitted.notes.empty()) {
-    settings["hybrid_notes"] = fmt::format("{}", fmt::join(fitted.notes, "; "));
-  }
-  return settings;
-}
-
-}  // namespace
 
 hybrid::FittedHybrid fit_rows(const analytical::CostModel& prior, const hybrid::HybridSpec& spec,
                               const LoadedSets& loaded, std::span<const std::size_t> rows,
@@ -376,10 +370,9 @@ TrainingResult Training::fit(const Steps& steps) const {
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.card.training_seconds = result.seconds;
   if (fitted.rows < split().fit.size()) {
-    result.notes.push_back(
-        fmt::format("{} of {} rows were not learned from: of programs, or "
-                    "without an analytical answer",
-                    split().fit.size() - fitted.rows, split().fit.size()));
+    result.notes.push_back(fmt::format(
+        "{} of {} rows were not learned from: of programs, or without an analytical answer",
+        split().fit.size() - fitted.rows, split().fit.size()));
   }
   score(predict_rows(*result.hybrid, loaded_, loaded_.devices, split().score, jobs_), result);
   return result;

@@ -213,7 +213,7 @@ std::vector<ConfigNode> documents_of(const std::string& text, const std::string&
     documents.push_back(hwdesc::read_config(lines_before + document, file));
     if (documents.back().at.file.empty()) documents.back().at = {file, 1, 1};
     if (documents.size() > kMostDocuments) {
-      throw Error(fmt::format("{}: more than {} experiments", file, kMostDocuments));
+      throw Error("{}: more than {} experiments", file, kMostDocuments);
     }
     lines_before.append(static_cast<std::size_t>(std::ranges::count(document, '\n')) + 2, '\n');
     first = end + kBetween.size();
@@ -356,7 +356,7 @@ std::vector<ConfigNode> read_wholes(const std::string& path) {
   if (file == path) return wholes;
   const std::string name = path.substr(file.size() + 1);
   std::erase_if(wholes, [&](const ConfigNode& whole) { return text(whole, "name") != name; });
-  if (wholes.empty()) throw Error(fmt::format("{}: no experiment is called '{}'", file, name));
+  if (wholes.empty()) throw Error("{}: no experiment is called '{}'", file, name);
   return wholes;
 }
 

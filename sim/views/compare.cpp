@@ -139,10 +139,6 @@ std::string profile_header(const Comparison& c) {
   return out + joined_line(profile) + total_line(c) + lost_lines(c);
 }
 
-std::string profile_tables(const Comparison& c, std::size_t top) {
-  return program_table(c, top) + category_table(c, top);
-}
-
 std::string profile_footer(const Comparison& c) {
   return fmt::format(
       "measured: mean; transfers overlap other rows and are in no total; Mflop, MB: of one "
@@ -187,7 +183,7 @@ Json counts_json(const CompareRow& row) {
           {"profile_bytes", json_number(counts.profile_bytes)}};
 }
 
-Json row_json(const Comparison& c, const CompareRow& row) {
+Json name_json(const Comparison& c, const CompareRow& row) {
   Json out = {{"group", c.groups[row.group].name},
               {"name", row.name},
               {"class", row.op_class},
@@ -195,6 +191,11 @@ Json row_json(const Comparison& c, const CompareRow& row) {
               {"launches", row.launches},
               {"times", Json::array()}};
   if (row.line > 0) out["line"] = row.line;
+  return out;
+}
+
+Json row_json(const Comparison& c, const CompareRow& row) {
+  Json out = name_json(c, row);
   if (row.profile) out["profile"] = counts_json(row);
   for (std::size_t side = 0; side < c.sides.size(); ++side) {
     if (row.cells[side]) out["times"].push_back(cell_json(c, row, side));
@@ -275,15 +276,13 @@ Json profile_json(const Comparison& c) {
               {"left_over", Json::array()},
               {"steps", profile.steps},
               {"step_median_s", profile.step_median.value},
-              {"programs", Json::array()},
+              {"programs",
+               list_of(profile.programs, [&](const auto& each) { return program_json(c, each); })},
               {"categories", Json::array()},
               {"next", profile.next}};
   for (const ProfileLeftOver& left : profile.left_over) {
     out["left_over"].push_back(
         {{"category", left.category}, {"events", left.events}, {"time_s", left.time.value}});
-  }
-  for (const ProfileProgram& each : profile.programs) {
-    out["programs"].push_back(program_json(c, each));
   }
   for (const CategoryTotal& total : c.categories) {
     add_lost(out["categories"].emplace_back(Json{{"category", total.category}}), total);
@@ -291,86 +290,25 @@ Json profile_json(const Comparison& c) {
   return out;
 }
 
-void add_counts(const CompareRow& row, Fields& fields) {
-  const ProfileCounts& counts = *row.profile;
-  const Fields added{{"category", counts.category},
-                     {"overlaps", row.overlaps ? "true" : "false"},
-                     {"median_s", csv_number(counts.median.value)},
-                     {"flops", csv_number(counts.flops)},
-                     {"profile_flops", csv_number(counts.profile_flops)},
-                     {"bytes", csv_number(counts.bytes)},
-                     {"profile_bytes", csv_number(counts.profile_bytes)}};
-  fields.insert(fields.end(), added.begin(), added.end());
+constexpr std::string_view kColumns =
+    "group,name,class,tile,launches,line,side,kind,device,time_s,total_s,bound,reference,reference_"
+    "s,lost_s,relative,";
+constexpr std::string_view kProfileColumns =
+    "category,overlaps,median_s,flops,profile_flops,bytes,profile_bytes,";
+
+Json csv_cells(const Comparison& c, const CompareRow& row, std::size_t side) {
+  const std::size_t reference = c.references[side];
+  Json cells = name_json(c, row);
+  cells.update(cell_json(c, row, side));
+  if (row.profile) cells.update(counts_json(row));
+  cells["kind"] = name(c.sides[side].kind);
+  cells["device"] = c.sides[side].device;
+  cells["reference"] = c.sides[reference].name;
+  if (row.cells[reference]) cells["reference_s"] = row.cells[reference]->time.value;
+  cells["lost_s"] = json_number(seconds(lost(c, row, side)));
+  cells["relative"] = json_number(relative(c, row, side));
+  return cells;
 }
-
-Fields fields_of(const Comparison& c, const CompareRow& row, std::size_t side) {
-  const CompareCell& cell = *row.cells[side];
-  const CompareSide& of = c.sides[side];
-  const auto& reference = row.cells[c.references[side]];
-  Fields fields{{"group", c.groups[row.group].name},
-                {"name", row.name},
-                {"class", row.op_class},
-                {"tile", row.tile},
-                {"launches", csv_number(row.launches)},
-                {"line", row.line > 0 ? std::to_string(row.line) : ""},
-                {"side", of.name},
-                {"kind", std::string(name(of.kind))},
-                {"device", of.device},
-                {"time_s", csv_number(cell.time.value)},
-                {"total_s", csv_number((cell.time * row.launches).value)},
-                {"bound", bound_name(cell)},
-                {"reference", c.sides[c.references[side]].name},
-                {"reference_s", reference ? csv_number(reference->time.value) : ""},
-                {"lost_s", csv_number(seconds(lost(c, row, side)))},
-                {"relative", csv_number(relative(c, row, side))}};
-  if (row.profile) add_counts(row, fields);
-  add_correction(fields, cell.correction);
-  return fields;
-}
-
-}  // namespace
-
-std::string compare_csv(const Comparison& c) {
-  std::string out;
-  for (const CompareRow& row : c.rows) {
-    for (std::size_t side = 0; side < c.sides.size(); ++side) {
-      if (!row.cells[side]) continue;
-      const Fields fields = fields_of(c, row, side);
-      if (out.empty()) out = csv_header(fields);
-      out += csv_row(fields);
-    }
-  }
-  return out;
-}
-
-std::string compare_json(const Comparison& c) {
-  Json document = {{"schema", "tilecast.compare/1"}, {"sides", Json::array()}};
-  if (c.profile) document["profile"] = profile_json(c);
-  for (std::size_t i = 0; i < c.sides.size(); ++i) {
-    document["sides"].push_back({{"name", c.sides[i].name},
-                                 {"kind", name(c.sides[i].kind)},
-                                 {"model", c.sides[i].model},
-                                 {"device", c.sides[i].device},
-                                 {"against", c.sides[c.references[i]].name}});
-  }
-  document["reference"] = c.sides[c.reference].name;
-  document["sorted_by"] = c.sides[c.sorted_by].name;
-  document["groups"] = Json::array();
-  for (const CompareGroup& group : c.groups) document["groups"].push_back(group_json(c, group));
-  document["totals"] = totals_json(c, c.totals);
-  document["blamed"] = blamed_json(c);
-  document["rows"] = Json::array();
-  for (const CompareRow& row : c.rows) document["rows"].push_back(row_json(c, row));
-  document["unmatched"] = Json::array();
-  for (const Unmatched& row : c.unmatched) {
-    document["unmatched"].push_back(
-        {{"set", row.set}, {"name", row.name}, {"line", row.line}, {"time_s", row.time.value}});
-  }
-  document["notes"] = c.notes;
-  return json_text(document);
-}
-
-namespace {
 
 using Kind = CompareSide::Kind;
 
@@ -647,9 +585,47 @@ std::string unmatched(const Comparison& c, std::size_t top) {
 
 }  // namespace
 
+std::string compare_csv(const Comparison& c) {
+  if (c.rows.empty()) return "";
+  const std::string header = fmt::format(
+      "{}{}{}", kColumns, c.rows.front().profile ? kProfileColumns : "", kCorrectionColumns);
+  std::string out = header + "\n";
+  for (const CompareRow& row : c.rows) {
+    for (std::size_t side = 0; side < c.sides.size(); ++side) {
+      if (row.cells[side]) out += csv_row(csv_cells(c, row, side), header);
+    }
+  }
+  return out;
+}
+
+std::string compare_json(const Comparison& c) {
+  Json document = {{"schema", "tilecast.compare/1"}, {"sides", Json::array()}};
+  if (c.profile) document["profile"] = profile_json(c);
+  for (std::size_t i = 0; i < c.sides.size(); ++i) {
+    document["sides"].push_back({{"name", c.sides[i].name},
+                                 {"kind", name(c.sides[i].kind)},
+                                 {"model", c.sides[i].model},
+                                 {"device", c.sides[i].device},
+                                 {"against", c.sides[c.references[i]].name}});
+  }
+  document["reference"] = c.sides[c.reference].name;
+  document["sorted_by"] = c.sides[c.sorted_by].name;
+  document["groups"] = list_of(c.groups, [&](const auto& group) { return group_json(c, group); });
+  document["totals"] = totals_json(c, c.totals);
+  document["blamed"] = blamed_json(c);
+  document["rows"] = list_of(c.rows, [&](const auto& row) { return row_json(c, row); });
+  document["unmatched"] = Json::array();
+  for (const Unmatched& row : c.unmatched) {
+    document["unmatched"].push_back(
+        {{"set", row.set}, {"name", row.name}, {"line", row.line}, {"time_s", row.time.value}});
+  }
+  document["notes"] = c.notes;
+  return json_text(document);
+}
+
 std::string compare_text(const Comparison& c, const CompareTableOptions& options) {
   std::string out = header(c, options.top) + (c.profile ? "" : "\n");
-  out += c.profile ? blamed(c) + profile_tables(c, options.top)
+  out += c.profile ? blamed(c) + program_table(c, options.top) + category_table(c, options.top)
                    : totals(c, options.top) + whole_runs(c) + blamed(c);
   out += rows(c, options.top) + unmatched(c, options.top);
   for (const std::string& note : c.notes) out += fmt::format("note: {}\n", note);

@@ -197,16 +197,13 @@ Json set_json(const measured::ScoredSet& set) {
     ++counts[std::string(measured::name(fault.kind))];
   Json left_out = Json::object();
   for (const auto& [kind, count] : counts) left_out[kind] = count;
-  return {{"name", set.name},
-          {"hash", set.hash},
-          {"measured_on", set.device},
-          {"source", set.manifest.source},
-          {"licence", set.manifest.licence},
-          {"how_timed", set.manifest.how_timed},
-          {"timing", measured::name(set.manifest.timing)},
-          {"rows", set.rows},
-          {"rows_with_dispatch", set.with_dispatch},
-          {"left_out", std::move(left_out)}};
+  Json json = {{"name", set.name}, {"hash", set.hash}, {"measured_on", set.device}};
+  TC_ADD_MEMBERS(json, set.manifest, source, licence, how_timed);
+  json.update({{"timing", measured::name(set.manifest.timing)},
+               {"rows", set.rows},
+               {"rows_with_dispatch", set.with_dispatch},
+               {"left_out", std::move(left_out)}});
+  return json;
 }
 
 Json model_json(const EvaluationReport& report, const ModelColumn& column) {
@@ -218,19 +215,10 @@ Json model_json(const EvaluationReport& report, const ModelColumn& column) {
 }
 
 Json reference_json(const measured::ReferenceRow& row) {
-  return {{"source", row.source},
-          {"where", row.where},
-          {"metric", row.metric},
-          {"unit", row.unit},
-          {"hardware", row.hardware},
-          {"data", row.data},
-          {"split", row.split},
-          {"subject", row.subject},
-          {"column", row.column},
-          {"value", row.value},
-          {"note", row.note},
-          {"read_off_plot", row.read_off_plot},
-          {"second_hand", row.second_hand}};
+  Json json;
+  TC_ADD_MEMBERS(json, row, source, where, metric, unit, hardware, data, split, subject, column,
+                 value, note, read_off_plot, second_hand);
+  return json;
 }
 
 std::vector<std::size_t> columns_with_intervals(const EvaluationReport& report) {
@@ -294,33 +282,35 @@ TextTable score_table(const Cells& titles) {
   return TextTable(std::vector<Column>(titles.begin(), titles.end()));
 }
 
-std::string error_block(const EvaluationReport& report, const Stratum& stratum) {
-  const std::vector<Metric> metrics = error_metrics(report.evaluation);
-  TextTable table = score_table(with_metrics({"model", ">answered"}, metrics, ">"));
+// A row per model: `lead` of its scores, which precedes their metrics.
+std::string block(const EvaluationReport& report, const Stratum& stratum, const Cells& titles,
+                  std::span<const Metric> metrics,
+                  const std::function<std::string(Scores&)>& lead) {
+  TextTable table = score_table(with_metrics(titles, metrics, ">"));
   for (std::size_t i = 0; i < report.columns.size(); ++i) {
-    const Scores& scores = stratum.columns[i];
-    table.add(
-        with_scores({report.columns[i].name, std::to_string(scores.answered)}, metrics, scores));
+    Scores scores = stratum.columns[i];
+    const std::string answered = lead(scores);
+    table.add(with_scores({report.columns[i].name, answered}, metrics, scores));
   }
   return table.render();
+}
+
+std::string error_block(const EvaluationReport& report, const Stratum& stratum) {
+  return block(report, stratum, {"model", ">answered"}, error_metrics(report.evaluation),
+               [](const Scores& scores) { return std::to_string(scores.answered); });
 }
 
 // Intervals of the first three only; the others are in CSV and JSON.
 std::string ranking_block(const EvaluationReport& report, const Stratum& stratum) {
   if (stratum.kernels_with_tiles == 0) return "";
-  TextTable table =
-      score_table(with_metrics({"tiles within kernels", ">ranked"}, kRankingMetrics, ">"));
-  for (std::size_t i = 0; i < report.columns.size(); ++i) {
-    Scores scores = stratum.columns[i];
-    for (const Metric metric : kRankingMetrics) {
-      if (metric > Metric::kTop1Slowdown)
-        scores.values[static_cast<std::size_t>(metric)].interval.reset();
-    }
-    const std::string ranked =
-        fmt::format("{} of {}", scores.kernels_ranked, stratum.kernels_with_tiles);
-    table.add(with_scores({report.columns[i].name, ranked}, kRankingMetrics, scores));
-  }
-  return table.render();
+  return block(report, stratum, {"tiles within kernels", ">ranked"}, kRankingMetrics,
+               [&](Scores& scores) {
+                 for (const Metric metric : kRankingMetrics) {
+                   if (metric <= Metric::kTop1Slowdown) continue;
+                   scores.values[static_cast<std::size_t>(metric)].interval.reset();
+                 }
+                 return fmt::format("{} of {}", scores.kernels_ranked, stratum.kernels_with_tiles);
+               });
 }
 
 // Kernels are many and small: one line per kernel and model instead of one block per kernel.
@@ -391,9 +381,7 @@ std::string splits(const measured::ScoreSheet& sheet, std::size_t set) {
   for (const measured::ScoredRow& row : sheet.rows) {
     if (row.set == set && !row.split.empty()) names.insert(row.split);
   }
-  std::string out;
-  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
-  return out.empty() ? "none named" : out;
+  return names.empty() ? "none named" : fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::string data(const EvaluationReport& report) {
@@ -465,8 +453,8 @@ std::string limits(const EvaluationReport& report) {
   std::string out =
       "\n## What these numbers are not\n\n"
       "- Not a promise for other kernels, shapes or machines: they hold for the rows above.\n"
-      "- The intervals say how much the numbers would move with other works drawn like these; "
-      "they hold no systematic error of the measurements, and are too narrow for few works.\n"
+      "- The intervals say how much the numbers would move with other works drawn like these; they "
+      "hold no systematic error of the measurements, and are too narrow for few works.\n"
       "- Rows that were left out, or that one model did not answer, count for no model.\n";
   const bool calibrated = std::ranges::any_of(
       report.devices, [](const auto& device) { return !device.calibration.source.empty(); });
@@ -528,19 +516,12 @@ std::string evaluation_rows_csv(const EvaluationReport& report) {
 
 std::string evaluation_json(const EvaluationReport& report, const EvaluationViewOptions& options) {
   Json document = {{"schema", "tilecast.evaluate/1"}};
-  document["models"] = Json::array();
-  for (const ModelColumn& column : report.columns) {
-    document["models"].push_back(model_json(report, column));
-  }
-  document["sets"] = Json::array();
-  for (const measured::ScoredSet& set : report.sheet.sets)
-    document["sets"].push_back(set_json(set));
+  document["models"] =
+      list_of(report.columns, [&](const auto& one) { return model_json(report, one); });
+  document["sets"] = list_of(report.sheet.sets, set_json);
   document["scores"] = scores_json(report);
   document["notes"] = report.notes;
-  document["references"] = Json::array();
-  for (const measured::ReferenceRow& row : report.references) {
-    document["references"].push_back(reference_json(row));
-  }
+  document["references"] = list_of(report.references, reference_json);
   if (options.faults) {
     document["faults"] = Json::array();
     for (const measured::ScoredSet& set : report.sheet.sets) {
@@ -568,11 +549,9 @@ std::string evaluation_text(const EvaluationReport& report, const EvaluationView
 }
 
 std::string model_card(const EvaluationReport& report) {
-  std::string names;
-  for (const ModelColumn& column : report.columns) {
-    names += (names.empty() ? "" : ", ") + column.name;
-  }
-  std::string out = fmt::format("# Model card: {}\n\n", names);
+  std::vector<std::string> names;
+  for (const ModelColumn& column : report.columns) names.push_back(column.name);
+  std::string out = fmt::format("# Model card: {}\n\n", fmt::join(names, ", "));
   out +=
       models(report) + data(report) + accuracy(report) + choice_of_tiles(report) + limits(report);
   if (!report.references.empty()) {

@@ -96,6 +96,42 @@ std::string tiles(const Explanation& why) {
   return fmt::format("best of {} tiles\n", why.tiles_tried) + rows.render();
 }
 
+std::string signed_share(const std::optional<double>& value) {
+  if (!value) return "-";
+  const std::string text = fmt::format("{:+.3f}", *value);
+  return text == "-0.000" ? "+0.000" : text;
+}
+
+Json number_json(const NumberSensitivity& entry) {
+  return {{"key", entry.number.path},
+          {"value", hwdesc::format_quantity(entry.number.value, entry.number.kind)},
+          {"value_si", entry.number.value},
+          {"elasticity_up", json_number(entry.up)},
+          {"elasticity_down", json_number(entry.down)},
+          {"kink", entry.kink()},
+          {"kernels_moved", entry.kernels_moved},
+          {"most_moved", entry.most_moved}};
+}
+
+Json step_json(const LimitStep& step) {
+  return {{"without", std::string(analytical::name(step.bound))},
+          {"held_share", step.share},
+          {"time_s", step.time.value},
+          {"kernels_moved", step.kernels_moved}};
+}
+
+std::string path_text(const Sensitivity& result) {
+  TextTable table({"without", ">held %", ">time us", ">gain %", ">kernels moved"});
+  Seconds before = result.time;
+  for (const LimitStep& step : result.path) {
+    table.add({std::string(analytical::name(step.bound)), percent(step.share),
+               microseconds(step.time.value), percent(1 - step.time / before),
+               count(static_cast<double>(step.kernels_moved))});
+    before = step.time;
+  }
+  return table.render();
+}
+
 }  // namespace
 
 std::string explain_text(const Explanation& why) {
@@ -141,8 +177,7 @@ std::string explain_json(const Explanation& why) {
         {{"role", array.role}, {"shape", array.shape}, {"padded_bytes", array.padded.value}});
   }
   document["tiles_tried"] = why.tiles_tried;
-  document["best_tiles"] = Json::array();
-  for (const Estimate& e : why.best_tiles) document["best_tiles"].push_back(estimate_json(e));
+  document["best_tiles"] = list_of(why.best_tiles, estimate_json);
   if (!why.model.empty()) document["model"] = why.model;
   if (why.correction) document["correction"] = correction_json(*why.correction);
   if (!why.notes.empty()) document["notes"] = why.notes;
@@ -151,64 +186,20 @@ std::string explain_json(const Explanation& why) {
 }
 
 std::string explain_csv(const Explanation& why) {
-  const auto fields_of = [&](std::size_t rank, const Estimate& e) {
-    Fields fields{{"rank", fmt::format("{}", rank)},
-                  {"time_s", csv_number(e.time.value)},
-                  {"bound", std::string(analytical::name(e.bound))},
-                  {"next_bound", std::string(analytical::name(e.next_bound))},
-                  {"iterations", csv_number(e.iterations)},
-                  {"scratchpad_used_bytes", csv_number(e.scratchpad_used.value)},
-                  {"tile", analytical::to_string(e.tile)}};
-    add_launch_energy(fields, e, why.idle_power);
-    add_correction(fields, e.correction);
-    return fields;
-  };
-  std::string out = csv_header(fields_of(0, {}));
+  const std::string header =
+      fmt::format("rank,time_s,bound,next_bound,iterations,scratchpad_used_bytes,tile,{},{}",
+                  kEnergyColumns, kCorrectionColumns);
+  std::string out = header + "\n";
   for (std::size_t i = 0; i < why.best_tiles.size(); ++i) {
-    out += csv_row(fields_of(i + 1, why.best_tiles[i]));
+    const Estimate& e = why.best_tiles[i];
+    Json row = estimate_json(e);
+    row["rank"] = i + 1;
+    row["tile"] = analytical::to_string(e.tile);
+    set_launch_energy_cells(row, e, why.idle_power);
+    out += csv_row(row, header);
   }
   return out;
 }
-
-namespace {
-
-std::string signed_share(const std::optional<double>& value) {
-  if (!value) return "-";
-  const std::string text = fmt::format("{:+.3f}", *value);
-  return text == "-0.000" ? "+0.000" : text;
-}
-
-Json number_json(const NumberSensitivity& entry) {
-  return {{"key", entry.number.path},
-          {"value", hwdesc::format_quantity(entry.number.value, entry.number.kind)},
-          {"value_si", entry.number.value},
-          {"elasticity_up", json_number(entry.up)},
-          {"elasticity_down", json_number(entry.down)},
-          {"kink", entry.kink()},
-          {"kernels_moved", entry.kernels_moved},
-          {"most_moved", entry.most_moved}};
-}
-
-Json step_json(const LimitStep& step) {
-  return {{"without", std::string(analytical::name(step.bound))},
-          {"held_share", step.share},
-          {"time_s", step.time.value},
-          {"kernels_moved", step.kernels_moved}};
-}
-
-std::string path_text(const Sensitivity& result) {
-  TextTable table({"without", ">held %", ">time us", ">gain %", ">kernels moved"});
-  Seconds before = result.time;
-  for (const LimitStep& step : result.path) {
-    table.add({std::string(analytical::name(step.bound)), percent(step.share),
-               microseconds(step.time.value), percent(1 - step.time / before),
-               count(static_cast<double>(step.kernels_moved))});
-    before = step.time;
-  }
-  return table.render();
-}
-
-}  // namespace
 
 std::string sensitivity_text(const Sensitivity& result, std::size_t top) {
   std::string out =
@@ -236,28 +227,21 @@ std::string sensitivity_text(const Sensitivity& result, std::size_t top) {
 }
 
 std::string sensitivity_json(const Sensitivity& result) {
-  Json numbers = Json::array(), path = Json::array();
-  for (const NumberSensitivity& entry : result.numbers) numbers.push_back(number_json(entry));
-  for (const LimitStep& step : result.path) path.push_back(step_json(step));
-  return json_text({{"schema", "tilecast.sensitivity/1"},
-                    {"file", result.file},
-                    {"program", result.program},
-                    {"device", result.device},
-                    {"model", result.model},
-                    {"time_s", result.time.value},
-                    {"kernels", result.kernels},
-                    {"numbers", std::move(numbers)},
-                    {"path", std::move(path)}});
+  Json document = {{"schema", "tilecast.sensitivity/1"}};
+  TC_ADD_MEMBERS(document, result, file, program, device, model);
+  document.update({{"time_s", result.time.value},
+                   {"kernels", result.kernels},
+                   {"numbers", list_of(result.numbers, number_json)},
+                   {"path", list_of(result.path, step_json)}});
+  return json_text(document);
 }
 
 std::string sensitivity_csv(const Sensitivity& result) {
-  Json rows = Json::array();
-  for (const NumberSensitivity& entry : result.numbers) {
+  return rows_csv(list_of(result.numbers, [](const NumberSensitivity& entry) {
     Json row = number_json(entry);
     row["kink"] = entry.kink() ? 1 : 0;
-    rows.push_back(std::move(row));
-  }
-  return rows_csv(rows);
+    return row;
+  }));
 }
 
 }  // namespace tilecast::sim::views

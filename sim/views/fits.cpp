@@ -24,11 +24,11 @@ std::string trials_text(const TrialReport& report) {
   for (const TrialReport::OfClass& one : report.classes) {
     add(one.op_class, one.rows, one.before, one.after, one.before != one.after);
   }
-  return table.render() +
-         fmt::format(
-             "{} of {} rows corrected, in {} groups; {} of {} strata of set, device and bound "
-             "worse by over a point, worst {:+.1f}\n",
-             report.believed, report.rows, report.units, report.worse, report.strata, report.worst);
+  return table.render() + fmt::format(
+                              "{} of {} rows corrected, in {} groups; {} of {} strata of set, "
+                              "device and bound worse by over a point, worst {:+.1f}\n",
+                              report.believed, report.rows, report.units, report.worse,
+                              report.strata, report.worst);
 }
 
 nlohmann::ordered_json trials_json(const TrialReport& report) {
@@ -151,6 +151,10 @@ std::string hybrid_text(const hybrid::FittedHybrid& fitted) {
                      fitted.kernels, trials_text(fitted.report));
 }
 
+std::string share_cell(const std::optional<double>& share) {
+  return share ? percent(*share) : "-";
+}
+
 Json hybrid_json(const hybrid::FittedHybrid& fitted) {
   return {{"rows", fitted.rows},
           {"kernels", fitted.kernels},
@@ -181,17 +185,10 @@ std::string calibration_text(const hybrid::PreparedFit& prepared,
 std::string calibration_json(const hybrid::PreparedFit& prepared,
                              const hybrid::FittedHybrid* fitted) {
   const Calibrated& calibrated = prepared.calibrated.front();
-  Json json = {{"schema", "tilecast.calibrate/1"},
-               {"device", calibrated.device.name},
-               {"accepted", calibrated.accepted},
-               {"refused_as_suspicious", calibrated.refused_as_suspicious},
-               {"rows", calibrated.rows},
-               {"kernels", calibrated.kernels},
-               {"folds", calibrated.folds},
-               {"programs_not_used", calibrated.programs},
-               {"unanswered", calibrated.unanswered},
-               {"scatter", calibrated.scatter},
-               {"left", calibrated.left}};
+  Json json = {{"schema", "tilecast.calibrate/1"}, {"device", calibrated.device.name}};
+  TC_ADD_MEMBERS(json, calibrated, accepted, refused_as_suspicious, rows, kernels, folds);
+  json["programs_not_used"] = calibrated.programs;
+  TC_ADD_MEMBERS(json, calibrated, unanswered, scatter, left);
   for (const FittedConstant& c : calibrated.constants) {
     json["constants"].push_back({{"name", c.name},
                                  {"unit", c.is_time ? "s" : "factor"},
@@ -229,14 +226,6 @@ std::string calibration_json(const hybrid::PreparedFit& prepared,
   if (fitted != nullptr) json["hybrid"] = hybrid_json(*fitted);
   return json_text(json, 2);
 }
-
-namespace {
-
-std::string share_cell(const std::optional<double>& share) {
-  return share ? percent(*share) : "-";
-}
-
-}  // namespace
 
 std::string quantity_text(const learned::QuantityReport& report) {
   const std::string& unit = report.target.unit;

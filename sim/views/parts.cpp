@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "analytical/tile.h"
-#include "sim/views/rows.h"
 
 namespace tilecast::sim::views {
 namespace {
@@ -16,10 +15,6 @@ namespace {
 using analytical::Correction;
 using hybrid::CorrectionReasons;
 using Json = nlohmann::ordered_json;
-
-std::string signed_percent_of_log(double log_effect) {
-  return fmt::format("{:+.1f}", 100 * std::expm1(log_effect));
-}
 
 std::string nearest_line(const CorrectionReasons& reasons) {
   std::string out;
@@ -33,9 +28,61 @@ std::string drivers(const CorrectionReasons& reasons) {
   if (reasons.drivers.empty()) return "";
   TextTable table({{"drives the correction", 60}, ">value", ">effect on time %"});
   for (const hybrid::Driver& driver : reasons.drivers) {
-    table.add({driver.feature, compact(driver.value), signed_percent_of_log(driver.effect)});
+    table.add({driver.feature, compact(driver.value), signed_percent(std::expm1(driver.effect))});
   }
   return table.render();
+}
+
+using analytical::LaunchEnergy;
+
+struct EnergyPart {
+  std::string_view name, key;
+  Joules LaunchEnergy::*of;
+};
+constexpr std::array<EnergyPart, 4> kEnergyParts = {
+    {{"compute", "compute", &LaunchEnergy::compute},
+     {"memory", "memory", &LaunchEnergy::memory},
+     {"on chip", "on_chip", &LaunchEnergy::on_chip},
+     {"network", "network", &LaunchEnergy::network}}};
+
+double energy_share(Joules part, Joules whole) {
+  return whole.value > 0 ? part / whole : 0;
+}
+
+std::string energy_split(const LaunchEnergy& dynamic, Joules idle) {
+  const Joules whole = dynamic.total() + idle;
+  std::string out;
+  for (const auto& [name, key, of] : kEnergyParts) {
+    out += fmt::format("{} {} %, ", name, percent(energy_share(dynamic.*of, whole)));
+  }
+  return out + fmt::format("idle {} %", percent(energy_share(idle, whole)));
+}
+
+// Capacity is binary: 1 GiB is 2^30 bytes.
+std::string binary_size(double bytes) {
+  static constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  std::size_t unit = 0;
+  while (std::abs(bytes) >= 1024 && unit + 1 < std::size(kUnits)) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return fmt::format("{} {}", compact(bytes), kUnits[unit]);
+}
+
+// The bounds are always present, other parts if the tile has them.
+Json tile_json(const analytical::TileConfig& tile) {
+  Json out = Json::object();
+  for (const analytical::TilePart& part : analytical::tile_parts()) {
+    const ir::Dims numbers = part.numbers(tile);
+    if (numbers.empty() && !part.is_bounds()) continue;
+    Json& value = out[std::string(part.name)];
+    if (part.is_list()) {
+      value = std::vector<std::int64_t>(numbers.begin(), numbers.end());
+    } else {
+      value = part.is_flag() ? Json(true) : Json(numbers[0]);
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -91,46 +138,6 @@ void add_correction(Json& object, const std::optional<Correction>& correction) {
   object["low_s"] = correction->low.value;
   object["high_s"] = correction->high.value;
 }
-
-void add_correction(Fields& fields, const std::optional<Correction>& correction) {
-  Json values = {{"analytical_s", {}}, {"factor", {}}, {"weight", {}},
-                 {"verdict", {}},      {"low_s", {}},  {"high_s", {}}};
-  add_correction(values, correction);
-  for (const auto& [name, value] : values.items()) {
-    fields.push_back({name, value.is_null()     ? ""
-                            : value.is_string() ? value.get<std::string>()
-                                                : csv_number(value.get<double>())});
-  }
-}
-
-namespace {
-
-using analytical::LaunchEnergy;
-
-struct EnergyPart {
-  std::string_view name, key;
-  Joules LaunchEnergy::*of;
-};
-constexpr std::array<EnergyPart, 4> kEnergyParts = {
-    {{"compute", "compute", &LaunchEnergy::compute},
-     {"memory", "memory", &LaunchEnergy::memory},
-     {"on chip", "on_chip", &LaunchEnergy::on_chip},
-     {"network", "network", &LaunchEnergy::network}}};
-
-double energy_share(Joules part, Joules whole) {
-  return whole.value > 0 ? part / whole : 0;
-}
-
-std::string energy_split(const LaunchEnergy& dynamic, Joules idle) {
-  const Joules whole = dynamic.total() + idle;
-  std::string out;
-  for (const auto& [name, key, of] : kEnergyParts) {
-    out += fmt::format("{} {} %, ", name, percent(energy_share(dynamic.*of, whole)));
-  }
-  return out + fmt::format("idle {} %", percent(energy_share(idle, whole)));
-}
-
-}  // namespace
 
 std::string joules(Joules energy) {
   struct Prefix {
@@ -201,34 +208,16 @@ void add_launch_energy(Json& object, const analytical::Estimate& estimate) {
   object["clock_factor"] = estimate.clock_factor;
 }
 
-void add_launch_energy(Fields& fields, const analytical::Estimate& estimate,
-                       const std::optional<Watts>& idle_power) {
-  const bool described = estimate.energy && idle_power;
-  const auto cell = [&](auto value) { return described ? csv_number(value()) : std::string(); };
-  fields.push_back({"energy_J", cell([&] {
-                      return (estimate.energy->total() + *idle_power * estimate.time).value;
-                    })});
-  for (const auto& part : kEnergyParts) {
-    fields.push_back({fmt::format("{}_energy_J", part.key),
-                      cell([&] { return ((*estimate.energy).*part.of).value; })});
+void set_launch_energy_cells(Json& row, const analytical::Estimate& estimate,
+                             const std::optional<Watts>& idle_power) {
+  row.erase("clock_factor");
+  if (!estimate.energy || !idle_power) return;
+  row["energy_J"] = (estimate.energy->total() + *idle_power * estimate.time).value;
+  for (const EnergyPart& part : kEnergyParts) {
+    row[fmt::format("{}_energy_J", part.key)] = ((*estimate.energy).*part.of).value;
   }
-  fields.push_back({"clock_factor", cell([&] { return estimate.clock_factor; })});
+  row["clock_factor"] = estimate.clock_factor;
 }
-
-namespace {
-
-// Capacity is binary: 1 GiB is 2^30 bytes.
-std::string binary_size(double bytes) {
-  static constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  std::size_t unit = 0;
-  while (std::abs(bytes) >= 1024 && unit + 1 < std::size(kUnits)) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return fmt::format("{} {}", compact(bytes), kUnits[unit]);
-}
-
-}  // namespace
 
 std::string memory_line(const ProgramMemory& memory) {
   const ir::MemorySplit& peak = memory.peak;
@@ -261,26 +250,6 @@ nlohmann::ordered_json memory_json(const ProgramMemory& memory) {
           {"unsized_arrays", memory.unsized},
           {"at", memory.at}};
 }
-
-namespace {
-
-// The bounds are always present, other parts if the tile has them.
-Json tile_json(const analytical::TileConfig& tile) {
-  Json out = Json::object();
-  for (const analytical::TilePart& part : analytical::tile_parts()) {
-    const ir::Dims numbers = part.numbers(tile);
-    if (numbers.empty() && !part.is_bounds()) continue;
-    Json& value = out[std::string(part.name)];
-    if (part.is_list()) {
-      value = std::vector<std::int64_t>(numbers.begin(), numbers.end());
-    } else {
-      value = part.is_flag() ? Json(true) : Json(numbers[0]);
-    }
-  }
-  return out;
-}
-
-}  // namespace
 
 Json estimate_json(const analytical::Estimate& e) {
   Json bounds = Json::object();

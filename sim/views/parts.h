@@ -20,11 +20,11 @@ inline constexpr const char* kCorrectionTitle = "x analytical [90 %] k";
 [[nodiscard]] std::string correction_text(const hybrid::CorrectionReasons& reasons);
 [[nodiscard]] nlohmann::ordered_json correction_json(const hybrid::CorrectionReasons& reasons);
 
-// Adds the fields of a correction: analytical_s, factor, weight, verdict, low_s, high_s. Without a
-// correction, adds nothing to an object, and empty cells to a CSV row.
+// Adds the fields of a correction; nothing without one.
 void add_correction(nlohmann::ordered_json& object,
                     const std::optional<analytical::Correction>& correction);
-void add_correction(Fields& fields, const std::optional<analytical::Correction>& correction);
+inline constexpr std::string_view kCorrectionColumns =
+    "analytical_s,factor,weight,verdict,low_s,high_s";
 
 // Energy and power as text, JSON and CSV fields. Text picks a unit and names it; JSON and CSV have
 // joules ("_J") and watts ("_W"). Pure.
@@ -42,10 +42,12 @@ void add_correction(Fields& fields, const std::optional<analytical::Correction>&
 [[nodiscard]] nlohmann::ordered_json energy_json(const ProgramEnergy& energy);
 // Adds dynamic_energy_J{} and clock_factor of a launch; nothing if energy is not described.
 void add_launch_energy(nlohmann::ordered_json& object, const analytical::Estimate& estimate);
-// Columns energy_J (per launch, with idle energy), its parts and clock_factor; empty if not
-// described.
-void add_launch_energy(Fields& fields, const analytical::Estimate& estimate,
-                       const std::optional<Watts>& idle_power);
+// Columns of CSV: energy_J (per launch, with idle energy), its parts and clock_factor; and their
+// values, none if not described.
+inline constexpr std::string_view kEnergyColumns =
+    "energy_J,compute_energy_J,memory_energy_J,on_chip_energy_J,network_energy_J,clock_factor";
+void set_launch_energy_cells(nlohmann::ordered_json& row, const analytical::Estimate& estimate,
+                             const std::optional<Watts>& idle_power);
 
 // Peak memory of a program (sim/run_parts.h) as a line of text and JSON. Pure.
 

@@ -1,7 +1,5 @@
 #include "sim/views/rows.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -33,6 +31,28 @@ void append_line(std::string& out, const std::vector<Column>& columns,
   }
   line.erase(line.find_last_not_of(' ') + 1);
   out += line + '\n';
+}
+
+using Json = nlohmann::ordered_json;
+
+template <class Number>
+bool is_whole_text(std::string_view text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+Json value_of(const std::string& cell) {
+  std::int64_t whole = 0;
+  double real = 0;
+  if (cell.empty()) return nullptr;
+  if (is_whole_text(cell, whole)) return whole;
+  if (is_whole_text(cell, real) && std::isfinite(real)) return real;
+  return cell;
+}
+
+bool is_number(const std::string& cell) {
+  double real = 0;
+  return cell.empty() || is_whole_text(cell, real);
 }
 
 }  // namespace
@@ -96,72 +116,38 @@ std::string signed_percent(double share) {
   return fmt::format("{:+.1f}", 100 * share);
 }
 
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-template <class Number>
-bool is_whole_text(std::string_view text, Number& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
-Json value_of(const std::string& cell) {
-  std::int64_t whole = 0;
-  double real = 0;
-  if (cell.empty()) return nullptr;
-  if (is_whole_text(cell, whole)) return whole;
-  if (is_whole_text(cell, real) && std::isfinite(real)) return real;
-  return cell;
-}
-
-bool is_number(const std::string& cell) {
-  double real = 0;
-  return cell.empty() || is_whole_text(cell, real);
-}
-
-}  // namespace
-
 std::string rows_csv(const measured::CsvTable& table) {
   std::string out = measured::csv_line(table.columns);
   for (const measured::CsvRow& row : table.rows) out += measured::csv_line(row.cells);
   return out;
 }
 
-std::string csv_header(const Fields& fields) {
-  std::vector<std::string> names;
-  for (const Field& field : fields) names.push_back(field.name);
-  return measured::csv_line(names);
+std::string csv_number(const std::optional<double>& value) {
+  return value ? fmt::format("{}", *value) : "";
 }
 
-std::string csv_row(const Fields& fields) {
+std::string csv_row(const Json& object, std::string_view header) {
   std::vector<std::string> cells;
-  for (const Field& field : fields) cells.push_back(field.cell);
+  for (std::size_t at = 0, end = 0; end != std::string_view::npos; at = end + 1) {
+    end = header.find(',', at);
+    const Json value = object.value(header.substr(at, end - at), Json());
+    cells.push_back(value.is_null()           ? ""
+                    : value.is_string()       ? value.get<std::string>()
+                    : value.is_number_float() ? csv_number(value.get<double>())
+                                              : value.dump());
+  }
   return measured::csv_line(cells);
 }
 
-std::string csv_number(double value) {
-  return fmt::format("{}", value);
-}
-
-std::string csv_number(const std::optional<double>& value) {
-  return value ? csv_number(*value) : "";
-}
-
 std::string rows_csv(const Json& rows) {
-  std::string out;
+  std::string header, out;
   for (const Json& row : rows) {
-    Fields fields;
-    for (const auto& [name, value] : row.items()) {
-      fields.push_back({name, value.is_null()           ? ""
-                              : value.is_string()       ? value.get<std::string>()
-                              : value.is_number_float() ? csv_number(value.get<double>())
-                                                        : value.dump()});
+    if (header.empty()) {
+      for (const auto& item : row.items()) header += (header.empty() ? "" : ",") + item.key();
     }
-    if (out.empty()) out = csv_header(fields);
-    out += csv_row(fields);
+    out += csv_row(row, header);
   }
-  return out;
+  return header.empty() ? "" : header + "\n" + out;
 }
 
 Json json_number(const std::optional<double>& value) {

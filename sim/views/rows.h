@@ -71,23 +71,37 @@ void add_row(measured::CsvTable& table, const Cells&... cells) {
                                                    const std::string& schema);
 [[nodiscard]] std::string rows_json(const measured::CsvTable& table, const std::string& schema);
 
-// One cell of a row with its column's name.
-struct Field {
-  std::string name, cell;
-};
-using Fields = std::vector<Field>;
-[[nodiscard]] std::string csv_header(const Fields& fields);
-[[nodiscard]] std::string csv_row(const Fields& fields);
-[[nodiscard]] std::string csv_number(double value);  // shortest text that parses to the same value
-[[nodiscard]] std::string csv_number(const std::optional<double>& value);  // or empty
-
-// At least one JSON object, all with the same keys, as CSV.
+// Shortest text that parses to the same value, or empty.
+[[nodiscard]] std::string csv_number(const std::optional<double>& value);
+// The values of a JSON object under the keys of `header`, "a,b,c", as a line of CSV; missing ones
+// and null are empty.
+[[nodiscard]] std::string csv_row(const nlohmann::ordered_json& object, std::string_view header);
+// JSON objects, all with the keys of the first one, as CSV; "" without objects.
 [[nodiscard]] std::string rows_csv(const nlohmann::ordered_json& rows);
 [[nodiscard]] nlohmann::ordered_json json_number(const std::optional<double>& value);  // or null
 // Serialises every output document: invalid UTF-8 is replaced. `indent` -1: on one line.
 [[nodiscard]] std::string json_text(const nlohmann::ordered_json& document, int indent = 1);
 // The same without a newline at the end.
 [[nodiscard]] std::string json_line(const nlohmann::ordered_json& document, int indent = -1);
+
+// A JSON list: what `json_of` says of each.
+template <class Json = nlohmann::ordered_json, class Range, class JsonOf>
+[[nodiscard]] Json list_of(const Range& range, const JsonOf& json_of) {
+  Json list = Json::array();
+  for (const auto& one : range) list.push_back(json_of(one));
+  return list;
+}
+
+// Adds members of a struct to a JSON object, under their own names.
+//
+//   TC_ADD_MEMBERS(json, row, source, metric);   // json["source"] = row.source; ...
+#define TC_ADD_MEMBERS(object, from, ...)                                 \
+  do {                                                                    \
+    auto& tc_object = object;                                             \
+    const auto& tc_from = from;                                           \
+    NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(TC_ADD_MEMBER, __VA_ARGS__)) \
+  } while (false)
+#define TC_ADD_MEMBER(member) tc_object[#member] = tc_from.member;
 
 // One estimate: the fields shared by simulate and explain, SI units; with a correction, also its
 // fields (sim/views/parts.h).

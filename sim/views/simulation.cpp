@@ -8,7 +8,6 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "sim/simulator.h"
 #include "sim/version.h"
 #include "sim/views/parts.h"
 #include "sim/views/rows.h"
@@ -70,8 +69,8 @@ std::string trust(const Simulation& run) {
     return percent(share_of(share.time, run.time));
   };
   return out + fmt::format(
-                   "believed  k above {0}: {1} % of the time, up to {0}: {2} %, 0 (physics "
-                   "alone): {3} %\n",
+                   "believed  k above {0}: {1} % of the time, up to {0}: {2} %, 0 (physics alone): "
+                   "{3} %\n",
                    kHalfBelieved, part(shares->most), part(shares->some), part(shares->none));
 }
 
@@ -237,6 +236,146 @@ std::string shared_notes(std::span<const Simulation> runs) {
   return out;
 }
 
+using Json = nlohmann::ordered_json;
+
+Json kernel_json(const SimulatedKernel& kernel) {
+  Json out = {{"name", kernel.name},
+              {"opcode", std::string(ir::name(kernel.opcode))},
+              {"class", std::string(ir::name(ir::op_class(kernel.opcode)))},
+              {"computation", kernel.computation},
+              {"multiplicity", kernel.multiplicity},
+              {"skipped", kernel.skipped},
+              {"total_s", kernel.total().value},
+              {"start_s", kernel.start.value},
+              {"end_s", kernel.end.value},
+              {"lane", std::string(name(kernel.lane))}};
+  if (!kernel.content.empty()) out["content"] = kernel.content;
+  out.update(kernel.skipped ? Json{{"time_s", 0.0}} : estimate_json(*kernel.estimate));
+  return out;
+}
+
+// The cells of CSV: what JSON says of the kernel and of its run.
+Json csv_cells(const Simulation& run, const SimulatedKernel& kernel) {
+  const analytical::Estimate& e = *kernel.estimate;
+  Json row = kernel_json(kernel);
+  if (kernel.skipped) {
+    row.update(estimate_json(e));
+    for (const char* key : {"time_s", "total_s", "bound", "next_bound"}) row[key] = nullptr;
+  }
+  row.update({{"file", run.file},
+              {"program", run.program},
+              {"device", run.device},
+              {"kernel", kernel.name},
+              {"tile", analytical::to_string(e.tile)},
+              {"flags", kernel.skipped ? "skipped" : fmt::format("{}", fmt::join(e.flags, "; "))}});
+  const Json bounds = row["bounds_s"];
+  for (const auto& bound : bounds.items()) row[bound.key() + "_s"] = bound.value();
+  set_launch_energy_cells(row, e,
+                          run.energy ? std::optional(run.energy->idle_power) : std::nullopt);
+  for (const ProgramNumber& number : memory_numbers()) {
+    row[std::string(number.name)] = json_number(number.of(run));
+  }
+  return row;
+}
+
+std::string csv_header() {
+  std::string header =
+      "file,program,device,kernel,opcode,multiplicity,time_s,total_s,start_s,end_s,bound,next_"
+      "bound,next_time_s,utilisation,speed_of_light_s,hbm_read_bytes,hbm_write_bytes,flops,"
+      "scratchpad_used_bytes,iterations,tile,model,flags";
+  for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
+    header += fmt::format(",{}_s", analytical::name(static_cast<analytical::Bound>(i)));
+  }
+  header += fmt::format(",{}", kEnergyColumns);
+  for (const ProgramNumber& number : memory_numbers()) header += fmt::format(",{}", number.name);
+  return header + fmt::format(",{}", kCorrectionColumns);
+}
+
+void add_trust(Json& out, const Simulation& run) {
+  if (!run.model.empty()) out["model"] = run.model;
+  if (run.interval) {
+    out["low_s"] = run.interval->low;
+    out["high_s"] = run.interval->high;
+  }
+  const auto shares = belief_shares(run);
+  if (!shares) return;
+  const auto add = [&](const char* name, const BeliefShare& share) {
+    out["believed"][name] = {{"kernels", share.kernels}, {"time_s", share.time.value}};
+  };
+  add("above_half", shares->most);
+  add("up_to_half", shares->some);
+  add("physics_alone", shares->none);
+}
+
+Json roofs_json(const MachineRoofs& roofs) {
+  Json out = {{"peaks", Json::array()}, {"memory", Json::array()}};
+  for (const ComputeRoof& peak : roofs.peaks) {
+    out["peaks"].push_back(
+        {{"unit", peak.unit}, {"dtype", peak.dtype}, {"flops_per_s", peak.rate.value}});
+  }
+  for (const MemoryRoof& level : roofs.memory) {
+    out["memory"].push_back({{"name", level.name},
+                             {"read_bytes_per_s", level.read.value},
+                             {"write_bytes_per_s", level.write.value},
+                             {"capacity_bytes", level.capacity.value}});
+  }
+  return out;
+}
+
+Json run_json(const Simulation& run) {
+  const auto note_json = [](const ir::Note& note) {
+    return Json{{"what", note.what}, {"count", note.count}};
+  };
+  Json out = {{"file", run.file},
+              {"program", run.program},
+              {"device", run.device},
+              {"time_s", run.time.value},
+              {"timeline_s", run.timeline.value},
+              {"host_dispatch_s", run.host_dispatch.value},
+              {"roofs", roofs_json(run.roofs)},
+              {"kernels", list_of(run.kernels, kernel_json)},
+              {"notes", list_of(run.notes, note_json)}};
+  if (run.communication) {
+    out["communication"] = {{"time_s", run.communication->time.value},
+                            {"hidden_s", run.communication->hidden.value}};
+  }
+  for (const ProgramNumber& number : energy_numbers()) {
+    out[std::string(number.name)] = json_number(number.of(run));
+  }
+  if (run.energy) out["energy"] = energy_json(*run.energy);
+  if (run.memory) out["memory"] = memory_json(*run.memory);
+  add_trust(out, run);
+  return out;
+}
+
+constexpr double kMicrosecondsPerSecond = 1e6;
+
+Json metadata(std::string_view what, std::size_t pid, std::size_t tid, const std::string& value) {
+  return {{"ph", "M"},
+          {"name", std::string(what)},
+          {"pid", pid},
+          {"tid", tid},
+          {"args", {{"name", value}}}};
+}
+
+Json event(const SimulatedKernel& kernel, std::size_t pid) {
+  const analytical::Estimate& e = *kernel.estimate;
+  return {{"ph", "X"},
+          {"name", kernel.name},
+          {"cat", std::string(ir::name(kernel.opcode))},
+          {"pid", pid},
+          {"tid", static_cast<std::size_t>(kernel.lane)},
+          {"ts", kernel.start.value * kMicrosecondsPerSecond},
+          {"dur", (kernel.end - kernel.start).value * kMicrosecondsPerSecond},
+          {"args",
+           {{"launches", kernel.multiplicity},
+            {"bound", kernel.skipped ? "skipped" : std::string(analytical::name(e.bound))},
+            {"utilisation", e.utilisation},
+            {"hbm_bytes", (e.hbm_read + e.hbm_write).value},
+            {"flops", e.flops.value},
+            {"tile", analytical::to_string(e.tile)}}}};
+}
+
 }  // namespace
 
 std::string table(const Simulation& simulation, const TableOptions& options) {
@@ -276,180 +415,21 @@ std::string comparison(std::span<const Simulation> runs, std::size_t devices) {
   return rows.render() + shared_notes(runs);
 }
 
-namespace {
-
-Fields fields_of(const Simulation& run, const SimulatedKernel& kernel) {
-  const analytical::Estimate& e = *kernel.estimate;
-  const auto unless_skipped = [&](std::string cell) { return kernel.skipped ? "" : cell; };
-  Fields fields{
-      {"file", run.file},
-      {"program", run.program},
-      {"device", run.device},
-      {"kernel", kernel.name},
-      {"opcode", std::string(ir::name(kernel.opcode))},
-      {"multiplicity", csv_number(kernel.multiplicity)},
-      {"time_s", unless_skipped(csv_number(e.time.value))},
-      {"total_s", unless_skipped(csv_number(kernel.total().value))},
-      {"start_s", csv_number(kernel.start.value)},
-      {"end_s", csv_number(kernel.end.value)},
-      {"bound", unless_skipped(std::string(analytical::name(e.bound)))},
-      {"next_bound", unless_skipped(std::string(analytical::name(e.next_bound)))},
-      {"next_time_s", csv_number(e.next_time.value)},
-      {"utilisation", csv_number(e.utilisation)},
-      {"speed_of_light_s", csv_number(e.speed_of_light.value)},
-      {"hbm_read_bytes", csv_number(e.hbm_read.value)},
-      {"hbm_write_bytes", csv_number(e.hbm_write.value)},
-      {"flops", csv_number(e.flops.value)},
-      {"scratchpad_used_bytes", csv_number(e.scratchpad_used.value)},
-      {"iterations", csv_number(e.iterations)},
-      {"tile", analytical::to_string(e.tile)},
-      {"model", std::string(e.model)},
-      {"flags", kernel.skipped ? "skipped" : fmt::format("{}", fmt::join(e.flags, "; "))}};
-  for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
-    fields.push_back({fmt::format("{}_s", analytical::name(static_cast<analytical::Bound>(i))),
-                      csv_number(e.bounds[i].value)});
-  }
-  add_launch_energy(fields, e, run.energy ? std::optional(run.energy->idle_power) : std::nullopt);
-  for (const ProgramNumber& number : memory_numbers()) {
-    fields.push_back({std::string(number.name), csv_number(number.of(run))});
-  }
-  add_correction(fields, e.correction);
-  return fields;
-}
-
-}  // namespace
-
 std::string csv(std::span<const Simulation> runs) {
-  std::string out = csv_header(fields_of({}, {}));
+  const std::string header = csv_header();
+  std::string out = header + "\n";
   for (const Simulation& run : runs) {
-    for (const SimulatedKernel& kernel : run.kernels) out += csv_row(fields_of(run, kernel));
+    for (const SimulatedKernel& kernel : run.kernels)
+      out += csv_row(csv_cells(run, kernel), header);
   }
   return out;
 }
-
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json kernel_json(const SimulatedKernel& kernel) {
-  Json out = {{"name", kernel.name},
-              {"opcode", std::string(ir::name(kernel.opcode))},
-              {"class", std::string(ir::name(ir::op_class(kernel.opcode)))},
-              {"computation", kernel.computation},
-              {"multiplicity", kernel.multiplicity},
-              {"skipped", kernel.skipped},
-              {"total_s", kernel.total().value},
-              {"start_s", kernel.start.value},
-              {"end_s", kernel.end.value},
-              {"lane", std::string(name(kernel.lane))}};
-  if (!kernel.content.empty()) out["content"] = kernel.content;
-  out.update(kernel.skipped ? Json{{"time_s", 0.0}} : estimate_json(*kernel.estimate));
-  return out;
-}
-
-void add_trust(Json& out, const Simulation& run) {
-  if (!run.model.empty()) out["model"] = run.model;
-  if (run.interval) {
-    out["low_s"] = run.interval->low;
-    out["high_s"] = run.interval->high;
-  }
-  const auto shares = belief_shares(run);
-  if (!shares) return;
-  const auto add = [&](const char* name, const BeliefShare& share) {
-    out["believed"][name] = {{"kernels", share.kernels}, {"time_s", share.time.value}};
-  };
-  add("above_half", shares->most);
-  add("up_to_half", shares->some);
-  add("physics_alone", shares->none);
-}
-
-Json roofs_json(const MachineRoofs& roofs) {
-  Json out = {{"peaks", Json::array()}, {"memory", Json::array()}};
-  for (const ComputeRoof& peak : roofs.peaks) {
-    out["peaks"].push_back(
-        {{"unit", peak.unit}, {"dtype", peak.dtype}, {"flops_per_s", peak.rate.value}});
-  }
-  for (const MemoryRoof& level : roofs.memory) {
-    out["memory"].push_back({{"name", level.name},
-                             {"read_bytes_per_s", level.read.value},
-                             {"write_bytes_per_s", level.write.value},
-                             {"capacity_bytes", level.capacity.value}});
-  }
-  return out;
-}
-
-Json run_json(const Simulation& run) {
-  Json kernels = Json::array();
-  for (const SimulatedKernel& kernel : run.kernels) kernels.push_back(kernel_json(kernel));
-  Json notes = Json::array();
-  for (const ir::Note& note : run.notes) {
-    notes.push_back({{"what", note.what}, {"count", note.count}});
-  }
-  Json out = {{"file", run.file},
-              {"program", run.program},
-              {"device", run.device},
-              {"time_s", run.time.value},
-              {"timeline_s", run.timeline.value},
-              {"host_dispatch_s", run.host_dispatch.value},
-              {"roofs", roofs_json(run.roofs)},
-              {"kernels", std::move(kernels)},
-              {"notes", std::move(notes)}};
-  if (run.communication) {
-    out["communication"] = {{"time_s", run.communication->time.value},
-                            {"hidden_s", run.communication->hidden.value}};
-  }
-  for (const ProgramNumber& number : energy_numbers()) {
-    out[std::string(number.name)] = json_number(number.of(run));
-  }
-  if (run.energy) out["energy"] = energy_json(*run.energy);
-  if (run.memory) out["memory"] = memory_json(*run.memory);
-  add_trust(out, run);
-  return out;
-}
-
-}  // namespace
 
 std::string json(std::span<const Simulation> runs) {
-  Json programs = Json::array();
-  for (const Simulation& run : runs) programs.push_back(run_json(run));
   return json_text({{"schema", "tilecast.simulate/2"},
-                    {"programs", std::move(programs)},
+                    {"programs", list_of(runs, run_json)},
                     {"version", version()}});
 }
-
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr double kMicrosecondsPerSecond = 1e6;
-
-Json metadata(std::string_view what, std::size_t pid, std::size_t tid, const std::string& value) {
-  return {{"ph", "M"},
-          {"name", std::string(what)},
-          {"pid", pid},
-          {"tid", tid},
-          {"args", {{"name", value}}}};
-}
-
-Json event(const SimulatedKernel& kernel, std::size_t pid) {
-  const analytical::Estimate& e = *kernel.estimate;
-  return {{"ph", "X"},
-          {"name", kernel.name},
-          {"cat", std::string(ir::name(kernel.opcode))},
-          {"pid", pid},
-          {"tid", static_cast<std::size_t>(kernel.lane)},
-          {"ts", kernel.start.value * kMicrosecondsPerSecond},
-          {"dur", (kernel.end - kernel.start).value * kMicrosecondsPerSecond},
-          {"args",
-           {{"launches", kernel.multiplicity},
-            {"bound", kernel.skipped ? "skipped" : std::string(analytical::name(e.bound))},
-            {"utilisation", e.utilisation},
-            {"hbm_bytes", (e.hbm_read + e.hbm_write).value},
-            {"flops", e.flops.value},
-            {"tile", analytical::to_string(e.tile)}}}};
-}
-
-}  // namespace
 
 std::string trace(std::span<const Simulation> runs) {
   Json events = Json::array();

@@ -25,113 +25,6 @@ std::string cell(const std::optional<double>& time) {
   return time ? microseconds(*time) : "-";
 }
 
-}  // namespace
-
-std::string tuning_text(const TuningReport& report) {
-  constexpr std::size_t kShown = 5;
-  std::vector<const search::TuneTrial*> order;
-  for (const search::TuneTrial& trial : report.result.trials) {
-    if (trial.measured) order.push_back(&trial);
-  }
-  std::ranges::stable_sort(order, {}, [](const auto* trial) { return *trial->measured; });
-  TextTable table({">index", {"tile", 100}, ">measured us", ">predicted us", ">trial"});
-  for (std::size_t i = 0; i < std::min(order.size(), kShown); ++i) {
-    const auto& trial = *order[i];
-    table.add({fmt::format("{}", trial.candidate), report.tiles[trial.candidate],
-               cell(trial.measured), cell(trial.predicted),
-               fmt::format("{}", order[i] - report.result.trials.data() + 1)});
-  }
-  std::string text =
-      fmt::format("kernel {}: {} tiles on {}, {} of them answered by {}; strategy {}\n{}",
-                  report.kernel, report.candidates, report.device, report.answered, report.model,
-                  report.strategy, table.render());
-  const std::size_t failed = failures(report.result);
-  const std::string trials = failed == 0 ? fmt::format("{} trials", report.result.trials.size())
-                                         : fmt::format("{} trials, {} of them failed",
-                                                       report.result.trials.size(), failed);
-  if (order.empty()) return text + fmt::format("best: none; {}\n", trials);
-  const search::TuneTrial& best = *order.front();
-  return text + fmt::format("best: {}; measured {} us, predicted {} us, {}\n",
-                            report.tiles[best.candidate], cell(best.measured), cell(best.predicted),
-                            trials);
-}
-
-std::string tuning_json(const TuningReport& report) {
-  Json json = {{"schema", "tilecast.tune/1"},
-               {"kernel", report.kernel},
-               {"device", report.device},
-               {"model", report.model},
-               {"strategy", report.strategy},
-               {"candidates", report.candidates},
-               {"answered", report.answered},
-               {"failed", failures(report.result)},
-               {"best", nullptr},
-               {"trials", Json::array()}};
-  for (const search::TuneTrial& trial : report.result.trials) {
-    json["trials"].push_back({{"index", trial.candidate},
-                              {"tile", report.tiles[trial.candidate]},
-                              {"predicted_s", json_number(trial.predicted)},
-                              {"measured_s", json_number(trial.measured)}});
-  }
-  if (report.result.best) json["best"] = json["trials"][*report.result.best];
-  return json_text(json, 2);
-}
-
-std::string comparison_text(const TuneComparison& comparison) {
-  std::vector<Column> columns = {"strategy"};
-  for (const search::BestFound& at : comparison.strategies.front().at) {
-    columns.push_back(fmt::format(">{} trials %", at.trials));
-    columns.push_back(">95 % interval");
-    columns.push_back(">least");
-  }
-  TextTable table(columns);
-  for (const search::ComparedStrategy& row : comparison.strategies) {
-    std::vector<std::string> cells = {std::string(name(row.strategy))};
-    for (const search::BestFound& at : row.at) {
-      cells.push_back(percent(at.mean));
-      cells.push_back(fmt::format("[{}, {}]", percent(at.interval.low), percent(at.interval.high)));
-      cells.push_back(percent(at.least));
-    }
-    table.add(std::move(cells));
-  }
-  const bool one = comparison.kernels == 1;
-  return fmt::format(
-      "{}: {} tiles measured on {}, {} of them answered by {}\n"
-      "{}within 5 % of the fastest: {}\n"
-      "fastest of all over fastest found, mean of {}{} seeds, batches of {}:\n{}",
-      one ? "kernel " + comparison.kernel : fmt::format("{} kernels", comparison.kernels),
-      comparison.candidates, comparison.device, comparison.answered, comparison.model,
-      one ? fmt::format("fastest {} us; ", microseconds(comparison.fastest_s)) : "",
-      comparison.within_5_percent, one ? "" : fmt::format("{} kernels and ", comparison.kernels),
-      comparison.seeds, comparison.batch, table.render());
-}
-
-std::string comparison_json(const TuneComparison& comparison) {
-  Json json = {{"schema", "tilecast.tune_compare/1"},
-               {"kernel", comparison.kernels == 1 ? Json(comparison.kernel) : Json(nullptr)},
-               {"kernels", comparison.kernels},
-               {"device", comparison.device},
-               {"model", comparison.model},
-               {"candidates", comparison.candidates},
-               {"answered", comparison.answered},
-               {"fastest_s", comparison.kernels == 1 ? Json(comparison.fastest_s) : Json(nullptr)},
-               {"within_5_percent", comparison.within_5_percent},
-               {"seeds", comparison.seeds},
-               {"batch", comparison.batch}};
-  for (const search::ComparedStrategy& row : comparison.strategies) {
-    for (const search::BestFound& at : row.at) {
-      json["rows"].push_back({{"strategy", name(row.strategy)},
-                              {"trials", at.trials},
-                              {"best_in_top", at.mean},
-                              {"interval_95", {at.interval.low, at.interval.high}},
-                              {"least", at.least}});
-    }
-  }
-  return json_text(json, 2);
-}
-
-namespace {
-
 using search::HardwareTime;
 using search::TunedKernel;
 
@@ -235,14 +128,13 @@ Json time_json(const HardwareTime& time) {
 }
 
 Json kernel_json(const search::KernelTiles& kernel, const TunedKernel* tuned) {
-  Json json = {{"name", kernel.name},
-               {"hash", kernel.hash},
-               {"launches", kernel.launches},
-               {"tiles", kernel.tiles.size()},
+  Json json;
+  TC_ADD_MEMBERS(json, kernel, name, hash, launches);
+  json.update({{"tiles", kernel.tiles.size()},
                {"tiles_without_limit", kernel.listed_of},
                {"predicted_default_s", kernel.default_s / kernel.launches},
                {"default_tile", to_string(kernel.by_default)},
-               {"first_tile", to_string(kernel.tiles.front().tile)}};
+               {"first_tile", to_string(kernel.tiles.front().tile)}});
   if (tuned == nullptr || tuned->tried.empty()) return json;
   Json tried = Json::array();
   for (const search::TriedTile& one : tuned->tried) {
@@ -251,59 +143,10 @@ Json kernel_json(const search::KernelTiles& kernel, const TunedKernel* tuned) {
     row["tile"] = to_string(one.rank == 0 ? kernel.by_default : kernel.tiles[one.rank - 1].tile);
     tried.push_back(std::move(row));
   }
-  json["top_rank"] = tuned->top_rank;
-  json["best_rank"] = tuned->best_rank;
+  TC_ADD_MEMBERS(json, *tuned, top_rank, best_rank);
   json["tried"] = std::move(tried);
   return json;
 }
-
-}  // namespace
-
-std::string program_tuning_text(const ProgramTuning& tuning) {
-  std::string text = fmt::format("program   {}  ({}): {}, {} kernels with tiles\n", tuning.program,
-                                 tuning.file, tuning.fusions, tuning.kernels.size());
-  text += fmt::format("device    {}\nmodel     {}\nranks     {}, tiles: {}\n", tuning.device,
-                      tuning.model, tuning.ranks, tuning.listing);
-  text += fmt::format("default   {} us\nfirst     {} us  {}\n", microseconds(tuning.gain.before_s),
-                      microseconds(tuning.gain.after_s), gain_text(tuning.gain));
-  if (tuning.tuned) text += hardware_text(tuning);
-  return text + "\n" + kernel_table(tuning);
-}
-
-std::string program_tuning_json(const ProgramTuning& tuning) {
-  Json json = {{"schema", "tilecast.tune_program/1"},
-               {"program", tuning.program},
-               {"file", tuning.file},
-               {"device", tuning.device},
-               {"model", tuning.model},
-               {"ranks", tuning.ranks},
-               {"tiles", tuning.listing},
-               {"fusions", tuning.fusions},
-               {"top", tuning.top},
-               {"predicted_default_s", tuning.gain.before_s},
-               {"predicted_first_s", tuning.gain.after_s},
-               {"saved_s_90", saved_json(tuning.gain)},
-               {"accepted", tuning.gain.accepted()},
-               {"hardware", nullptr},
-               {"kernels", Json::array()}};
-  for (std::size_t i = 0; i < tuning.kernels.size(); ++i) {
-    const bool ran = tuning.tuned && i < tuning.tuned->kernels.size();
-    json["kernels"].push_back(
-        kernel_json(tuning.kernels[i], ran ? &tuning.tuned->kernels[i] : nullptr));
-  }
-  if (!tuning.tuned) return json_text(json, 2);
-  const search::TunedTiles& tuned = *tuning.tuned;
-  json["hardware"] = {{"spent_s", tuned.spent_s},
-                      {"tiles_run", tuned.run},
-                      {"complete", tuned.complete},
-                      {"interrupted", tuned.stopped}};
-  for (const Choice& choice : choices_of(tuning)) {
-    if (const auto& time = tuned.*choice.time) json["hardware"][choice.name] = time_json(*time);
-  }
-  return json_text(json, 2);
-}
-
-namespace {
 
 constexpr std::size_t kShown = 10;
 
@@ -335,17 +178,144 @@ std::string hardware_text(const search::TunedFusion& tuned) {
   std::string text =
       fmt::format("hardware  {} programs in {:.1f} s, {} of them failed{}\n", tuned.tried.size(),
                   tuned.spent_s, failures(tuned), tuned.stopped ? "; interrupted" : "");
-  text += tuned.chosen_rank == 0
-              ? "kept      the rules: nothing ran faster\n"
-              : fmt::format(
-                    "chosen    rank {}: {} us against {} us by the rules, side by side: "
-                    "{:.3f} x as fast\n",
-                    tuned.chosen_rank, microseconds(tuned.chosen_s), microseconds(tuned.by_rules_s),
-                    tuned.speedup());
+  text += tuned.chosen_rank == 0 ? "kept      the rules: nothing ran faster\n"
+                                 : fmt::format(
+                                       "chosen    rank {}: {} us against {} us by the rules, side "
+                                       "by side: {:.3f} x as fast\n",
+                                       tuned.chosen_rank, microseconds(tuned.chosen_s),
+                                       microseconds(tuned.by_rules_s), tuned.speedup());
   return text + "\n" + tried_table(tuned);
 }
 
 }  // namespace
+
+std::string tuning_text(const TuningReport& report) {
+  constexpr std::size_t kShown = 5;
+  std::vector<const search::TuneTrial*> order;
+  for (const search::TuneTrial& trial : report.result.trials) {
+    if (trial.measured) order.push_back(&trial);
+  }
+  std::ranges::stable_sort(order, {}, [](const auto* trial) { return *trial->measured; });
+  TextTable table({">index", {"tile", 100}, ">measured us", ">predicted us", ">trial"});
+  for (std::size_t i = 0; i < std::min(order.size(), kShown); ++i) {
+    const auto& trial = *order[i];
+    table.add({fmt::format("{}", trial.candidate), report.tiles[trial.candidate],
+               cell(trial.measured), cell(trial.predicted),
+               fmt::format("{}", order[i] - report.result.trials.data() + 1)});
+  }
+  std::string text =
+      fmt::format("kernel {}: {} tiles on {}, {} of them answered by {}; strategy {}\n{}",
+                  report.kernel, report.candidates, report.device, report.answered, report.model,
+                  report.strategy, table.render());
+  const std::size_t failed = failures(report.result);
+  const std::string trials = failed == 0 ? fmt::format("{} trials", report.result.trials.size())
+                                         : fmt::format("{} trials, {} of them failed",
+                                                       report.result.trials.size(), failed);
+  if (order.empty()) return text + fmt::format("best: none; {}\n", trials);
+  const search::TuneTrial& best = *order.front();
+  return text + fmt::format("best: {}; measured {} us, predicted {} us, {}\n",
+                            report.tiles[best.candidate], cell(best.measured), cell(best.predicted),
+                            trials);
+}
+
+std::string tuning_json(const TuningReport& report) {
+  Json json = {{"schema", "tilecast.tune/1"}};
+  TC_ADD_MEMBERS(json, report, kernel, device, model, strategy, candidates, answered);
+  json.update({{"failed", failures(report.result)}, {"best", nullptr}, {"trials", Json::array()}});
+  for (const search::TuneTrial& trial : report.result.trials) {
+    json["trials"].push_back({{"index", trial.candidate},
+                              {"tile", report.tiles[trial.candidate]},
+                              {"predicted_s", json_number(trial.predicted)},
+                              {"measured_s", json_number(trial.measured)}});
+  }
+  if (report.result.best) json["best"] = json["trials"][*report.result.best];
+  return json_text(json, 2);
+}
+
+std::string comparison_text(const TuneComparison& comparison) {
+  std::vector<Column> columns = {"strategy"};
+  for (const search::BestFound& at : comparison.strategies.front().at) {
+    columns.push_back(fmt::format(">{} trials %", at.trials));
+    columns.push_back(">95 % interval");
+    columns.push_back(">least");
+  }
+  TextTable table(columns);
+  for (const search::ComparedStrategy& row : comparison.strategies) {
+    std::vector<std::string> cells = {std::string(name(row.strategy))};
+    for (const search::BestFound& at : row.at) {
+      cells.push_back(percent(at.mean));
+      cells.push_back(fmt::format("[{}, {}]", percent(at.interval.low), percent(at.interval.high)));
+      cells.push_back(percent(at.least));
+    }
+    table.add(std::move(cells));
+  }
+  const bool one = comparison.kernels == 1;
+  return fmt::format(
+      "{}: {} tiles measured on {}, {} of them answered by {}\n"
+      "{}within 5 % of the fastest: {}\n"
+      "fastest of all over fastest found, mean of {}{} seeds, batches of {}:\n{}",
+      one ? "kernel " + comparison.kernel : fmt::format("{} kernels", comparison.kernels),
+      comparison.candidates, comparison.device, comparison.answered, comparison.model,
+      one ? fmt::format("fastest {} us; ", microseconds(comparison.fastest_s)) : "",
+      comparison.within_5_percent, one ? "" : fmt::format("{} kernels and ", comparison.kernels),
+      comparison.seeds, comparison.batch, table.render());
+}
+
+std::string comparison_json(const TuneComparison& comparison) {
+  Json json = {{"schema", "tilecast.tune_compare/1"}};
+  TC_ADD_MEMBERS(json, comparison, kernel, kernels, device, model, candidates, answered, fastest_s,
+                 within_5_percent, seeds, batch);
+  if (comparison.kernels != 1) json["kernel"] = json["fastest_s"] = nullptr;
+  for (const search::ComparedStrategy& row : comparison.strategies) {
+    for (const search::BestFound& at : row.at) {
+      json["rows"].push_back({{"strategy", name(row.strategy)},
+                              {"trials", at.trials},
+                              {"best_in_top", at.mean},
+                              {"interval_95", {at.interval.low, at.interval.high}},
+                              {"least", at.least}});
+    }
+  }
+  return json_text(json, 2);
+}
+
+std::string program_tuning_text(const ProgramTuning& tuning) {
+  std::string text = fmt::format("program   {}  ({}): {}, {} kernels with tiles\n", tuning.program,
+                                 tuning.file, tuning.fusions, tuning.kernels.size());
+  text += fmt::format("device    {}\nmodel     {}\nranks     {}, tiles: {}\n", tuning.device,
+                      tuning.model, tuning.ranks, tuning.listing);
+  text += fmt::format("default   {} us\nfirst     {} us  {}\n", microseconds(tuning.gain.before_s),
+                      microseconds(tuning.gain.after_s), gain_text(tuning.gain));
+  if (tuning.tuned) text += hardware_text(tuning);
+  return text + "\n" + kernel_table(tuning);
+}
+
+std::string program_tuning_json(const ProgramTuning& tuning) {
+  Json json = {{"schema", "tilecast.tune_program/1"}};
+  TC_ADD_MEMBERS(json, tuning, program, file, device, model, ranks);
+  json["tiles"] = tuning.listing;
+  TC_ADD_MEMBERS(json, tuning, fusions, top);
+  json.update({{"predicted_default_s", tuning.gain.before_s},
+               {"predicted_first_s", tuning.gain.after_s},
+               {"saved_s_90", saved_json(tuning.gain)},
+               {"accepted", tuning.gain.accepted()},
+               {"hardware", nullptr},
+               {"kernels", Json::array()}});
+  for (std::size_t i = 0; i < tuning.kernels.size(); ++i) {
+    const bool ran = tuning.tuned && i < tuning.tuned->kernels.size();
+    json["kernels"].push_back(
+        kernel_json(tuning.kernels[i], ran ? &tuning.tuned->kernels[i] : nullptr));
+  }
+  if (!tuning.tuned) return json_text(json, 2);
+  const search::TunedTiles& tuned = *tuning.tuned;
+  json["hardware"] = {{"spent_s", tuned.spent_s},
+                      {"tiles_run", tuned.run},
+                      {"complete", tuned.complete},
+                      {"interrupted", tuned.stopped}};
+  for (const Choice& choice : choices_of(tuning)) {
+    if (const auto& time = tuned.*choice.time) json["hardware"][choice.name] = time_json(*time);
+  }
+  return json_text(json, 2);
+}
 
 std::string fusion_tuning_text(const FusionTuning& tuning) {
   const search::FusionSearch& search = tuning.search;
@@ -373,25 +343,18 @@ std::string fusion_tuning_json(const FusionTuning& tuning) {
                 {"kernels", cost.kernels},
                 {"plan", fmt::format("{:016x}{:016x}", cost.plan[0], cost.plan[1])}};
   };
-  Json json = {{"schema", "tilecast.tune_fusion/1"},
-               {"program", tuning.program},
-               {"file", tuning.file},
-               {"device", tuning.device},
-               {"model", tuning.model},
-               {"strategy", tuning.strategy},
-               {"search_on", tuning.asked_of},
-               {"start", tuning.start},
-               {"seed", tuning.seed},
-               {"runs", tuning.runs},
-               {"decisions", tuning.decisions},
-               {"costs", search.costs},
+  Json json = {{"schema", "tilecast.tune_fusion/1"}};
+  TC_ADD_MEMBERS(json, tuning, program, file, device, model, strategy);
+  json["search_on"] = tuning.asked_of;
+  TC_ADD_MEMBERS(json, tuning, start, seed, runs, decisions);
+  json.update({{"costs", search.costs},
                {"kernels_asked", tuning.asked},
                {"rules", plan(search.by_rules)},
                {"best", plan(search.best.front().cost)},
                {"saved_share", tuning.gain.share()},
                {"saved_s_90", saved_json(tuning.gain)},
                {"accepted", tuning.gain.accepted()},
-               {"hardware", nullptr}};
+               {"hardware", nullptr}});
   if (!tuning.tuned) return json_text(json, 2);
   const search::TunedFusion& tuned = *tuning.tuned;
   Json tried = Json::array();
