@@ -94,22 +94,22 @@ Items gather(const Items& items, std::span<const std::size_t> indices) {
 }
 
 void score_errors(Scores& scores, const StratumRows& stratum, const std::vector<Pair>& pairs,
-                  const BootstrapOptions& options) {
+                  bool row_spearman, const BootstrapOptions& options) {
   const bool by_work = stratum.works > 1;
   const bool enough = (by_work ? stratum.works : pairs.size()) >= kMinUnits;
   const std::span<const std::size_t> group_of =
       by_work ? std::span<const std::size_t>(stratum.work_of) : std::span<const std::size_t>();
-  for (const auto& [metric, compute] : kErrorMetrics) {
+  const auto add = [&](Metric metric, ErrorMetric compute) {
     Score& score = at(scores, metric);
     score.value = compute(pairs);
-    if (!score.value || !enough) continue;
+    if (!score.value || !enough) return;
     score.interval = bootstrap_interval(
         pairs.size(),
-        [&, compute = compute](std::span<const std::size_t> drawn) {
-          return compute(gather(pairs, drawn));
-        },
-        group_of, options);
-  }
+        [&](std::span<const std::size_t> drawn) { return compute(gather(pairs, drawn)); }, group_of,
+        options);
+  };
+  for (const auto& [metric, compute] : kErrorMetrics) add(metric, compute);
+  if (row_spearman) add(Metric::kRowSpearman, spearman_rho);
 }
 
 // The rows for which a column has an interval.
@@ -249,7 +249,7 @@ void score_rankings(Scores& scores, const std::vector<Ranking>& kernels,
 
 // Bootstraps over works if there are several, else over rows, with the same draws for every column.
 Scores score(const ScoreSheet& sheet, const StratumRows& stratum, std::size_t column,
-             const BootstrapOptions& options) {
+             const EvaluationOptions& options) {
   std::vector<Pair> pairs;
   pairs.reserve(stratum.rows.size());
   for (const std::size_t row : stratum.rows) {
@@ -259,38 +259,41 @@ Scores score(const ScoreSheet& sheet, const StratumRows& stratum, std::size_t co
   }
   std::vector<Ranking> kernels;
   for (const auto& ranking : stratum.rankings) kernels.push_back(gather(pairs, ranking));
-  const BootstrapOptions limited = affordable(options, pairs.size());
+  const BootstrapOptions limited = affordable(options.bootstrap, pairs.size());
   Scores scores;
-  score_errors(scores, stratum, pairs, limited);
+  score_errors(scores, stratum, pairs, options.row_spearman, limited);
   score_intervals(scores, covered(sheet, stratum, column), limited);
   score_rankings(scores, kernels, limited);
   return scores;
 }
 
-constexpr std::string_view kMetricNames[kMetricCount] = {"mape",
-                                                         "median_ape",
-                                                         "p90_ape",
-                                                         "geometric_bias",
-                                                         "total_ratio",
-                                                         "log_l1",
-                                                         "row_tau_b",
-                                                         "coverage_90",
-                                                         "interval_width",
-                                                         "mape_surest_25",
-                                                         "mape_surest_50",
-                                                         "mape_surest_75",
-                                                         "announced_2x",
-                                                         "tile_tau_b",
-                                                         "tile_size_ape",
-                                                         "top_1_slowdown",
-                                                         "top_1_slowdown_p90",
-                                                         "top_5_slowdown",
-                                                         "top_10_slowdown",
-                                                         "best_in_top_1",
-                                                         "best_in_top_5",
-                                                         "best_in_top_10",
-                                                         "best_in_top_tenth",
-                                                         "top_1_within_2"};
+constexpr std::string_view kMetricNames[kNamedMetricCount] = {"mape",
+                                                              "median_ape",
+                                                              "p90_ape",
+                                                              "geometric_bias",
+                                                              "total_ratio",
+                                                              "log_l1",
+                                                              "row_tau_b",
+                                                              "coverage_90",
+                                                              "interval_width",
+                                                              "mape_surest_25",
+                                                              "mape_surest_50",
+                                                              "mape_surest_75",
+                                                              "announced_2x",
+                                                              "tile_tau_b",
+                                                              "tile_size_ape",
+                                                              "top_1_slowdown",
+                                                              "top_1_slowdown_p90",
+                                                              "top_5_slowdown",
+                                                              "top_10_slowdown",
+                                                              "best_in_top_1",
+                                                              "best_in_top_5",
+                                                              "best_in_top_10",
+                                                              "best_in_top_tenth",
+                                                              "top_1_within_2",
+                                                              "row_spearman",
+                                                              "rmse_of_range",
+                                                              "exact"};
 constexpr std::string_view kBreakdownNames[] = {"all",   "set",    "class", "size",
                                                 "split", "family", "kernel"};
 
@@ -557,10 +560,10 @@ Evaluation evaluate(const ScoreSheet& sheet, const EvaluationOptions& options) {
   base::parallel_for(result.strata.size() * columns, options.jobs, [&](std::size_t cell) {
     Scores& slot = result.strata[cell / columns].columns[cell % columns];
     const std::size_t kept = slot.answered;
-    slot = score(sheet, scored[cell / columns], cell % columns, options.bootstrap);
+    slot = score(sheet, scored[cell / columns], cell % columns, options);
     slot.answered = kept;
     const bool ranks_only = !sheet.ranks_only.empty() && sheet.ranks_only[cell % columns];
-    for (std::size_t i = 0; i < kMetricCount && ranks_only; ++i) {
+    for (std::size_t i = 0; i < kNamedMetricCount && ranks_only; ++i) {
       if (!ranks_tiles(static_cast<Metric>(i))) slot.values[i] = {};
     }
   });
