@@ -27,7 +27,7 @@ constexpr int kRounds = 2;
 constexpr double kRepeating = 0.7;
 
 constexpr const char* kDtypes[] = {"f32", "f64", "bf16", "f16", "s32", "s8"};
-constexpr const char* kOps[] = {
+constexpr const char* kProbedOps[] = {
     "divide", "remainder",    "sqrt",      "rsqrt",  "exponential", "exponential-minus-one",
     "log",    "log-plus-one", "logistic",  "tanh",   "erf",         "sine",
     "cosine", "power",        "transpose", "reduce", "gather"};
@@ -233,7 +233,7 @@ struct Measured {
       const LoopTimes* one = tasks.one("peak_" + dtype);
       rates.emplace_back(one, tasks.all("peak_" + dtype));
     }
-    for (const std::string op : kOps) {
+    for (const std::string op : kProbedOps) {
       std::string function = "op_" + op;
       std::ranges::replace(function, '-', '_');
       ops.push_back(tasks.one(function));
@@ -274,7 +274,7 @@ void set_ops(const Measured& measured, Probed& found) {
   found.op_cycles.emplace_back("add", measured.unit_s("add_f32") * hertz);
   for (std::size_t i = 0; i < measured.ops.size(); ++i) {
     const double vectors = static_cast<double>(kOpElements) / lanes;
-    found.op_cycles.emplace_back(kOps[i], measured.ops[i]->best() * hertz / vectors);
+    found.op_cycles.emplace_back(kProbedOps[i], measured.ops[i]->best() * hertz / vectors);
     found.op_spread = std::max(found.op_spread, measured.ops[i]->spread());
   }
   found.fma_latency = measured.unit_s("fma_chain") * hertz;

@@ -66,7 +66,7 @@ struct MetricEntry {
   std::optional<double> (*of_intervals)(std::span<const Pair>, std::span<const Interval>) = nullptr;
   std::optional<double> (*of_kernels)(std::span<const Ranking>) = nullptr;
 };
-constexpr MetricEntry kMetrics[kMetricCount] = {  // by Metric
+constexpr MetricEntry kMetrics[kNamedMetricCount] = {  // by Metric
     {.name = "mape", .of_pairs = mape},
     {.name = "median_ape", .of_pairs = median_ape},
     {.name = "p90_ape", .of_pairs = p90_ape},
@@ -93,7 +93,10 @@ constexpr MetricEntry kMetrics[kMetricCount] = {  // by Metric
     {.name = "best_in_top_tenth",
      .of_kernels = [](std::span<const Ranking> k) { return best_in_top_share(k, 0.1); }},
     {.name = "top_1_within_2",
-     .of_kernels = [](std::span<const Ranking> k) { return top_1_within(k, 0.02); }}};
+     .of_kernels = [](std::span<const Ranking> k) { return top_1_within(k, 0.02); }},
+    {.name = "row_spearman", .of_pairs = spearman_rho},
+    {.name = "rmse_of_range"},
+    {.name = "exact"}};
 
 std::optional<double> ranking_metric(Metric metric, std::span<const Ranking> kernels) {
   return kMetrics[static_cast<std::size_t>(metric)].of_kernels(kernels);
@@ -134,13 +137,13 @@ MetricRows covered(const ScoreSheet& sheet, const StratumRows& stratum, std::siz
   return result;
 }
 
-// Scores the metrics of pairs, or those of pairs and their intervals.
-void score_rows(Scores& scores, const MetricRows& rows, bool with_intervals,
+// Scores the first `count` metrics that are of pairs, or of pairs and their intervals.
+void score_rows(Scores& scores, const MetricRows& rows, bool with_intervals, std::size_t count,
                 const BootstrapOptions& options) {
   const std::size_t works = std::set(rows.work_of.begin(), rows.work_of.end()).size();
   const bool enough = (works > 1 ? works : rows.pairs.size()) >= kMinUnits;
   const auto group_of = works > 1 ? std::span(rows.work_of) : std::span<const std::size_t>();
-  for (std::size_t i = 0; i < kMetricCount; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     const MetricEntry& metric = kMetrics[i];
     if (with_intervals ? metric.of_intervals == nullptr : metric.of_pairs == nullptr) continue;
     Score& score = scores.values[i];
@@ -229,7 +232,7 @@ void score_rankings(Scores& scores, const std::vector<Ranking>& kernels,
 
 // Bootstraps over works if there are several, else over rows, with the same draws for every column.
 Scores score(const ScoreSheet& sheet, const StratumRows& stratum, std::size_t column,
-             const BootstrapOptions& options) {
+             const EvaluationOptions& options) {
   std::vector<Pair> pairs;
   pairs.reserve(stratum.rows.size());
   for (const std::size_t row : stratum.rows) {
@@ -239,10 +242,11 @@ Scores score(const ScoreSheet& sheet, const StratumRows& stratum, std::size_t co
   }
   std::vector<Ranking> kernels;
   for (const auto& ranking : stratum.rankings) kernels.push_back(gather(pairs, ranking));
-  const BootstrapOptions limited = affordable(options, pairs.size());
+  const BootstrapOptions limited = affordable(options.bootstrap, pairs.size());
   Scores scores;
-  score_rows(scores, {std::move(pairs), {}, stratum.work_of}, false, limited);
-  score_rows(scores, covered(sheet, stratum, column), true, limited);
+  const std::size_t count = options.row_spearman ? kNamedMetricCount : kMetricCount;
+  score_rows(scores, {std::move(pairs), {}, stratum.work_of}, false, count, limited);
+  score_rows(scores, covered(sheet, stratum, column), true, count, limited);
   score_rankings(scores, kernels, limited);
   return scores;
 }
@@ -513,10 +517,10 @@ Evaluation evaluate(const ScoreSheet& sheet, const EvaluationOptions& options) {
   base::parallel_for(result.strata.size() * columns, options.jobs, [&](std::size_t cell) {
     Scores& slot = result.strata[cell / columns].columns[cell % columns];
     const std::size_t kept = slot.answered;
-    slot = score(sheet, scored[cell / columns], cell % columns, options.bootstrap);
+    slot = score(sheet, scored[cell / columns], cell % columns, options);
     slot.answered = kept;
     const bool ranks_only = !sheet.ranks_only.empty() && sheet.ranks_only[cell % columns];
-    for (std::size_t i = 0; i < kMetricCount && ranks_only; ++i) {
+    for (std::size_t i = 0; i < kNamedMetricCount && ranks_only; ++i) {
       if (!ranks_tiles(static_cast<Metric>(i))) slot.values[i] = {};
     }
   });

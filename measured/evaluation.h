@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "measured/metric_names.h"
 #include "measured/metrics.h"
 #include "measured/samples.h"
 
@@ -64,42 +65,6 @@ struct Answers {
 // it. Predictions that are not positive finite times count as unanswered.
 void add_answers(ScoreSheet& sheet, std::span<const Answers> per_column);
 
-enum class Metric {
-  kMape,
-  kMedianApe,
-  kP90Ape,
-  kBias,
-  kTotal,
-  kLogL1,          // mean |log(predicted / measured)|
-  kRowTau,         // tau-b over all rows of the stratum: are programs, operators, kernels in order?
-  kCoverage,       // share of rows inside their 90 % interval; undefined without intervals
-  kIntervalWidth,  // mean of high / low - 1
-  kMapeSurest25,   // MAPE of the 25 % of the rows with the narrowest intervals, and so on
-  kMapeSurest50,
-  kMapeSurest75,
-  kAnnounced,  // share of errors above 2 x that the interval covers (announced_share)
-  kTileTau,    // from here on: tiles within kernels
-  kTileSizeApe,
-  kTop1Slowdown,
-  kTop1SlowdownP90,  // 90th percentile over kernels
-  kTop5Slowdown,
-  kTop10Slowdown,
-  kBestInTop1,
-  kBestInTop5,
-  kBestInTop10,
-  kBestInTopTenth,  // best found by measuring the tenth of a kernel's tiles predicted fastest
-  kTop1Within2      // share of kernels whose predicted fastest is within 2 % of the best
-};
-constexpr std::size_t kMetricCount = 24;
-[[nodiscard]] std::string_view name(Metric metric);  // "mape", "tile_size_ape", ...
-// True for metrics that are predicted / measured, where 1 is best.
-[[nodiscard]] constexpr bool is_ratio(Metric metric) {
-  return metric == Metric::kBias || metric == Metric::kTotal;
-}
-[[nodiscard]] constexpr bool ranks_tiles(Metric metric) {
-  return metric >= Metric::kTileTau;
-}
-
 struct Score {
   std::optional<double> value;       // fractions, not %
   std::optional<Interval> interval;  // absent with fewer than three rows or kernels to resample
@@ -107,9 +72,9 @@ struct Score {
 
 // The scores of one model on one stratum.
 struct Scores {
-  std::size_t answered = 0;        // rows answered, out of Stratum::rows_measured
-  std::size_t kernels_ranked = 0;  // out of kernels_with_tiles: predictions not all equal
-  Score values[kMetricCount];      // ranking metrics are nullopt if kernels_ranked is 0
+  std::size_t answered = 0;         // rows answered, out of Stratum::rows_measured
+  std::size_t kernels_ranked = 0;   // out of kernels_with_tiles: predictions not all equal
+  Score values[kNamedMetricCount];  // ranking metrics are nullopt if kernels_ranked is 0
 
   [[nodiscard]] const Score& operator[](Metric metric) const {
     return values[static_cast<std::size_t>(metric)];
@@ -137,6 +102,7 @@ struct EvaluationOptions {
   Seconds small = Seconds{5e-6};
   BootstrapOptions bootstrap = {};  // large strata use fewer draws, at least 200
   int jobs = 1;                     // does not affect the result
+  bool row_spearman = false;        // whether to compute Metric::kRowSpearman
 };
 
 struct Evaluation {

@@ -77,6 +77,21 @@ std::uint64_t sort_and_count(std::vector<double>& values) {
   return exchanges;
 }
 
+// Twice the rank of each pair's `side` less the mean rank; equal values share the mean of theirs.
+std::vector<double> centred_ranks(std::span<const Pair> pairs, double Pair::*side) {
+  std::vector<double> sorted;
+  sorted.reserve(pairs.size());
+  for (const Pair& pair : pairs) sorted.push_back(pair.*side);
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<double> ranks;
+  ranks.reserve(pairs.size());
+  for (const Pair& pair : pairs) {
+    const auto [first, end] = std::equal_range(sorted.begin(), sorted.end(), pair.*side);
+    ranks.push_back(static_cast<double>((first - sorted.begin()) - (sorted.end() - end)));
+  }
+  return ranks;
+}
+
 bool can_be_ranked(const Ranking& ranking) {
   return ranking.size() >= 2;
 }
@@ -220,6 +235,19 @@ std::optional<double> kendall_tau_b(std::span<const Pair> pairs) {
   const double difference = static_cast<double>(concordant) - static_cast<double>(discordant);
   return difference / (std::sqrt(static_cast<double>(all - tied_predicted)) *
                        std::sqrt(static_cast<double>(all - tied_measured)));
+}
+
+std::optional<double> spearman_rho(std::span<const Pair> pairs) {
+  check_times(pairs);
+  const std::vector<double> predicted = centred_ranks(pairs, &Pair::predicted);
+  const std::vector<double> measured = centred_ranks(pairs, &Pair::measured);
+  const auto product = [](const std::vector<double>& a, const std::vector<double>& b) {
+    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+  };
+  const double of_predicted = product(predicted, predicted);
+  const double of_measured = product(measured, measured);
+  if (of_predicted == 0 || of_measured == 0) return std::nullopt;
+  return product(predicted, measured) / (std::sqrt(of_predicted) * std::sqrt(of_measured));
 }
 
 std::optional<double> mean_tau_b(std::span<const Ranking> kernels) {

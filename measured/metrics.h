@@ -31,6 +31,9 @@ struct Pair {
 // Kendall's tau-b with ties (Kendall 1945), in O(n log n) (Knight 1966). nullopt if all values on
 // one side are equal.
 [[nodiscard]] std::optional<double> kendall_tau_b(std::span<const Pair> pairs);
+// Spearman's rho (Spearman 1904): the correlation of ranks; tied values share the mean of their
+// ranks. nullopt as for tau-b. In O(n log n).
+[[nodiscard]] std::optional<double> spearman_rho(std::span<const Pair> pairs);
 
 // Rankings of alternatives (tiles of a kernel), one per kernel. Kernels with fewer than two are
 // skipped. Metrics are expectations over a random choice among tied predictions, so the order of

@@ -34,6 +34,12 @@ std::string column_of(const ConfigNode& node, std::string_view key, Metric metri
     fail_at(entry, fmt::format("{} only ranks the tiles of a kernel; it has no {}", column,
                                measured::name(metric)));
   }
+  const bool of_quantity = learner != nullptr && !learner->target.is_time();
+  if (of_quantity != measured::is_of_quantity(metric)) {
+    fail_at(entry,
+            fmt::format("{} is about {}; it has no {}", column,
+                        of_quantity ? learner->target.quantity : "times", measured::name(metric)));
+  }
   return column;
 }
 

@@ -22,6 +22,7 @@ namespace tilecast::validation {
 namespace {
 
 using hwdesc::Device;
+using measured::Metric;
 using measured::SampleSet;
 using measured::ScoreSheet;
 using sim::training::kAnalyticalScaled;
@@ -318,6 +319,69 @@ void add_default_rows(const Experiment& experiment, const measured::MeasurementS
   }
 }
 
+// Whether the learners' targets are quantities other than time. Throws Error if only some are.
+bool is_of_quantities(const Experiment& experiment) {
+  const auto is_other = [](const learned::LearnerSpec& spec) { return !spec.target.is_time(); };
+  const auto other = std::ranges::find_if(experiment.learners, is_other);
+  if (other == experiment.learners.end()) return false;
+  if (!std::ranges::all_of(experiment.columns, [&](const std::string& column) {
+        const learned::LearnerSpec* learner = experiment.learner(column);
+        return learner != nullptr && is_other(*learner);
+      })) {
+    throw Error(fmt::format("{}: learner {}: its target is {}, and other columns are about times",
+                            experiment.file, other->name, other->target.quantity));
+  }
+  return true;
+}
+
+// Trains each learner as `tilecast train` does. Targets may differ, and each learner is scored on
+// the held-out rows that have its own.
+ExperimentResult run_quantities(const Experiment& experiment, sim::training::ImportedData& data,
+                                const RunOptions& options) {
+  ExperimentResult result;
+  result.experiment = experiment;
+  result.notes = experiment.notes;
+  const LoadedSets loaded = load_sets(experiment, data, options.jobs);
+  result.sets = loaded.described;
+  const std::vector<NamedSplit> splits = deal_rows(experiment, loaded.sets, loaded.names);
+  if (splits.size() != 1) {
+    throw Error(fmt::format("{}: split: has {} rounds; learners of quantities are scored on one",
+                            experiment.file, splits.size()));
+  }
+  const measured::Split& split = splits.front().split;
+  Round& round = result.rounds.emplace_back();
+  round.fitted = true;
+  round.fit_rows = split.fit.size();
+  round.fit_works = count_works(restricted(loaded.sets, split.fit));
+  round.score_rows = split.score.size();
+  const analytical::AnalyticalModel prior;
+  ResultStratum all{
+      .cells = {experiment.columns.size(), std::vector<Cell>(measured::kNamedMetricCount)}};
+  for (const learned::LearnerSpec& learner : experiment.learners) {
+    const sim::training::Training training(prior, experiment, data, learner.name, options.jobs);
+    const sim::training::TrainingResult trained = training.run({});
+    const learned::QuantityStratum& stratum = trained.quantity->strata.front();
+    all.rows = all.rows_measured = std::max(all.rows, stratum.rows);
+    all.works = std::max(all.works, stratum.works);
+    round.learned.push_back({.learner = learner.name,
+                             .train_rows = trained.learner->train_rows,
+                             .validation_rows = trained.learner->validation_rows});
+    for (const std::string& note : trained.notes) {
+      result.notes.push_back(fmt::format("{}: {}", learner.name, note));
+    }
+    if (options.step) options.step(round.learned.size(), experiment.learners.size());
+    const std::optional<measured::QuantityScores>& scores = stratum.scores.back();
+    if (!scores) continue;
+    std::vector<Cell>& cells = all.cells[experiment.column_index(learner.name)];
+    cells[static_cast<std::size_t>(Metric::kRmseOfRange)].value = scores->rmse_of_range;
+    cells[static_cast<std::size_t>(Metric::kExact)].value = scores->exact;
+  }
+  result.strata.push_back(std::move(all));
+  result.bars = check_bars(experiment, result.strata);
+  result.directions = check_directions(experiment, result.strata);
+  return result;
+}
+
 }  // namespace
 
 std::size_t ExperimentResult::refused() const {
@@ -348,13 +412,7 @@ HybridAnswer answer_hybrid(const analytical::CostModel& prior, const hybrid::Hyb
 
 ExperimentResult run_experiment(const Experiment& experiment, sim::training::ImportedData& data,
                                 const RunOptions& options) {
-  for (const learned::LearnerSpec& learner : experiment.learners) {
-    if (learner.target.is_time()) continue;
-    throw Error(
-        fmt::format("{}: learner {}: its target is {}, and columns are compared by times; "
-                    "`tilecast train` trains and scores it",
-                    experiment.file, learner.name, learner.target.quantity));
-  }
+  if (is_of_quantities(experiment)) return run_quantities(experiment, data, options);
   ExperimentResult result;
   result.experiment = experiment;
   result.notes = experiment.notes;

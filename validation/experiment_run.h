@@ -8,6 +8,10 @@
 // seeds, the mean and the worst are reported. Each learner trains on one thread, so the result does
 // not depend on `jobs`. If no row of a class is fitted, the class has the dispatch published by its
 // set.
+//
+// If the targets of all learners are quantities other than time, there is one stratum, all held-out
+// rows, with the metrics of quantities; the split has one round. Each learner is scored on the
+// held-out rows that have its own target, relative to the range of their labels.
 #pragma once
 
 #include <functional>

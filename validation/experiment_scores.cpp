@@ -38,6 +38,14 @@ bool is_shown(const Experiment& experiment, const measured::Stratum& stratum) {
   return std::ranges::find(experiment.by, stratum.breakdown) != experiment.by.end();
 }
 
+bool asks_for(const Experiment& experiment, Metric metric) {
+  const auto is_of = [&](const auto& claim) { return claim.metric == metric; };
+  return std::ranges::find(experiment.metrics, metric) != experiment.metrics.end() ||
+         std::ranges::any_of(experiment.bars, is_of) ||
+         std::ranges::any_of(experiment.published, is_of) ||
+         std::ranges::any_of(experiment.directions, is_of);
+}
+
 // The stratum of `result` that equals `stratum`; added if missing.
 ResultStratum& find_or_add(std::vector<ResultStratum>& result, const measured::Stratum& stratum,
                            std::size_t columns) {
@@ -51,7 +59,7 @@ ResultStratum& find_or_add(std::vector<ResultStratum>& result, const measured::S
                     .works = stratum.works,
                     .kernels_with_tiles = stratum.kernels_with_tiles,
                     .kernels_without_fastest = stratum.kernels_without_fastest,
-                    .cells = {columns, std::vector<Cell>(measured::kMetricCount)}});
+                    .cells = {columns, std::vector<Cell>(measured::kNamedMetricCount)}});
   return result.back();
 }
 
@@ -67,7 +75,7 @@ void add(Metric metric, double value, Cell& cell, std::size_t& count) {
 void add(const measured::Stratum& stratum, std::size_t sheet, std::size_t sheets,
          ResultStratum& result, std::vector<std::vector<std::size_t>>& counts) {
   for (std::size_t column = 0; column < stratum.columns.size(); ++column) {
-    for (std::size_t i = 0; i < measured::kMetricCount; ++i) {
+    for (std::size_t i = 0; i < measured::kNamedMetricCount; ++i) {
       const auto metric = static_cast<Metric>(i);
       const measured::Score& score = stratum.columns[column][metric];
       if (!score.value) continue;
@@ -280,7 +288,8 @@ std::vector<std::string> scale_by_class(const std::vector<measured::ScoredWorklo
 
 bool more_is_better(Metric metric) {
   return metric == Metric::kRowTau || metric == Metric::kCoverage || metric == Metric::kAnnounced ||
-         metric == Metric::kTileTau || metric >= Metric::kBestInTop1;
+         metric == Metric::kTileTau ||
+         (metric >= Metric::kBestInTop1 && metric != Metric::kRmseOfRange);
 }
 
 std::string ResultStratum::title() const {
@@ -291,7 +300,9 @@ std::string ResultStratum::title() const {
 std::vector<ResultStratum> score_strata(const Experiment& experiment,
                                         std::span<const measured::ScoreSheet> sheets, int jobs) {
   const bool several = sheets.size() > 1;
-  measured::EvaluationOptions options{.by = experiment.by, .jobs = jobs};
+  measured::EvaluationOptions options{.by = experiment.by,
+                                      .jobs = jobs,
+                                      .row_spearman = asks_for(experiment, Metric::kRowSpearman)};
   std::erase(options.by, Breakdown::kSet);  // added automatically
   if (several) options.bootstrap.draws = 1;
   std::vector<ResultStratum> result;
@@ -301,9 +312,9 @@ std::vector<ResultStratum> score_strata(const Experiment& experiment,
     for (const measured::Stratum& stratum : measured::evaluate(sheet, options).strata) {
       if (!is_shown(experiment, stratum)) continue;
       ResultStratum& into = find_or_add(result, stratum, sheet.columns.size());
-      counts.resize(result.size(),
-                    std::vector<std::vector<std::size_t>>(
-                        sheet.columns.size(), std::vector<std::size_t>(measured::kMetricCount)));
+      counts.resize(result.size(), std::vector<std::vector<std::size_t>>(
+                                       sheet.columns.size(),
+                                       std::vector<std::size_t>(measured::kNamedMetricCount)));
       add(stratum, i, sheets.size(), into, counts[static_cast<std::size_t>(&into - result.data())]);
     }
   }

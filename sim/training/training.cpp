@@ -65,7 +65,10 @@ TrainingFile with_one(TrainingFile file, const std::string& asked_for) {
 measured::Stratum score_held_out(const TrainingFile& file, const measured::ScoreSheet& sheet,
                                  int jobs, learned::ModelCard& card,
                                  std::vector<std::string>& notes) {
-  const measured::Evaluation evaluation = measured::evaluate(sheet, {.by = file.by, .jobs = jobs});
+  const measured::Evaluation evaluation = measured::evaluate(
+      sheet, {.by = file.by,
+              .jobs = jobs,
+              .row_spearman = std::ranges::count(file.metrics, Metric::kRowSpearman) > 0});
   measured::Stratum all = evaluation.strata.front();
   if (all.rows < all.rows_measured) {
     notes.push_back(fmt::format("{} of {} held-out rows were not answered and are not scored",

@@ -319,7 +319,7 @@ std::string split_text(const SplitSpec& split) {
 
 measured::Metric metric_of(const ConfigNode& node) {
   std::vector<std::string_view> names;
-  for (std::size_t i = 0; i < measured::kMetricCount; ++i) {
+  for (std::size_t i = 0; i < measured::kNamedMetricCount; ++i) {
     names.push_back(measured::name(static_cast<measured::Metric>(i)));
   }
   return static_cast<measured::Metric>(choice(node, names));

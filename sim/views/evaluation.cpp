@@ -561,7 +561,7 @@ std::string model_card(const EvaluationReport& report) {
 }
 
 std::string metric_title(Metric metric) {
-  static constexpr std::array<const char*, measured::kMetricCount> kTitles = {
+  static constexpr std::array<const char*, measured::kNamedMetricCount> kTitles = {
       "MAPE %",
       "median APE %",
       "p90 APE %",
@@ -585,7 +585,10 @@ std::string metric_title(Metric metric) {
       "best in top 5 %",
       "best in top 10 %",
       "best in top tenth %",
-      "chosen within 2 % %"};
+      "chosen within 2 % %",
+      "rho of rows",
+      "RMSE % of range",
+      "exact %"};
   return kTitles[static_cast<std::size_t>(metric)];
 }
 
@@ -609,7 +612,7 @@ std::string metric_value(Metric metric, double value) {
 
 bool is_share(Metric metric) {
   return !measured::is_ratio(metric) && metric != Metric::kLogL1 && metric != Metric::kRowTau &&
-         metric != Metric::kTileTau;
+         metric != Metric::kTileTau && metric != Metric::kRowSpearman;
 }
 
 }  // namespace tilecast::sim::views

@@ -214,6 +214,18 @@ TEST(Evaluation, OrdersProgramsByRowTau) {
   EXPECT_NEAR(value(made.all({"model"}), 0, Metric::kRowTau), (2.0 - 1) / 3, 1e-12);
 }
 
+TEST(Evaluation, OrdersProgramsBySpearmansRhoWhereAskedFor) {
+  Made made;
+  for (const auto& [measured, predicted] : {std::pair{1.0, 2.0}, {2.0, 1.0}, {3.0, 9.0}}) {
+    made.row(made.work(std::to_string(measured), "program"), measured, {predicted});
+  }
+  ScoreSheet sheet{.columns = {"model"}};
+  made.add_to(sheet);
+  const Evaluation asked = evaluate(sheet, {.row_spearman = true});
+  EXPECT_NEAR(value(asked.strata.front(), 0, Metric::kRowSpearman), 1 - 6.0 * 2 / (3 * 8), 1e-12);
+  EXPECT_FALSE(evaluate(sheet).strata.front().columns[0][Metric::kRowSpearman].value);
+}
+
 TEST(Evaluation, ShowsSetsWhenThereAreSeveralAndSplitsWhenAsked) {
   Made first("one"), second("two");
   first.row(first.work("same name", "x"), 1, {1}, 0, "test");

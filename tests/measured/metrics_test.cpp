@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -116,6 +117,42 @@ TEST(KendallTau, OfAHundredThousandRowsDoesNotOverflow) {
   EXPECT_NEAR(*kendall_tau_b(pairs), 1, 1e-12);
   for (Pair& pair : pairs) pair.measured = 100001 - pair.predicted;
   EXPECT_NEAR(*kendall_tau_b(pairs), -1, 1e-12);
+}
+
+TEST(SpearmanRho, OfAPermutationIsOneLessSixTimesTheSquaredDifferencesOfRanks) {
+  std::mt19937 random(11);
+  for (int n = 2; n < 60; ++n) {
+    std::vector<Pair> pairs;
+    for (int i = 1; i <= n; ++i) pairs.push_back({double(i), double(i)});
+    EXPECT_NEAR(spearman_rho(pairs).value(), 1, 1e-12);
+    for (Pair& pair : pairs) pair.measured = n + 1 - pair.predicted;
+    EXPECT_NEAR(spearman_rho(pairs).value(), -1, 1e-12);
+    std::vector<int> order(static_cast<std::size_t>(n));
+    std::iota(order.begin(), order.end(), 1);
+    std::shuffle(order.begin(), order.end(), random);
+    double squares = 0;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      pairs[i].measured = order[i];
+      squares += (pairs[i].predicted - order[i]) * (pairs[i].predicted - order[i]);
+    }
+    const double expected = 1 - 6 * squares / (n * (double(n) * n - 1));
+    EXPECT_NEAR(spearman_rho(pairs).value(), expected, 1e-12) << n;
+    for (Pair& pair : pairs) pair.predicted = std::exp(pair.predicted);  // ranks, not values
+    EXPECT_NEAR(spearman_rho(pairs).value(), expected, 1e-12) << n;
+  }
+}
+
+TEST(SpearmanRho, TiedValuesShareTheMeanOfTheirRanks) {
+  // Ranks 1 2.5 2.5 4 and 1 2 3 4, less their mean 2.5: 2.25 + 2.25 of sqrt(4.5) sqrt(5).
+  EXPECT_NEAR(spearman_rho(std::vector<Pair>{{1, 1}, {2, 2}, {2, 3}, {3, 4}}).value(),
+              4.5 / std::sqrt(4.5 * 5), 1e-12);
+  EXPECT_NEAR(spearman_rho(std::vector<Pair>{{1, 1}, {1, 1}, {2, 2}}).value(), 1, 1e-12);
+}
+
+TEST(SpearmanRho, IsUndefinedWhenOneSideIsConstantOrHasFewerThanTwoRows) {
+  EXPECT_FALSE(spearman_rho(std::vector<Pair>{{5, 1}, {5, 2}, {5, 3}}));
+  EXPECT_FALSE(spearman_rho(std::vector<Pair>{{1, 5}, {2, 5}, {3, 5}}));
+  EXPECT_FALSE(spearman_rho(std::vector<Pair>{}) || spearman_rho(std::vector<Pair>{{1, 2}}));
 }
 
 TEST(MeanTau, LeavesOutKernelsThatHaveNone) {

@@ -239,7 +239,7 @@ std::vector<ResultStratum> two_classes() {
   for (std::size_t i = 0; i < 2; ++i) {
     strata[i].breakdown = measured::Breakdown::kOpClass;
     strata[i].name = i == 0 ? "gelu" : "matmul";
-    strata[i].cells.assign(2, std::vector<Cell>(measured::kMetricCount));
+    strata[i].cells.assign(2, std::vector<Cell>(measured::kNamedMetricCount));
     for (std::size_t column = 0; column < 2; ++column) {
       strata[i].cells[column][static_cast<std::size_t>(Metric::kMape)].value = errors[i][column];
     }

@@ -168,7 +168,7 @@ TEST(Directions, AgreeOrDisagreeWhereTheDifferencesExcludeZero) {
                             "  - {better: analytical, than: trees, metric: mape, finding: b}\n"
                             "  - {better: trees, than: rank, metric: tile_tau_b, finding: c}\n");
   ResultStratum all;
-  all.cells.assign(3, std::vector<Cell>(measured::kMetricCount));
+  all.cells.assign(3, std::vector<Cell>(measured::kNamedMetricCount));
   const auto cell = [&](std::size_t column, measured::Metric metric) -> Cell& {
     return all.cells[column][static_cast<std::size_t>(metric)];
   };

@@ -151,7 +151,7 @@ TEST(ExperimentReader, TheBestOtherColumnOfAMeanIsRefused) {
 TEST(Bars, BetterThanTheOthersIsAgainstTheBestOfThemNotTheWeakest) {
   Experiment e = with_split("{kind: k_fold}");
   e.columns = {"roofline", "trees", "hybrid", "rank"};
-  ResultStratum all{.rows = 5, .cells = {4, std::vector<Cell>(measured::kMetricCount)}};
+  ResultStratum all{.rows = 5, .cells = {4, std::vector<Cell>(measured::kNamedMetricCount)}};
   const auto mape = static_cast<std::size_t>(Metric::kMape);
   const auto tau = static_cast<std::size_t>(Metric::kRowTau);
   for (const auto& [column, error] : {std::pair(0U, 0.10), std::pair(1U, 0.04), {2U, 0.08}}) {
@@ -177,6 +177,32 @@ TEST(Bars, BetterThanTheOthersIsAgainstTheBestOfThemNotTheWeakest) {
   e.columns = {"hybrid"};
   e.bars.resize(1);
   EXPECT_FALSE(check_bars(e, std::vector{all}).at(0).met);  // no other column to compare with
+}
+
+// The column is 7 % off and exact in 74 %.
+TEST(Bars, OfAQuantityAreOnItsErrorAndItsExactShare) {
+  constexpr const char* kFile =
+      "format: tilecast.experiment/1\nname: e\nclaim: c\ndevice: tpu_v3\n"
+      "data: [{name: ops, importer: set, from: set}]\n"
+      "split: {kind: held_out_works, share: 20 %}\n"
+      "learners: [{name: trees, model: xgboost, features: [static], target: vector_registers}]\n"
+      "columns: [trees]\nmetrics: [rmse_of_range, exact]\nbars:\n";
+  const auto read = [](const std::string& bars) {
+    return parse_experiment(kFile + bars, "e.yaml");
+  };
+  const Experiment e = read(
+      "  - {metric: rmse_of_range, column: trees, at_most: 7 %}\n"
+      "  - {metric: exact, column: trees, at_least: 75 %}\n");
+  ResultStratum all{.rows = 5, .cells = {1, std::vector<Cell>(measured::kNamedMetricCount)}};
+  all.cells[0][static_cast<std::size_t>(Metric::kRmseOfRange)].value = 0.07;
+  all.cells[0][static_cast<std::size_t>(Metric::kExact)].value = 0.74;
+  const std::vector<BarResult> bars = check_bars(e, std::vector{all});
+  ASSERT_EQ(bars.size(), 2U);
+  EXPECT_TRUE(bars[0].met);
+  EXPECT_FALSE(bars[1].met);
+  EXPECT_TRUE(more_is_better(Metric::kExact) && more_is_better(Metric::kRowSpearman));
+  EXPECT_FALSE(more_is_better(Metric::kRmseOfRange));
+  EXPECT_THROW(read("  - {metric: mape, column: trees, at_most: 7 %}\n"), Error);
 }
 
 TEST(ExperimentSplits, FittedAndScoredRowsMustBeDisjointByRowAndByKernel) {
