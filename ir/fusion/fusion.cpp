@@ -23,7 +23,7 @@ bool is_optimised(const Module& module) {
 }
 
 Module fuse(Module module, const FusionOptions& options) {
-  module = with_copies(std::move(module));
+  module = with_copies(with_calls_inlined(std::move(module)));
   FreshNames names(module);
   return with_plans(tidied(std::move(module)), names,
                     [&](const Computation& computation, std::size_t) {

@@ -23,6 +23,9 @@ struct FusionOptions {
 // A module counts as optimised if it holds a fusion instruction, is scheduled, or has device
 // layouts.
 [[nodiscard]] bool is_optimised(const Module& module);
+// Calls on the caller's thread are replaced by what they call, and computations that nothing calls
+// any more are dropped. Composites are calls, too.
+[[nodiscard]] Module with_calls_inlined(Module module);
 // Adds the copies that in-place updates need to a module dumped before XLA's CopyInsertion: copies
 // of constants, of parameters that the caller does not donate (input_output_alias), and of arrays
 // that are read after the update.
