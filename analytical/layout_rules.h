@@ -14,6 +14,7 @@ namespace tilecast::analytical {
                         .lanes = tile.lanes,
                         .word_bits = tile.word_bits,
                         .tiled = tile.tiled};
+  if (device.execution == hwdesc::Execution::kSimt) rules.fusion.compiler = ir::Compiler::kXlaGpu;
   if (device.execution == hwdesc::Execution::kScratchpad) {
     const hwdesc::MemoryLevel& level = device.scratchpad();
     const double bytes = std::min(level.results.value, level.capacity.value);

@@ -12,6 +12,7 @@
 
 #include <array>
 
+#include "ir/fusion/fusion.h"
 #include "ir/hlo.h"
 #include "ir/memory_assignment.h"
 
@@ -23,6 +24,7 @@ struct LayoutRules {
   int word_bits = 32;
   bool tiled = true;  // false: plain row-major (GPUs, CPUs)
   std::int64_t max_rank1_tile = 1024;
+  FusionOptions fusion;
   ScratchpadRules scratchpad;  // which results stay on chip between kernels
 };
 

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "ir/fusion/fusion_space.h"
+#include "ir/memory/carry_copies.h"
 #include "ir/verify/verifier.h"
 
 namespace tilecast::ir {
@@ -47,7 +49,7 @@ LoadedModule prepared(LoadedModule loaded, const LoadOptions& options) {
     verify(loaded.module);  // the decisions come from a user's file
     loaded.notes.push_back({fmt::format("fused by the decisions in {}", options.fusion)});
   } else if (options.fuse && !optimised) {
-    loaded.module = fuse(std::move(loaded.module));
+    loaded.unfused = true;
     loaded.notes.push_back({"not optimised: fused by Tilecast's rules (--fusion=none keeps ops)"});
   }
   return loaded;
@@ -79,6 +81,9 @@ LoadedModule load_module(base::SourceText text, const LoadOptions& options) {
 
 DeviceProgram program_for(LoadedModule loaded, const LayoutRules& layout,
                           const LoadOptions& options) {
+  if (std::exchange(loaded.unfused, false)) {
+    loaded.module = with_carry_copies(fuse(std::move(loaded.module), layout.fusion));
+  }
   const bool has_tiles = has_device_layouts(loaded.module);
   if (has_tiles != layout.tiled && loaded.optimised) {
     loaded.notes.push_back({fmt::format("compiled for {}: its fusions and library calls are kept",
@@ -95,6 +100,10 @@ DeviceProgram program_for(LoadedModule loaded, const LayoutRules& layout,
 }
 
 DeviceProgram program_as_dumped(const LoadedModule& loaded, const LoadOptions& options) {
+  if (loaded.unfused)
+    return with_notes(
+        make_program(with_carry_copies(fuse(loaded.module)), program_options(options)),
+        loaded.notes);
   return with_notes(make_program(loaded.module, program_options(options)), loaded.notes);
 }
 

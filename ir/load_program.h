@@ -29,6 +29,7 @@ struct LoadedModule {
   Module module;
   std::vector<Note> notes;
   bool optimised = false;  // as read: already fused, scheduled or laid out by a compiler
+  bool unfused = false;    // still to be fused, by the rules of a device's compiler
 };
 
 // A program on one device, with the notes from loading it.

@@ -11,9 +11,14 @@
 
 namespace tilecast::ir {
 
+// Whose rules decide what fuses.
+enum class Compiler : std::uint8_t { kXlaTpu, kXlaGpu };
+
 struct FusionOptions {
-  int max_parameters = 64;     // most operands of one fusion
-  std::int64_t max_ops = 512;  // most instructions in one fusion
+  Compiler compiler = Compiler::kXlaTpu;
+  std::int64_t max_row = 65536;  // kXlaGpu: most elements of a row that one kernel reduces and uses
+  int max_parameters = 64;       // most operands of one fusion
+  std::int64_t max_ops = 512;    // most instructions in one fusion
   // Recompute cheap elementwise producers in each of their users if that moves fewer bytes than
   // writing and re-reading them. If false, only broadcasts, iotas and widening converts are
   // recomputed.
@@ -30,6 +35,10 @@ struct FusionOptions {
 // of constants, of parameters that the caller does not donate (input_output_alias), and of arrays
 // that are read after the update.
 [[nodiscard]] Module with_copies(Module module);
+// Operands of batched products that a GPU's libraries cannot read as they lie are transposed first.
+[[nodiscard]] Module with_gemm_operands(Module module);
+// What fuse() and FusionSpace do before they plan: the three above, as the compiler does them.
+[[nodiscard]] Module prepared_for_fusion(Module module, const FusionOptions& options);
 // Returns the module with fusions formed in every sequential computation. The result is not
 // verified (ir/verify/verifier.h); tests verify it for thousands of random modules. Move large
 // modules in to avoid a copy.

@@ -15,17 +15,6 @@ constexpr std::size_t kMaxCopies = 4;
 constexpr std::uint32_t kMaxEvaluations = 15;
 constexpr std::size_t kMaxSources = 16;  // inputs of the expression that a convert narrows
 
-// The position of the operand of an op at `position`: one-to-one ops keep it, reductions start a
-// new loop.
-template <class Position>
-Position operand_position(const Instruction& user, Position position) {
-  if (streams(user)) return position;
-  if (user.opcode == Opcode::kReduce)
-    return position == Position::kAfter ? Position::kBefore : Position::kOther;
-  const bool rearranges = user.opcode == Opcode::kTranspose || user.opcode == Opcode::kReshape;
-  return rearranges && position == Position::kAfter ? Position::kAfter : Position::kOther;
-}
-
 }  // namespace
 
 FusionPlanner::FusionPlanner(const Computation& computation, const FusionGraph& graph,
@@ -37,6 +26,28 @@ FusionPlanner::FusionPlanner(const Computation& computation, const FusionGraph& 
       homes_(computation.instructions.size()),
       owner_(computation.instructions.size(), kNoCluster),
       seen_(computation.instructions.size(), 0) {}
+
+// The position of the operand of an op at `position`: one-to-one ops keep it, reductions start a
+// new loop. On a GPU a value per row that the row's elements use returns to the elements' loop.
+FusionPlanner::Position FusionPlanner::operand_position(const Instruction& user,
+                                                        Position position) const {
+  if (streams(user)) return position;
+  if (user.opcode == Opcode::kReduce) {
+    if (position == Position::kRow) return Position::kAfter;
+    return position == Position::kAfter ? Position::kBefore : Position::kOther;
+  }
+  if (position == Position::kRow) {
+    const bool keeps = user.opcode == Opcode::kReshape || user.opcode == Opcode::kBroadcast;
+    const bool same =
+        keeps && elements(user.shape) == elements(computation_.at(user.operands.front()).shape);
+    return same ? Position::kRow : Position::kOther;
+  }
+  if (position == Position::kAfter && is_gpu() && repeats_rows(computation_, user)) {
+    return Position::kRow;
+  }
+  const bool rearranges = user.opcode == Opcode::kTranspose || user.opcode == Opcode::kReshape;
+  return rearranges && position == Position::kAfter ? Position::kAfter : Position::kOther;
+}
 
 std::vector<FusedKernel> FusionPlanner::plan() {
   for (auto id = static_cast<std::uint32_t>(computation_.instructions.size()); id-- > 0;)
@@ -129,7 +140,7 @@ FusionPlanner::Home FusionPlanner::home_of(std::uint32_t producer,
     add_indexers(read, result);
     for (std::size_t i = 0; i < user.operands.size(); ++i) {
       if (user.operands[i].index() == producer) {
-        result.reused |= reuses_operand(computation_, user, i);
+        result.reused |= position != Position::kRow && reuses_operand(computation_, user, i);
       }
     }
   }
@@ -166,15 +177,17 @@ std::optional<FusionPlanner::Home> FusionPlanner::accepted_home(std::uint32_t pr
   for (const Read& read : reads) {
     const Instruction& user = at(read.user);
     for (std::size_t i = 0; i < user.operands.size(); ++i) {
-      if (user.operands[i].index() == producer && !accepts_producer(computation_, user, i, op)) {
-        return std::nullopt;
-      }
+      if (user.operands[i].index() != producer) continue;
+      if (!accepts_producer(computation_, user, i, op)) return std::nullopt;
+      if (is_gpu() && moves_batch(computation_, user, i)) return std::nullopt;
     }
   }
   const Home home = home_of(producer, reads);
   if (home.evaluations > kMaxEvaluations) return std::nullopt;
   if (is_costly(op) && !is_matrix(op) && home.reused) return std::nullopt;
   if (breaks_update(kernel, op)) return std::nullopt;
+  if (is_gpu() && kernel.has_matrix && !is_light(computation_, op)) return std::nullopt;
+  if (home.position == Position::kRow && !accepts_row(kernel, op)) return std::nullopt;
   if (is_kept(FusionStep::kInto, producer, reads.front().cluster)) return std::nullopt;
   if ((is_matrix(op) || is_reduction(op)) && !accepts_hero(kernel, op, home)) return std::nullopt;
   return home;
@@ -183,12 +196,34 @@ std::optional<FusionPlanner::Home> FusionPlanner::accepted_home(std::uint32_t pr
 bool FusionPlanner::accepts_hero(const Cluster& cluster, const Instruction& hero,
                                  const Home& home) const {
   if (home.reused || cluster.has_matrix || cluster.update != kNoCluster) return false;
+  if (home.position == Position::kRow) return true;  // see accepts_row()
   if (is_matrix(hero)) {
+    const auto light = [&](InstrId id) { return is_light(computation_, computation_.at(id)); };
+    if (is_gpu() && !std::ranges::all_of(cluster.members, light)) return false;
     return home.position == (cluster.has_reduction ? Position::kBefore : Position::kAfter);
   }
   return home.position == Position::kAfter &&
          (!cluster.has_reduction ||
           (cluster.reduced == reduced_dims(hero) && cluster.reduced_loop == reduced_loop(hero)));
+}
+
+// Whether the op may be computed once per row in this kernel: a reduction of the rows that the
+// kernel's elements are, or what leads from there to them (XLA's SoftmaxRewriterTriton: between the
+// reduction and the elements nothing but changes of type or shape, and the maximum with a constant
+// that the reduction starts with).
+bool FusionPlanner::accepts_row(const Cluster& cluster, const Instruction& op) const {
+  if (cluster.has_matrix || cluster.roots.size() != 1) return false;
+  if (!is_reduction(op)) {
+    return is_one_of(op.opcode, {Opcode::kBitcast, Opcode::kReshape, Opcode::kConvert,
+                                 Opcode::kMaximum, Opcode::kBroadcast}) ||
+           op.shape.is_scalar();
+  }
+  if (!reduces_rows(computation_, op)) return false;
+  const Shape& root = computation_.at(cluster.roots.front()).shape;
+  const Shape& read = computation_.at(op.operands.front()).shape;
+  return loop_dims(root) == loop_dims(read) &&
+         elements(read) <= static_cast<double>(options_.max_row) * elements(op.shape) &&
+         (!cluster.has_reduction || cluster.has_rows);
 }
 
 // Whether adding `producer` would break an in-place update: such a kernel may read the updated
@@ -273,6 +308,7 @@ void FusionPlanner::join(std::uint32_t id, Home home) {
   if (updates_in_place(op)) kernel.update = id;
   if (is_reduction(op)) {
     kernel.has_reduction = true;
+    kernel.has_rows |= home.position == Position::kRow;
     kernel.reduced = reduced_dims(op);
     kernel.reduced_loop = reduced_loop(op);
   }
@@ -402,8 +438,7 @@ std::optional<FusionPlanner::Position> FusionPlanner::reading_position(std::uint
     if (found == nullptr) continue;
     Position position = Position::kOther;
     if (streams(at(user))) position = found->position;
-    if (at(user).opcode == Opcode::kReduce && found->position == Position::kAfter)
-      position = Position::kBefore;
+    if (at(user).opcode == Opcode::kReduce) position = operand_position(at(user), found->position);
     if (common && *common != position) return std::nullopt;
     common = position;
   }
@@ -414,6 +449,8 @@ bool FusionPlanner::can_merge(const Cluster& a, const Cluster& b) const {
   if (a.has_tuple_root || b.has_tuple_root || a.update != kNoCluster || b.update != kNoCluster)
     return false;
   if (a.has_matrix && b.has_matrix) return false;
+  if (a.has_rows || b.has_rows) return false;
+  if (is_gpu() && (a.has_matrix || b.has_matrix)) return false;
   if (a.has_reduction && b.has_reduction &&
       (a.reduced != b.reduced || a.reduced_loop != b.reduced_loop)) {
     return false;

@@ -20,6 +20,10 @@ namespace tilecast::ir {
 // True if is_expensive(), or if the op computes transcendental functions or divides floats.
 [[nodiscard]] bool is_costly(const Instruction& op);
 
+// Whether a GPU's product may take the op on its way in or out of the product: changes of view or
+// type, and arithmetic with a scalar or a vector.
+[[nodiscard]] bool is_light(const Computation& computation, const Instruction& op);
+
 [[nodiscard]] bool is_matrix(const Instruction& op);  // convolution or dot: the one hero
 [[nodiscard]] bool is_reduction(const Instruction& op);
 // True for ops that update their first operand in place: dynamic-update-slice, scatter.
@@ -30,6 +34,15 @@ namespace tilecast::ir {
 // Whether `producer`, the given operand of `user`, may be computed in the kernel of `user`.
 [[nodiscard]] bool accepts_producer(const Computation& computation, const Instruction& user,
                                     std::size_t operand, const Instruction& producer);
+
+// Whether the broadcast repeats its operand along the minor dimensions only: a value per row.
+[[nodiscard]] bool repeats_rows(const Computation& computation, const Instruction& broadcast);
+// Whether the reduction takes the minor dimensions only, and in one step: a value per row.
+[[nodiscard]] bool reduces_rows(const Computation& computation, const Instruction& reduction);
+
+// Whether the operand of a product is a transposition that moves the product's batch dimensions.
+[[nodiscard]] bool moves_batch(const Computation& computation, const Instruction& dot,
+                               std::size_t operand);
 
 // Dimensions except those of size one. Shapes with equal loop_dims() have the same loop nest.
 [[nodiscard]] Dims loop_dims(const Shape& shape);
