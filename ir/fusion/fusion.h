@@ -35,8 +35,9 @@ struct FusionOptions {
 // of constants, of parameters that the caller does not donate (input_output_alias), and of arrays
 // that are read after the update.
 [[nodiscard]] Module with_copies(Module module);
-// Operands of batched products that a GPU's libraries cannot read as they lie are transposed first.
-[[nodiscard]] Module with_gemm_operands(Module module);
+// Operands that a GPU's libraries cannot read as they lie are transposed first: of batched
+// products, and filters of convolutions.
+[[nodiscard]] Module with_library_operands(Module module);
 // What fuse() and FusionSpace do before they plan: the three above, as the compiler does them.
 [[nodiscard]] Module prepared_for_fusion(Module module, const FusionOptions& options);
 // Returns the module with fusions formed in every sequential computation. The result is not

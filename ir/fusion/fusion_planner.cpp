@@ -179,7 +179,7 @@ std::optional<FusionPlanner::Home> FusionPlanner::accepted_home(std::uint32_t pr
     for (std::size_t i = 0; i < user.operands.size(); ++i) {
       if (user.operands[i].index() != producer) continue;
       if (!accepts_producer(computation_, user, i, op)) return std::nullopt;
-      if (is_gpu() && moves_batch(computation_, user, i)) return std::nullopt;
+      if (is_gpu() && needs_transposition(computation_, user, i)) return std::nullopt;
     }
   }
   const Home home = home_of(producer, reads);
@@ -247,7 +247,8 @@ bool FusionPlanner::breaks_update(const Cluster& cluster, const Instruction& pro
 // read by each kernel.
 bool FusionPlanner::is_worth_recomputing(std::uint32_t id, const std::vector<Home>& homes) const {
   const Instruction& op = at(id);
-  if (homes.size() > kMaxCopies || !streams(op) || is_costly(op)) return false;
+  const bool slices = is_gpu() && op.opcode == Opcode::kSlice;  // read where they are used
+  if (homes.size() > kMaxCopies || !(streams(op) || slices) || is_costly(op)) return false;
   if (is_forced(id)) return true;
   if (!options_.recompute_to_save_bytes) return false;
   const double written = bytes(op.shape);
@@ -255,9 +256,10 @@ bool FusionPlanner::is_worth_recomputing(std::uint32_t id, const std::vector<Hom
   for (const InstrId operand : op.operands) {
     const Instruction& source = computation_.at(operand);
     if (source.opcode == Opcode::kBroadcast || source.opcode == Opcode::kIota) continue;
-    keep += bytes(source.shape);
+    const double read = slices ? written : bytes(source.shape);
+    keep += read;
     for (const Home& home : homes) {
-      if (!clusters_[home.cluster].inputs.contains(operand.value)) recompute += bytes(source.shape);
+      if (!clusters_[home.cluster].inputs.contains(operand.value)) recompute += read;
     }
   }
   return recompute <= keep;

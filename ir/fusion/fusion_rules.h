@@ -40,9 +40,10 @@ namespace tilecast::ir {
 // Whether the reduction takes the minor dimensions only, and in one step: a value per row.
 [[nodiscard]] bool reduces_rows(const Computation& computation, const Instruction& reduction);
 
-// Whether the operand of a product is a transposition that moves the product's batch dimensions.
-[[nodiscard]] bool moves_batch(const Computation& computation, const Instruction& dot,
-                               std::size_t operand);
+// Whether the operand is a transposition that a GPU's libraries cannot read through: one that moves
+// batch dimensions of a product, or any in front of a convolution.
+[[nodiscard]] bool needs_transposition(const Computation& computation, const Instruction& dot,
+                                       std::size_t operand);
 
 // Dimensions except those of size one. Shapes with equal loop_dims() have the same loop nest.
 [[nodiscard]] Dims loop_dims(const Shape& shape);

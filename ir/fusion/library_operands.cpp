@@ -1,7 +1,9 @@
-// Operands of products as a GPU's libraries read them: batch dimensions first, then the rows' and
-// the contracted dimensions, each together. XLA's DotDecomposer and layout assignment bring others
-// into this order by a transposition, which is a kernel.
+// Operands of products and convolutions as a GPU's libraries read them. Of products: batch
+// dimensions first, then the rows' and the contracted dimensions, each together. Of convolutions:
+// filters by output feature. XLA's DotDecomposer and layout assignment bring others into this order
+// by a transposition, which is a kernel.
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -50,9 +52,9 @@ bool is_in_order(const Shape& shape, const Dims& order) {
   return true;
 }
 
-class GemmOperands {
+class LibraryOperands {
  public:
-  GemmOperands(Computation computation, FreshNames& names)
+  LibraryOperands(Computation computation, FreshNames& names)
       : computation_(std::move(computation)), names_(names) {}
 
   Computation run() {
@@ -66,6 +68,7 @@ class GemmOperands {
         for (InstrId& before : op.control_predecessors.edit()) before = moved[before.index()];
       }
       if (op.opcode == Opcode::kDot) reorder(op);
+      if (op.opcode == Opcode::kConvolution) reorder_filter(op);
       moved[id.index()] = append(std::move(op));
     }
     for (InstrId& parameter : computation_.parameters) parameter = moved[parameter.index()];
@@ -95,22 +98,48 @@ class GemmOperands {
     const Instruction& read = computation_.at(dot.operands[operand]);
     const Dims order = library_order(read.shape, side);
     if (side.batch.empty() || is_in_order(read.shape, order)) return side;
-    Instruction transpose;
-    transpose.name = names_.next("transpose");
-    transpose.opcode = Opcode::kTranspose;
-    transpose.dimensions = order;
-    transpose.operands = {dot.operands[operand]};
-    transpose.metadata = dot.metadata;
-    transpose.offset = dot.offset;
-    Dims sizes;
-    for (const std::int64_t d : order)
-      sizes.push_back(read.shape.dims[static_cast<std::size_t>(d)]);
-    transpose.shape = Shape::array(read.shape.dtype, sizes);
-    dot.operands[operand] = append(std::move(transpose));
+    transpose(dot, operand, order);
     for (Dims* dims : {&side.batch, &side.contracting}) {
       for (std::int64_t& d : *dims) d = std::ranges::find(order, d) - order.begin();
     }
     return side;
+  }
+
+  // [output feature, spatial dimensions, input feature], where the file has the spatial ones first.
+  void reorder_filter(Instruction& convolution) {
+    auto& attrs = convolution.attrs.edit<ConvAttrs>();
+    ConvDims& dims = attrs.dims;
+    if (attrs.feature_group_count != 1 || attrs.batch_group_count != 1) return;
+    if (!holds_dim(dims.kernel_spatial, 0)) return;
+    Dims order = {dims.kernel_output_feature};
+    order.insert(order.end(), dims.kernel_spatial.begin(), dims.kernel_spatial.end());
+    order.push_back(dims.kernel_input_feature);
+    if (is_in_order(computation_.at(convolution.operands[1]).shape, order)) return;
+    transpose(convolution, 1, order);
+    dims.kernel_output_feature = 0;
+    dims.kernel_input_feature = static_cast<int>(order.size()) - 1;
+    std::string label = "o";
+    for (std::size_t i = 0; i < dims.kernel_spatial.size(); ++i) {
+      dims.kernel_spatial[i] = static_cast<std::int64_t>(i) + 1;
+      label += std::to_string(i);
+    }
+    const std::size_t from = dims.text.find('_') + 1;
+    dims.text.replace(from, dims.text.find("->") - from, label + "i");
+  }
+
+  void transpose(Instruction& user, std::size_t operand, const Dims& order) {
+    const Shape& read = computation_.at(user.operands[operand]).shape;
+    Dims sizes;
+    for (const std::int64_t d : order) sizes.push_back(read.dims[static_cast<std::size_t>(d)]);
+    Instruction made;
+    made.name = names_.next("transpose");
+    made.opcode = Opcode::kTranspose;
+    made.dimensions = order;
+    made.operands = {user.operands[operand]};
+    made.shape = Shape::array(read.dtype, std::move(sizes));
+    made.metadata = user.metadata;
+    made.offset = user.offset;
+    user.operands[operand] = append(std::move(made));
   }
 
   Computation computation_;
@@ -119,18 +148,20 @@ class GemmOperands {
 
 }  // namespace
 
-Module with_gemm_operands(Module module) {
+Module with_library_operands(Module module) {
   FreshNames names(module);
   const std::vector<bool> sequential = sequential_computations(module);
   for (std::size_t i = 0; i < sequential.size(); ++i) {
     if (!sequential[i]) continue;
-    module.computations[i] = GemmOperands(std::move(module.computations[i]), names).run();
+    module.computations[i] = LibraryOperands(std::move(module.computations[i]), names).run();
   }
   return module;
 }
 
-bool moves_batch(const Computation& computation, const Instruction& dot, std::size_t operand) {
+bool needs_transposition(const Computation& computation, const Instruction& dot,
+                         std::size_t operand) {
   const Instruction& transpose = computation.at(dot.operands[operand]);
+  if (dot.opcode == Opcode::kConvolution) return transpose.opcode == Opcode::kTranspose;
   if (dot.opcode != Opcode::kDot || transpose.opcode != Opcode::kTranspose) return false;
   const DotDims& dims = dot.as<DotAttrs>().dims;
   return std::ranges::any_of(operand == 0 ? dims.lhs_batch : dims.rhs_batch, [&](std::int64_t d) {
