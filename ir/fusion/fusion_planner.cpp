@@ -9,6 +9,7 @@ namespace tilecast::ir {
 namespace {
 
 constexpr std::size_t kMaxCopies = 4;
+constexpr std::size_t kMaxCostlyCopies = 2;  // of exponentials and the like, on a GPU
 // Most evaluations of an expression in one kernel. Nested slices and pads (a scan, a stencil of
 // many steps) would double the code with every level (same limit as XLA's
 // FusionNodeIndexingEvaluation).
@@ -209,14 +210,12 @@ bool FusionPlanner::accepts_hero(const Cluster& cluster, const Instruction& hero
 
 // Whether the op may be computed once per row in this kernel: a reduction of the rows that the
 // kernel's elements are, or what leads from there to them (XLA's SoftmaxRewriterTriton: between the
-// reduction and the elements nothing but changes of type or shape, and the maximum with a constant
-// that the reduction starts with).
+// reduction and the elements nothing but ops of one operand, and the maximum with a constant that
+// the reduction starts with).
 bool FusionPlanner::accepts_row(const Cluster& cluster, const Instruction& op) const {
   if (cluster.has_matrix || cluster.roots.size() != 1) return false;
   if (!is_reduction(op)) {
-    return is_one_of(op.opcode, {Opcode::kBitcast, Opcode::kReshape, Opcode::kConvert,
-                                 Opcode::kMaximum, Opcode::kBroadcast}) ||
-           op.shape.is_scalar();
+    return op.operands.size() == 1 || op.opcode == Opcode::kMaximum || op.shape.is_scalar();
   }
   if (!reduces_rows(computation_, op)) return false;
   const Shape& root = computation_.at(cluster.roots.front()).shape;
@@ -247,8 +246,13 @@ bool FusionPlanner::breaks_update(const Cluster& cluster, const Instruction& pro
 // read by each kernel.
 bool FusionPlanner::is_worth_recomputing(std::uint32_t id, const std::vector<Home>& homes) const {
   const Instruction& op = at(id);
+  if (is_gpu() && is_reduction(op)) {  // of rows that these kernels pass over anyway
+    const auto in_row = [](const Home& home) { return home.position == Position::kRow; };
+    return homes.size() <= kMaxCopies && std::ranges::all_of(homes, in_row);
+  }
   const bool slices = is_gpu() && op.opcode == Opcode::kSlice;  // read where they are used
-  if (homes.size() > kMaxCopies || !(streams(op) || slices) || is_costly(op)) return false;
+  if (homes.size() > kMaxCopies || !(streams(op) || slices)) return false;
+  if (is_costly(op) && !(is_gpu() && homes.size() <= kMaxCostlyCopies)) return false;
   if (is_forced(id)) return true;
   if (!options_.recompute_to_save_bytes) return false;
   const double written = bytes(op.shape);
