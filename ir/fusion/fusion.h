@@ -12,9 +12,10 @@
 namespace tilecast::ir {
 
 // Whose rules decide what fuses.
-enum class Compiler : std::uint8_t { kXlaTpu, kXlaGpu };
+enum class Compiler : std::uint8_t { kXlaTpu, kXlaGpu, kNone };
 
 struct FusionOptions {
+  friend bool operator==(const FusionOptions&, const FusionOptions&) = default;
   Compiler compiler = Compiler::kXlaTpu;
   std::int64_t max_row = 65536;  // kXlaGpu: most elements of a row that one kernel reduces and uses
   int max_parameters = 64;       // most operands of one fusion

@@ -38,10 +38,7 @@ FusionPlanner::Position FusionPlanner::operand_position(const Instruction& user,
     return position == Position::kAfter ? Position::kBefore : Position::kOther;
   }
   if (position == Position::kRow) {
-    const bool keeps = user.opcode == Opcode::kReshape || user.opcode == Opcode::kBroadcast;
-    const bool same =
-        keeps && elements(user.shape) == elements(computation_.at(user.operands.front()).shape);
-    return same ? Position::kRow : Position::kOther;
+    return keeps_elements(computation_, user) ? Position::kRow : Position::kOther;
   }
   if (position == Position::kAfter && is_gpu() && repeats_rows(computation_, user)) {
     return Position::kRow;
@@ -204,8 +201,8 @@ bool FusionPlanner::accepts_hero(const Cluster& cluster, const Instruction& hero
     return home.position == (cluster.has_reduction ? Position::kBefore : Position::kAfter);
   }
   return home.position == Position::kAfter &&
-         (!cluster.has_reduction ||
-          (cluster.reduced == reduced_dims(hero) && cluster.reduced_loop == reduced_loop(hero)));
+         (!cluster.has_reduction || (cluster.reduced == reduced_dims(computation_, hero) &&
+                                     cluster.reduced_loop == reduced_loop(computation_, hero)));
 }
 
 // Whether the op may be computed once per row in this kernel: a reduction of the rows that the
@@ -228,18 +225,7 @@ bool FusionPlanner::accepts_row(const Cluster& cluster, const Instruction& op) c
 // Whether adding `producer` would break an in-place update: such a kernel may read the updated
 // buffer only where it writes it.
 bool FusionPlanner::breaks_update(const Cluster& cluster, const Instruction& producer) const {
-  if (cluster.update == kNoCluster) return false;
-  const Instruction& update = at(cluster.update);
-  const InstrId buffer = update.operands[0];
-  if (std::find(producer.operands.begin(), producer.operands.end(), buffer) ==
-      producer.operands.end()) {
-    return false;
-  }
-  const bool same_slice = update.opcode == Opcode::kDynamicUpdateSlice &&
-                          producer.opcode == Opcode::kDynamicSlice &&
-                          std::equal(producer.operands.begin() + 1, producer.operands.end(),
-                                     update.operands.begin() + 2, update.operands.end());
-  return !same_slice;
+  return cluster.update != kNoCluster && reads_what_changes(producer, at(cluster.update));
 }
 
 // Compares bytes: recomputing reads the operands again in every kernel; a root is written once and
@@ -315,8 +301,8 @@ void FusionPlanner::join(std::uint32_t id, Home home) {
   if (is_reduction(op)) {
     kernel.has_reduction = true;
     kernel.has_rows |= home.position == Position::kRow;
-    kernel.reduced = reduced_dims(op);
-    kernel.reduced_loop = reduced_loop(op);
+    kernel.reduced = reduced_dims(computation_, op);
+    kernel.reduced_loop = reduced_loop(computation_, op);
   }
   homes_[id].push_back(home);
 }
@@ -328,20 +314,6 @@ void FusionPlanner::make_root(std::uint32_t id) {
   clusters_.back().has_tuple_root = at(id).shape.is_tuple();
   owner_[id] = cluster;
   join(id, {cluster, Position::kAfter, false, {id}});
-}
-
-Dims FusionPlanner::reduced_loop(const Instruction& reduction) const {
-  return loop_dims(computation_.at(reduction.operands[0]).shape);
-}
-
-// Reductions share a loop nest if these are equal; every reduce-window has its own.
-Dims FusionPlanner::reduced_dims(const Instruction& reduction) const {
-  if (reduction.opcode == Opcode::kReduce) {
-    Dims dims = reduction.dimensions;
-    std::sort(dims.begin(), dims.end());
-    return dims;
-  }
-  return {-1 - (&reduction - computation_.instructions.data())};
 }
 
 // Step 2 of the fusion planner: kernels with several outputs.

@@ -75,8 +75,6 @@ class FusionPlanner {
     return graph_.users(id);
   }
   [[nodiscard]] const Home* home(std::uint32_t id, std::uint32_t cluster) const;
-  [[nodiscard]] Dims reduced_loop(const Instruction& reduction) const;
-  [[nodiscard]] Dims reduced_dims(const Instruction& reduction) const;
   [[nodiscard]] bool is_small_constant(InstrId id) const;
   // Whether a choice forbids this step at an edge from `id` to a member of the kernel.
   [[nodiscard]] bool is_kept(FusionStep step, std::uint32_t id, std::uint32_t cluster) const;

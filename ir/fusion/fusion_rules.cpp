@@ -98,6 +98,22 @@ bool are_major(const Shape& shape, Dims kept) {
 
 }  // namespace
 
+bool reads_what_changes(const Instruction& producer, const Instruction& update) {
+  if (std::ranges::find(producer.operands, update.operands[0]) == producer.operands.end()) {
+    return false;
+  }
+  const bool same_slice = update.opcode == Opcode::kDynamicUpdateSlice &&
+                          producer.opcode == Opcode::kDynamicSlice &&
+                          std::equal(producer.operands.begin() + 1, producer.operands.end(),
+                                     update.operands.begin() + 2, update.operands.end());
+  return !same_slice;
+}
+
+bool keeps_elements(const Computation& computation, const Instruction& op) {
+  return is_one_of(op.opcode, {Opcode::kReshape, Opcode::kBroadcast}) &&
+         elements(op.shape) == elements(computation.at(op.operands.front()).shape);
+}
+
 bool repeats_rows(const Computation& computation, const Instruction& broadcast) {
   if (broadcast.opcode != Opcode::kBroadcast) return false;
   const Shape& rows = computation.at(broadcast.operands.front()).shape;
@@ -138,6 +154,19 @@ Dims loop_dims(const Shape& shape) {
     if (size != 1) dims.push_back(size);
   }
   return dims;
+}
+
+Dims reduced_loop(const Computation& computation, const Instruction& reduction) {
+  return loop_dims(computation.at(reduction.operands[0]).shape);
+}
+
+Dims reduced_dims(const Computation& computation, const Instruction& reduction) {
+  if (reduction.opcode == Opcode::kReduce) {
+    Dims dims = reduction.dimensions;
+    std::sort(dims.begin(), dims.end());
+    return dims;
+  }
+  return {-1 - (&reduction - computation.instructions.data())};
 }
 
 bool reuses_operand(const Computation& computation, const Instruction& user, std::size_t operand) {

@@ -35,6 +35,10 @@ namespace tilecast::ir {
 [[nodiscard]] bool accepts_producer(const Computation& computation, const Instruction& user,
                                     std::size_t operand, const Instruction& producer);
 
+// Whether `producer` reads the array that `update` changes in place elsewhere than where it does.
+[[nodiscard]] bool reads_what_changes(const Instruction& producer, const Instruction& update);
+// Whether the op has the elements of its only operand, in another shape.
+[[nodiscard]] bool keeps_elements(const Computation& computation, const Instruction& op);
 // Whether the broadcast repeats its operand along the minor dimensions only: a value per row.
 [[nodiscard]] bool repeats_rows(const Computation& computation, const Instruction& broadcast);
 // Whether the reduction takes the minor dimensions only, and in one step: a value per row.
@@ -47,6 +51,10 @@ namespace tilecast::ir {
 
 // Dimensions except those of size one. Shapes with equal loop_dims() have the same loop nest.
 [[nodiscard]] Dims loop_dims(const Shape& shape);
+// The dimensions of what a reduction reads, and those that it takes. Reductions share a loop nest
+// if both are equal; every reduce-window has its own.
+[[nodiscard]] Dims reduced_loop(const Computation& computation, const Instruction& reduction);
+[[nodiscard]] Dims reduced_dims(const Computation& computation, const Instruction& reduction);
 // Elements and bytes as doubles, for comparisons without overflow.
 [[nodiscard]] double elements(const Shape& shape);
 [[nodiscard]] double bytes(const Shape& shape);
