@@ -8,12 +8,28 @@
 
 namespace tilecast::analytical {
 
+[[nodiscard]] inline ir::Compiler compiler(const hwdesc::Device& device) {
+  switch (device.fusion) {
+    case hwdesc::Fusion::kXlaTpu:
+      return ir::Compiler::kXlaTpu;
+    case hwdesc::Fusion::kXlaGpu:
+      return ir::Compiler::kXlaGpu;
+    case hwdesc::Fusion::kNone:
+      return ir::Compiler::kNone;
+    case hwdesc::Fusion::kByExecution:
+      break;
+  }
+  return device.execution == hwdesc::Execution::kSimt ? ir::Compiler::kXlaGpu
+                                                      : ir::Compiler::kXlaTpu;
+}
+
 [[nodiscard]] inline ir::LayoutRules layout_rules(const hwdesc::Device& device) {
   const auto& tile = device.native_tile;
   ir::LayoutRules rules{.sublanes = tile.sublanes,
                         .lanes = tile.lanes,
                         .word_bits = tile.word_bits,
                         .tiled = tile.tiled};
+  rules.fusion.compiler = compiler(device);
   if (device.execution == hwdesc::Execution::kScratchpad) {
     const hwdesc::MemoryLevel& level = device.scratchpad();
     const double bytes = std::min(level.results.value, level.capacity.value);

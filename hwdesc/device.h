@@ -50,6 +50,7 @@ struct Device {
   std::string name, description, generation;
   std::string profile_names;  // names in profiles, comma-separated: hwdesc/device_check.h
   Execution execution = Execution::kScratchpad;
+  Fusion fusion = Fusion::kByExecution;  // kXlaGpu for kSimt, else kXlaTpu
   Hertz clock;
   int cores_per_chip = 1;
   Provenance provenance;                // of the clock and the number of cores

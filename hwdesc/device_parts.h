@@ -17,6 +17,8 @@ struct Provenance {
 };
 
 enum class Execution { kScratchpad, kSimt, kCache };
+// Whose rules fuse programs that are not optimised yet.
+enum class Fusion { kByExecution, kXlaTpu, kXlaGpu, kNone };
 
 struct MemoryLevel {
   std::string name;                               // "hbm", "vmem", "l2", "shared"

@@ -89,6 +89,7 @@ constexpr double kTiB = 1024 * kGiB;
 
 using Word = std::string_view;
 constexpr std::array<Word, 3> kExecutions = {"scratchpad", "simt", "cache"};
+constexpr std::array<Word, 4> kFusions = {"by_execution", "xla_tpu", "xla_gpu", "none"};
 constexpr std::array<Word, 5> kTopologies = {"none", "ring", "torus2d", "torus3d", "switch"};
 constexpr std::array<Word, 7> kUnits = {"matrix", "vector", "transcendental", "cross_lane",
                                         "scalar", "load",   "store"};
@@ -360,6 +361,10 @@ void walk_identity(Fields& f, Device& device) {
   auto execution = static_cast<std::size_t>(device.execution);
   f.visitor().choice({"execution", kCount, 0, 0, true, "how kernels run", kExecutions}, execution);
   device.execution = static_cast<Execution>(execution);
+  auto fusion = static_cast<std::size_t>(device.fusion);
+  f.visitor().choice({"fusion", kCount, 0, 0, false, "rules for programs not fused yet", kFusions},
+                     fusion);
+  device.fusion = static_cast<Fusion>(fusion);
   f.required("clock", kFrequency, 1e3, 1e12, "of the core", device.clock);
   f.optional("cores_per_chip", kCount, 1, 1 << 20, "cores of one chip", device.cores_per_chip);
   f.source(device.provenance);

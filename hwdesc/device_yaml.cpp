@@ -307,6 +307,7 @@ class LeafVisitor : public SchemaVisitor {
     if (!value.empty()) leaf(field, value);
   }
   void choice(const Field& field, std::size_t& index) override {
+    if (!field.required && index == 0) return;
     leaf(field, std::string(field.words[index]));
   }
   void word_groups(const Field& field, std::vector<std::vector<std::string>>& groups) override {

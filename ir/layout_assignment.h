@@ -12,6 +12,7 @@
 
 #include <array>
 
+#include "ir/fusion/fusion.h"
 #include "ir/hlo.h"
 #include "ir/memory_assignment.h"
 
@@ -19,10 +20,12 @@ namespace tilecast::ir {
 
 // How the device stores arrays. Defaults: TPU T(8,128) with sub-32-bit rows packed into words.
 struct LayoutRules {
+  friend bool operator==(const LayoutRules&, const LayoutRules&) = default;
   std::int64_t sublanes = 8, lanes = 128;
   int word_bits = 32;
   bool tiled = true;  // false: plain row-major (GPUs, CPUs)
   std::int64_t max_rank1_tile = 1024;
+  FusionOptions fusion;        // rules of the device's compiler for programs that are not fused yet
   ScratchpadRules scratchpad;  // which results stay on chip between kernels
 };
 

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "ir/fusion/fusion_space.h"
+#include "ir/memory/carry_copies.h"
 #include "ir/verify/verifier.h"
 
 namespace tilecast::ir {
@@ -37,19 +39,11 @@ LoadedModule prepared(LoadedModule loaded, const LoadOptions& options) {
                      "is that of the whole program on one (give the module after partitioning)",
                      loaded.module.num_partitions)});
   }
-  if (!options.fusion.empty()) {
-    if (optimised) {
-      throw Error(fmt::format("{}: is fused already; {} needs the program from before that",
-                              loaded.file, options.fusion));
-    }
-    const FusionSpace space(std::move(loaded.module));
-    loaded.module = space.fused(space.read(base::SourceText::read_file(options.fusion)));
-    verify(loaded.module);  // the decisions come from a user's file
-    loaded.notes.push_back({fmt::format("fused by the decisions in {}", options.fusion)});
-  } else if (options.fuse && !optimised) {
-    loaded.module = fuse(std::move(loaded.module));
-    loaded.notes.push_back({"not optimised: fused by Tilecast's rules (--fusion=none keeps ops)"});
+  if (!options.fusion.empty() && optimised) {
+    throw Error(fmt::format("{}: is fused already; {} needs the program from before that",
+                            loaded.file, options.fusion));
   }
+  loaded.unfused = !optimised && (options.fuse || !options.fusion.empty());
   return loaded;
 }
 
@@ -67,6 +61,25 @@ DeviceProgram with_notes(Program program, std::vector<Note> notes) {
 
 }  // namespace
 
+void fuse_by(const FusionOptions& rules, const LoadOptions& options, LoadedModule& loaded) {
+  if (!std::exchange(loaded.unfused, false)) return;
+  if (!options.fusion.empty()) {
+    const FusionSpace space(std::move(loaded.module), rules);
+    loaded.module = space.fused(space.read(base::SourceText::read_file(options.fusion)));
+    verify(loaded.module);  // the decisions come from a user's file
+    loaded.notes.push_back({fmt::format("fused by the decisions in {}", options.fusion)});
+  } else if (rules.compiler == Compiler::kNone) {
+    loaded.notes.push_back({"not optimised, and the device's description says fusion: none"});
+    return;
+  } else {
+    loaded.module = fuse(std::move(loaded.module), rules);
+    loaded.notes.push_back(
+        {fmt::format("not optimised: fused by Tilecast's rules for {} (--fusion=none keeps ops)",
+                     rules.compiler == Compiler::kXlaGpu ? "XLA:GPU" : "XLA:TPU")});
+  }
+  loaded.module = with_carry_copies(std::move(loaded.module));
+}
+
 LoadedModule load_module(const std::string& path, const LoadOptions& options) {
   return prepared({path, read_module(path, options.read), {}}, options);
 }
@@ -79,12 +92,13 @@ LoadedModule load_module(base::SourceText text, const LoadOptions& options) {
 
 DeviceProgram program_for(LoadedModule loaded, const LayoutRules& layout,
                           const LoadOptions& options) {
+  fuse_by(layout.fusion, options, loaded);
   const bool has_tiles = has_device_layouts(loaded.module);
   if (has_tiles != layout.tiled && loaded.optimised) {
     loaded.notes.push_back({fmt::format("compiled for {}: its fusions and library calls are kept",
                                         has_tiles ? "a TPU" : "a GPU or a processor")});
   }
-  if (has_tiles == layout.tiled) return program_as_dumped(loaded, options);
+  if (has_tiles == layout.tiled) return program_as_dumped(std::move(loaded), options);
   Module laid_out = assign_layouts(std::move(loaded.module), layout);
   loaded.notes.push_back({has_tiles ? "tiled layouts of the file dropped: the device has none"
                                     : "no device layouts in the file: assigned by device rules"});
@@ -94,8 +108,9 @@ DeviceProgram program_for(LoadedModule loaded, const LayoutRules& layout,
   return with_notes(make_program(laid_out, program_options(options)), std::move(loaded.notes));
 }
 
-DeviceProgram program_as_dumped(const LoadedModule& loaded, const LoadOptions& options) {
-  return with_notes(make_program(loaded.module, program_options(options)), loaded.notes);
+DeviceProgram program_as_dumped(LoadedModule loaded, const LoadOptions& options) {
+  fuse_by({}, options, loaded);
+  return with_notes(make_program(loaded.module, program_options(options)), std::move(loaded.notes));
 }
 
 }  // namespace tilecast::ir

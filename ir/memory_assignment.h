@@ -17,6 +17,7 @@
 namespace tilecast::ir {
 
 struct ScratchpadRules {
+  friend bool operator==(const ScratchpadRules&, const ScratchpadRules&) = default;
   int space = 0;              // S(n) of the scratchpad
   std::int64_t capacity = 0;  // bytes for whole arrays, in addition to kernels' tiles; 0: none
 };

@@ -132,7 +132,7 @@ std::vector<Prospect> Advisor::unrolled(const ir::Kernel& kernel, const hwdesc::
 
 FusionProspect Advisor::fused(const ir::Module& unfused, const std::string& producer,
                               const std::string& consumer, const hwdesc::Device& device) const {
-  const ir::FusionSpace space(unfused);
+  const ir::FusionSpace space(unfused, analytical::layout_rules(device).fusion);
   ir::FusionConfiguration apart = space.by_rules(), together = apart;
   std::size_t between = 0;
   for (std::size_t d = 0; d < space.decisions().size(); ++d) {

@@ -16,12 +16,6 @@ namespace {
 using analytical::Bound;
 constexpr double kInfinitelyFaster = 1e6;
 
-bool same_layout(const ir::LayoutRules& a, const ir::LayoutRules& b) {
-  return a.sublanes == b.sublanes && a.lanes == b.lanes && a.word_bits == b.word_bits &&
-         a.tiled == b.tiled && a.max_rank1_tile == b.max_rank1_tile &&
-         a.scratchpad.space == b.scratchpad.space && a.scratchpad.capacity == b.scratchpad.capacity;
-}
-
 // Times of all launches of each scheduled kernel, and their sum.
 struct KernelTimes {
   KernelTimes() = default;
@@ -49,7 +43,7 @@ class Variants {
 
   [[nodiscard]] Simulation run(const hwdesc::Device& device) const {
     const ir::LayoutRules rules = analytical::layout_rules(device);
-    if (same_layout(rules, rules_)) return simulate(built_.program, device, model_);
+    if (rules == rules_) return simulate(built_.program, device, model_);
     const ir::DeviceProgram own = ir::program_for(loaded_, rules, load_);
     return simulate(own.program, device, model_);
   }
@@ -65,7 +59,7 @@ class Variants {
   // Times on a machine that differs in the number at `path`: equal to run(), but estimates only
   // kernels that may change, and equal kernels once.
   [[nodiscard]] KernelTimes times(const hwdesc::Device& device, std::string_view path) const {
-    if (!same_layout(analytical::layout_rules(device), rules_)) return KernelTimes(run(device));
+    if (analytical::layout_rules(device) != rules_) return KernelTimes(run(device));
     const bool physics = dynamic_cast<const analytical::AnalyticalModel*>(&model_) != nullptr;
     std::vector<analytical::KernelQuery> queries;
     std::vector<std::size_t> asked;

@@ -22,8 +22,14 @@ bool is_optimised(const Module& module) {
   return fused || module.is_scheduled || has_device_layouts(module);
 }
 
+Module prepared_for_fusion(Module module, const FusionOptions& options) {
+  module = with_calls_inlined(std::move(module));
+  if (options.compiler == Compiler::kXlaGpu) module = with_library_operands(std::move(module));
+  return with_copies(std::move(module));
+}
+
 Module fuse(Module module, const FusionOptions& options) {
-  module = with_copies(std::move(module));
+  module = prepared_for_fusion(std::move(module), options);
   FreshNames names(module);
   return with_plans(tidied(std::move(module)), names,
                     [&](const Computation& computation, std::size_t) {

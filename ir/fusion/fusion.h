@@ -11,9 +11,15 @@
 
 namespace tilecast::ir {
 
+// Whose rules decide what fuses.
+enum class Compiler : std::uint8_t { kXlaTpu, kXlaGpu, kNone };
+
 struct FusionOptions {
-  int max_parameters = 64;     // most operands of one fusion
-  std::int64_t max_ops = 512;  // most instructions in one fusion
+  friend bool operator==(const FusionOptions&, const FusionOptions&) = default;
+  Compiler compiler = Compiler::kXlaTpu;
+  std::int64_t max_row = 65536;  // kXlaGpu: most elements of a row that one kernel reduces and uses
+  int max_parameters = 64;       // most operands of one fusion
+  std::int64_t max_ops = 512;    // most instructions in one fusion
   // Recompute cheap elementwise producers in each of their users if that moves fewer bytes than
   // writing and re-reading them. If false, only broadcasts, iotas and widening converts are
   // recomputed.
@@ -23,10 +29,18 @@ struct FusionOptions {
 // A module counts as optimised if it holds a fusion instruction, is scheduled, or has device
 // layouts.
 [[nodiscard]] bool is_optimised(const Module& module);
+// Calls on the caller's thread are replaced by what they call, and computations that nothing calls
+// any more are dropped. Composites are calls, too.
+[[nodiscard]] Module with_calls_inlined(Module module);
 // Adds the copies that in-place updates need to a module dumped before XLA's CopyInsertion: copies
 // of constants, of parameters that the caller does not donate (input_output_alias), and of arrays
 // that are read after the update.
 [[nodiscard]] Module with_copies(Module module);
+// Operands that a GPU's libraries cannot read as they lie are transposed first: of batched
+// products, and filters of convolutions.
+[[nodiscard]] Module with_library_operands(Module module);
+// What fuse() and FusionSpace do before they plan: the three above, as the compiler does them.
+[[nodiscard]] Module prepared_for_fusion(Module module, const FusionOptions& options);
 // Returns the module with fusions formed in every sequential computation. The result is not
 // verified (ir/verify/verifier.h); tests verify it for thousands of random modules. Move large
 // modules in to avoid a copy.

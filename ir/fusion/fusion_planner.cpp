@@ -9,22 +9,12 @@ namespace tilecast::ir {
 namespace {
 
 constexpr std::size_t kMaxCopies = 4;
+constexpr std::size_t kMaxCostlyCopies = 2;  // of exponentials and the like, on a GPU
 // Most evaluations of an expression in one kernel. Nested slices and pads (a scan, a stencil of
 // many steps) would double the code with every level (same limit as XLA's
 // FusionNodeIndexingEvaluation).
 constexpr std::uint32_t kMaxEvaluations = 15;
 constexpr std::size_t kMaxSources = 16;  // inputs of the expression that a convert narrows
-
-// The position of the operand of an op at `position`: one-to-one ops keep it, reductions start a
-// new loop.
-template <class Position>
-Position operand_position(const Instruction& user, Position position) {
-  if (streams(user)) return position;
-  if (user.opcode == Opcode::kReduce)
-    return position == Position::kAfter ? Position::kBefore : Position::kOther;
-  const bool rearranges = has(user.opcode, Trait::kRelayout);
-  return rearranges && position == Position::kAfter ? Position::kAfter : Position::kOther;
-}
 
 }  // namespace
 
@@ -37,6 +27,25 @@ FusionPlanner::FusionPlanner(const Computation& computation, const FusionGraph& 
       homes_(computation.instructions.size()),
       owner_(computation.instructions.size(), kNoCluster),
       seen_(computation.instructions.size(), 0) {}
+
+// The position of the operand of an op at `position`: one-to-one ops keep it, reductions start a
+// new loop. On a GPU a value per row that the row's elements use returns to the elements' loop.
+FusionPlanner::Position FusionPlanner::operand_position(const Instruction& user,
+                                                        Position position) const {
+  if (streams(user)) return position;
+  if (user.opcode == Opcode::kReduce) {
+    if (position == Position::kRow) return Position::kAfter;
+    return position == Position::kAfter ? Position::kBefore : Position::kOther;
+  }
+  if (position == Position::kRow) {
+    return keeps_elements(computation_, user) ? Position::kRow : Position::kOther;
+  }
+  if (position == Position::kAfter && is_gpu() && repeats_rows(computation_, user)) {
+    return Position::kRow;
+  }
+  const bool rearranges = has(user.opcode, Trait::kRelayout);
+  return rearranges && position == Position::kAfter ? Position::kAfter : Position::kOther;
+}
 
 std::vector<FusedKernel> FusionPlanner::plan() {
   for (auto id = static_cast<std::uint32_t>(computation_.instructions.size()); id-- > 0;)
@@ -128,7 +137,7 @@ FusionPlanner::Home FusionPlanner::home_of(std::uint32_t producer,
     add_indexers(read, result);
     for (std::size_t i = 0; i < user.operands.size(); ++i) {
       if (user.operands[i].index() == producer) {
-        result.reused |= reuses_operand(computation_, user, i);
+        result.reused |= position != Position::kRow && reuses_operand(computation_, user, i);
       }
     }
   }
@@ -165,15 +174,17 @@ std::optional<FusionPlanner::Home> FusionPlanner::accepted_home(std::uint32_t pr
   for (const Read& read : reads) {
     const Instruction& user = at(read.user);
     for (std::size_t i = 0; i < user.operands.size(); ++i) {
-      if (user.operands[i].index() == producer && !accepts_producer(computation_, user, i, op)) {
-        return std::nullopt;
-      }
+      if (user.operands[i].index() != producer) continue;
+      if (!accepts_producer(computation_, user, i, op)) return std::nullopt;
+      if (is_gpu() && needs_transposition(computation_, user, i)) return std::nullopt;
     }
   }
   const Home home = home_of(producer, reads);
   if (home.evaluations > kMaxEvaluations) return std::nullopt;
   if (is_costly(op) && !is_matrix(op) && home.reused) return std::nullopt;
   if (breaks_update(kernel, op)) return std::nullopt;
+  if (is_gpu() && kernel.has_matrix && !is_light(computation_, op)) return std::nullopt;
+  if (home.position == Position::kRow && !accepts_row(kernel, op)) return std::nullopt;
   if (is_kept(FusionStep::kInto, producer, reads.front().cluster)) return std::nullopt;
   if ((is_matrix(op) || is_reduction(op)) && !accepts_hero(kernel, op, home)) return std::nullopt;
   return home;
@@ -182,36 +193,51 @@ std::optional<FusionPlanner::Home> FusionPlanner::accepted_home(std::uint32_t pr
 bool FusionPlanner::accepts_hero(const Cluster& cluster, const Instruction& hero,
                                  const Home& home) const {
   if (home.reused || cluster.has_matrix || cluster.update != kNoCluster) return false;
+  if (home.position == Position::kRow) return true;  // see accepts_row()
   if (is_matrix(hero)) {
+    const auto light = [&](InstrId id) { return is_light(computation_, computation_.at(id)); };
+    if (is_gpu() && !std::ranges::all_of(cluster.members, light)) return false;
     return home.position == (cluster.has_reduction ? Position::kBefore : Position::kAfter);
   }
   return home.position == Position::kAfter &&
-         (!cluster.has_reduction ||
-          (cluster.reduced == reduced_dims(hero) && cluster.reduced_loop == reduced_loop(hero)));
+         (!cluster.has_reduction || (cluster.reduced == reduced_dims(computation_, hero) &&
+                                     cluster.reduced_loop == reduced_loop(computation_, hero)));
+}
+
+// Whether the op may be computed once per row in this kernel: a reduction of the rows that the
+// kernel's elements are, or what leads from there to them (XLA's SoftmaxRewriterTriton: between the
+// reduction and the elements nothing but ops of one operand, and the maximum with a constant that
+// the reduction starts with).
+bool FusionPlanner::accepts_row(const Cluster& cluster, const Instruction& op) const {
+  if (cluster.has_matrix || cluster.roots.size() != 1) return false;
+  if (!is_reduction(op)) {
+    return op.operands.size() == 1 || op.opcode == Opcode::kMaximum || op.shape.is_scalar();
+  }
+  if (!reduces_rows(computation_, op)) return false;
+  const Shape& root = computation_.at(cluster.roots.front()).shape;
+  const Shape& read = computation_.at(op.operands.front()).shape;
+  return loop_dims(root) == loop_dims(read) &&
+         elements(read) <= static_cast<double>(options_.max_row) * elements(op.shape) &&
+         (!cluster.has_reduction || cluster.has_rows);
 }
 
 // Whether adding `producer` would break an in-place update: such a kernel may read the updated
 // buffer only where it writes it.
 bool FusionPlanner::breaks_update(const Cluster& cluster, const Instruction& producer) const {
-  if (cluster.update == kNoCluster) return false;
-  const Instruction& update = at(cluster.update);
-  const InstrId buffer = update.operands[0];
-  if (std::find(producer.operands.begin(), producer.operands.end(), buffer) ==
-      producer.operands.end()) {
-    return false;
-  }
-  const bool same_slice = update.opcode == Opcode::kDynamicUpdateSlice &&
-                          producer.opcode == Opcode::kDynamicSlice &&
-                          std::equal(producer.operands.begin() + 1, producer.operands.end(),
-                                     update.operands.begin() + 2, update.operands.end());
-  return !same_slice;
+  return cluster.update != kNoCluster && reads_what_changes(producer, at(cluster.update));
 }
 
 // Compares bytes: recomputing reads the operands again in every kernel; a root is written once and
 // read by each kernel.
 bool FusionPlanner::is_worth_recomputing(std::uint32_t id, const std::vector<Home>& homes) const {
   const Instruction& op = at(id);
-  if (homes.size() > kMaxCopies || !streams(op) || is_costly(op)) return false;
+  if (is_gpu() && is_reduction(op)) {  // of rows that these kernels pass over anyway
+    const auto in_row = [](const Home& home) { return home.position == Position::kRow; };
+    return homes.size() <= kMaxCopies && std::ranges::all_of(homes, in_row);
+  }
+  const bool slices = is_gpu() && op.opcode == Opcode::kSlice;  // read where they are used
+  if (homes.size() > kMaxCopies || !(streams(op) || slices)) return false;
+  if (is_costly(op) && !(is_gpu() && homes.size() <= kMaxCostlyCopies)) return false;
   if (is_forced(id)) return true;
   if (!options_.recompute_to_save_bytes) return false;
   const double written = bytes(op.shape);
@@ -219,9 +245,10 @@ bool FusionPlanner::is_worth_recomputing(std::uint32_t id, const std::vector<Hom
   for (const InstrId operand : op.operands) {
     const Instruction& source = computation_.at(operand);
     if (has(source.opcode, Trait::kSpreads)) continue;
-    keep += bytes(source.shape);
+    const double read = slices ? written : bytes(source.shape);
+    keep += read;
     for (const Home& home : homes) {
-      if (!clusters_[home.cluster].inputs.contains(operand.value)) recompute += bytes(source.shape);
+      if (!clusters_[home.cluster].inputs.contains(operand.value)) recompute += read;
     }
   }
   return recompute <= keep;
@@ -272,8 +299,9 @@ void FusionPlanner::join(std::uint32_t id, Home home) {
   if (updates_in_place(op)) kernel.update = id;
   if (is_reduction(op)) {
     kernel.has_reduction = true;
-    kernel.reduced = reduced_dims(op);
-    kernel.reduced_loop = reduced_loop(op);
+    kernel.has_rows |= home.position == Position::kRow;
+    kernel.reduced = reduced_dims(computation_, op);
+    kernel.reduced_loop = reduced_loop(computation_, op);
   }
   homes_[id].push_back(home);
 }
@@ -285,20 +313,6 @@ void FusionPlanner::make_root(std::uint32_t id) {
   clusters_.back().has_tuple_root = at(id).shape.is_tuple();
   owner_[id] = cluster;
   join(id, {cluster, Position::kAfter, false, {id}});
-}
-
-Dims FusionPlanner::reduced_loop(const Instruction& reduction) const {
-  return loop_dims(computation_.at(reduction.operands[0]).shape);
-}
-
-// Reductions share a loop nest if these are equal; every reduce-window has its own.
-Dims FusionPlanner::reduced_dims(const Instruction& reduction) const {
-  if (reduction.opcode == Opcode::kReduce) {
-    Dims dims = reduction.dimensions;
-    std::sort(dims.begin(), dims.end());
-    return dims;
-  }
-  return {-1 - (&reduction - computation_.instructions.data())};
 }
 
 // Step 2 of the fusion planner: kernels with several outputs.
@@ -401,8 +415,7 @@ std::optional<FusionPlanner::Position> FusionPlanner::reading_position(std::uint
     if (found == nullptr) continue;
     Position position = Position::kOther;
     if (streams(at(user))) position = found->position;
-    if (at(user).opcode == Opcode::kReduce && found->position == Position::kAfter)
-      position = Position::kBefore;
+    if (at(user).opcode == Opcode::kReduce) position = operand_position(at(user), found->position);
     if (common && *common != position) return std::nullopt;
     common = position;
   }
@@ -413,6 +426,8 @@ bool FusionPlanner::can_merge(const Cluster& a, const Cluster& b) const {
   if (a.has_tuple_root || b.has_tuple_root || a.update != kNoCluster || b.update != kNoCluster)
     return false;
   if (a.has_matrix && b.has_matrix) return false;
+  if (a.has_rows || b.has_rows) return false;
+  if (is_gpu() && (a.has_matrix || b.has_matrix)) return false;
   if (a.has_reduction && b.has_reduction &&
       (a.reduced != b.reduced || a.reduced_loop != b.reduced_loop)) {
     return false;

@@ -37,6 +37,7 @@ class FusionPlanner {
   enum class Position : std::uint8_t {
     kAfter,   // one to one with the roots, after the hero if there is one
     kBefore,  // one to one with the input of the kernel's reductions
+    kRow,     // one per row of the roots: kept while the kernel passes over the row again
     kOther,   // broadcast, sliced, rearranged or read several times on the way
   };
   struct Home {
@@ -60,6 +61,7 @@ class FusionPlanner {
     boost::container::flat_set<std::uint32_t> inputs;  // instructions read from outside
     std::vector<InstrId> members;
     bool has_matrix = false, has_reduction = false, has_tuple_root = false, alive = true;
+    bool has_rows = false;              // a reduction along rows whose results the same rows use
     std::uint32_t update = kNoCluster;  // the member that updates in place
     Dims reduced_loop, reduced;         // of reductions: input loop dims, reduced dims
   };
@@ -73,8 +75,6 @@ class FusionPlanner {
     return graph_.users(id);
   }
   [[nodiscard]] const Home* home(std::uint32_t id, std::uint32_t cluster) const;
-  [[nodiscard]] Dims reduced_loop(const Instruction& reduction) const;
-  [[nodiscard]] Dims reduced_dims(const Instruction& reduction) const;
   [[nodiscard]] bool is_small_constant(InstrId id) const;
   // Whether a choice forbids this step at an edge from `id` to a member of the kernel.
   [[nodiscard]] bool is_kept(FusionStep step, std::uint32_t id, std::uint32_t cluster) const;
@@ -88,6 +88,9 @@ class FusionPlanner {
   void add_indexers(const Read& read, Home& producer) const;
   [[nodiscard]] bool accepts_hero(const Cluster& cluster, const Instruction& hero,
                                   const Home& home) const;
+  [[nodiscard]] bool accepts_row(const Cluster& cluster, const Instruction& op) const;
+  [[nodiscard]] bool is_gpu() const { return options_.compiler == Compiler::kXlaGpu; }
+  [[nodiscard]] Position operand_position(const Instruction& user, Position position) const;
   [[nodiscard]] bool breaks_update(const Cluster& cluster, const Instruction& producer) const;
   [[nodiscard]] bool is_worth_recomputing(std::uint32_t id, const std::vector<Home>& homes) const;
   [[nodiscard]] bool narrows_stored_value(std::uint32_t id, const std::vector<Home>& homes) const;

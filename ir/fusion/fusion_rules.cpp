@@ -1,5 +1,7 @@
 #include "ir/fusion/fusion_rules.h"
 
+#include <algorithm>
+
 namespace tilecast::ir {
 namespace {
 
@@ -61,6 +63,77 @@ bool is_costly(const Instruction& op) {
   return is_expensive(op.opcode) || op_class(op.opcode) == OpClass::kTranscendental;
 }
 
+bool is_light(const Computation& computation, const Instruction& op) {
+  using enum Opcode;
+  if (is_one_of(op.opcode, {kBitcast, kReshape, kTranspose, kConvert, kBroadcast, kCopy}))
+    return true;
+  if (!is_one_of(op.opcode, {kAdd, kMultiply, kSubtract, kDivide, kMaximum, kMinimum}))
+    return false;
+  return std::ranges::any_of(op.operands, [&](InstrId id) {
+    const Instruction& operand = computation.at(id);
+    return operand.opcode == kBroadcast &&
+           computation.at(operand.operands.front()).shape.rank() <= 1;
+  });
+}
+
+namespace {
+
+// Whether `kept`, in increasing order, are the major dimensions of the shape that have more than
+// one element, and some minor ones are left.
+bool are_major(const Shape& shape, Dims kept) {
+  const auto single = [&](std::int64_t d) { return shape.dims[static_cast<std::size_t>(d)] == 1; };
+  kept.erase(std::remove_if(kept.begin(), kept.end(), single), kept.end());
+  std::size_t next = 0, left = 0;
+  for (std::size_t d = 0; d < shape.dims.size(); ++d) {
+    if (shape.dims[d] == 1) continue;
+    if (next < kept.size() && kept[next] == static_cast<std::int64_t>(d)) {
+      if (left > 0) return false;
+      ++next;
+    } else {
+      ++left;
+    }
+  }
+  return next == kept.size() && left > 0;
+}
+
+}  // namespace
+
+bool reads_what_changes(const Instruction& producer, const Instruction& update) {
+  if (std::ranges::find(producer.operands, update.operands[0]) == producer.operands.end()) {
+    return false;
+  }
+  const bool same_slice = update.opcode == Opcode::kDynamicUpdateSlice &&
+                          producer.opcode == Opcode::kDynamicSlice &&
+                          std::equal(producer.operands.begin() + 1, producer.operands.end(),
+                                     update.operands.begin() + 2, update.operands.end());
+  return !same_slice;
+}
+
+bool keeps_elements(const Computation& computation, const Instruction& op) {
+  return is_one_of(op.opcode, {Opcode::kReshape, Opcode::kBroadcast}) &&
+         elements(op.shape) == elements(computation.at(op.operands.front()).shape);
+}
+
+bool repeats_rows(const Computation& computation, const Instruction& broadcast) {
+  if (broadcast.opcode != Opcode::kBroadcast) return false;
+  const Shape& rows = computation.at(broadcast.operands.front()).shape;
+  Dims kept;  // of size one in the operand: repeated, too
+  for (std::size_t d = 0; d < rows.dims.size(); ++d) {
+    if (rows.dims[d] != 1) kept.push_back(broadcast.dimensions[d]);
+  }
+  return !kept.empty() && are_major(broadcast.shape, kept);
+}
+
+bool reduces_rows(const Computation& computation, const Instruction& reduction) {
+  if (reduction.opcode != Opcode::kReduce || reduction.shape.is_tuple()) return false;
+  const Shape& read = computation.at(reduction.operands.front()).shape;
+  Dims kept;
+  for (std::int64_t d = 0; d < std::ssize(read.dims); ++d) {
+    if (std::ranges::find(reduction.dimensions, d) == reduction.dimensions.end()) kept.push_back(d);
+  }
+  return are_major(read, kept);
+}
+
 double elements(const Shape& shape) {
   double count = 1;
   for (const std::int64_t size : shape.dims) count *= static_cast<double>(size);
@@ -81,6 +154,19 @@ Dims loop_dims(const Shape& shape) {
     if (size != 1) dims.push_back(size);
   }
   return dims;
+}
+
+Dims reduced_loop(const Computation& computation, const Instruction& reduction) {
+  return loop_dims(computation.at(reduction.operands[0]).shape);
+}
+
+Dims reduced_dims(const Computation& computation, const Instruction& reduction) {
+  if (reduction.opcode == Opcode::kReduce) {
+    Dims dims = reduction.dimensions;
+    std::sort(dims.begin(), dims.end());
+    return dims;
+  }
+  return {-1 - (&reduction - computation.instructions.data())};
 }
 
 bool reuses_operand(const Computation& computation, const Instruction& user, std::size_t operand) {

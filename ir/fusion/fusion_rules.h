@@ -20,6 +20,10 @@ namespace tilecast::ir {
 // True if is_expensive(), or if the op computes transcendental functions or divides floats.
 [[nodiscard]] bool is_costly(const Instruction& op);
 
+// Whether a GPU's product may take the op on its way in or out of the product: changes of view or
+// type, and arithmetic with a scalar or a vector.
+[[nodiscard]] bool is_light(const Computation& computation, const Instruction& op);
+
 [[nodiscard]] bool is_matrix(const Instruction& op);  // convolution or dot: the one hero
 [[nodiscard]] bool is_reduction(const Instruction& op);
 // True for ops that update their first operand in place: dynamic-update-slice, scatter.
@@ -31,8 +35,26 @@ namespace tilecast::ir {
 [[nodiscard]] bool accepts_producer(const Computation& computation, const Instruction& user,
                                     std::size_t operand, const Instruction& producer);
 
+// Whether `producer` reads the array that `update` changes in place elsewhere than where it does.
+[[nodiscard]] bool reads_what_changes(const Instruction& producer, const Instruction& update);
+// Whether the op has the elements of its only operand, in another shape.
+[[nodiscard]] bool keeps_elements(const Computation& computation, const Instruction& op);
+// Whether the broadcast repeats its operand along the minor dimensions only: a value per row.
+[[nodiscard]] bool repeats_rows(const Computation& computation, const Instruction& broadcast);
+// Whether the reduction takes the minor dimensions only, and in one step: a value per row.
+[[nodiscard]] bool reduces_rows(const Computation& computation, const Instruction& reduction);
+
+// Whether the operand is a transposition that a GPU's libraries cannot read through: one that moves
+// batch dimensions of a product, or any in front of a convolution.
+[[nodiscard]] bool needs_transposition(const Computation& computation, const Instruction& dot,
+                                       std::size_t operand);
+
 // Dimensions except those of size one. Shapes with equal loop_dims() have the same loop nest.
 [[nodiscard]] Dims loop_dims(const Shape& shape);
+// The dimensions of what a reduction reads, and those that it takes. Reductions share a loop nest
+// if both are equal; every reduce-window has its own.
+[[nodiscard]] Dims reduced_loop(const Computation& computation, const Instruction& reduction);
+[[nodiscard]] Dims reduced_dims(const Computation& computation, const Instruction& reduction);
 // Elements and bytes as doubles, for comparisons without overflow.
 [[nodiscard]] double elements(const Shape& shape);
 [[nodiscard]] double bytes(const Shape& shape);

@@ -92,7 +92,7 @@ FusionGraph::FusionGraph(const Computation& computation)
 }
 
 FusionSpace::FusionSpace(Module module, const FusionOptions& options)
-    : module_(with_copies(std::move(module))), options_(options) {
+    : module_(prepared_for_fusion(std::move(module), options)), options_(options) {
   highest_number_ = FreshNames(module_).highest();
   sequential_ = sequential_computations(module_);
   module_ = tidied(std::move(module_));

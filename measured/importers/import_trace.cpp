@@ -135,7 +135,8 @@ void write_rows(const Joined& joined, const TraceSummary& trace, const std::stri
 ImportReport import_trace(const TraceSource& source, const ImportOptions& options) {
   const Manifest manifest = manifest_for(source, options);
   const ir::LoadOptions load;
-  const ir::LoadedModule loaded = ir::load_module(source.module, load);
+  ir::LoadedModule loaded = ir::load_module(source.module, load);
+  ir::fuse_by({}, load, loaded);
   const ir::Program program = ir::program_as_dumped(loaded, load).program;
   SetWriter writer(options);
   ImportReport report;

@@ -45,7 +45,10 @@ KernelOf kernels_by_instruction(const ir::Module& module, const ir::Program& pro
 class ModuleSource {
  public:
   explicit ModuleSource(const std::vector<std::string>& files) {
-    for (const std::string& file : files) given_.push_back(ir::load_module(file, {}));
+    for (const std::string& file : files) {
+      given_.push_back(ir::load_module(file, {}));
+      ir::fuse_by({}, {}, given_.back());
+    }
   }
 
   // nullopt if there is no module; if it cannot be read, a note says why.

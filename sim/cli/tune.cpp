@@ -224,7 +224,7 @@ void run_fusion(const FusionArguments& arguments) {
   if (ir::is_optimised(module)) {
     throw Error("{}: is fused already; expected the program from before that", arguments.program);
   }
-  const ir::FusionSpace space(std::move(module));
+  const ir::FusionSpace space(std::move(module), analytical::layout_rules(device).fusion);
   search::FusionCost cost(space, device, *model.model, load.trip_count);
   const Interrupt interrupt;
   views::FusionTuning tuning{.program = space.module().name,
@@ -403,7 +403,8 @@ void run_program(const TuneProgramArguments& arguments) {
   const auto ranker = choose_ranker(ranks, devices);
   const auto hardware = make_hardware(arguments.hardware, device, arguments.jobs);
   const ir::LoadOptions load = load_options(arguments.load);
-  const ir::LoadedModule loaded = ir::load_module(arguments.program, load);
+  ir::LoadedModule loaded = ir::load_module(arguments.program, load);
+  ir::fuse_by(analytical::layout_rules(device).fusion, load, loaded);
   const ir::Program program =
       ir::program_for(loaded, analytical::layout_rules(device), load).program;
   search::KernelTilesOptions options{

@@ -69,6 +69,17 @@ TEST(ParseDevice, KeepsTheOrderOfTheMemoryChain) {
   EXPECT_EQ(device.engines[1].setup.value, 2e-9);
 }
 
+TEST(ParseDevice, FusesAsItsExecutionDoesUnlessItSaysOtherwise) {
+  const Device plain = parse_device(kSmall, "chip.yaml");
+  EXPECT_EQ(plain.fusion, Fusion::kByExecution);
+  EXPECT_THAT(print_device(plain), testing::Not(HasSubstr("fusion")));
+  const Device gpu =
+      parse_device(edited("clock: 1 GHz", "clock: 1 GHz\nfusion: xla_gpu"), "chip.yaml");
+  EXPECT_EQ(gpu.fusion, Fusion::kXlaGpu);
+  EXPECT_THAT(print_device(gpu), HasSubstr("fusion: xla_gpu"));
+  EXPECT_NE(gpu.machine, plain.machine);
+}
+
 TEST(ParseDevice, RefusalsSayWhereWhatGotExpectedAndHint) {
   const struct {
     std::string from, to, message;

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "ir/canonical_hash.h"
@@ -153,10 +154,11 @@ double total_flops(const Module& module) {
   return sum;
 }
 
-class FusedRandomModules : public ::testing::TestWithParam<bool> {};
+class FusedRandomModules : public ::testing::TestWithParam<std::tuple<bool, Compiler>> {};
 
 TEST_P(FusedRandomModules, ComputeTheSameInFewerKernels) {
-  const FusionOptions options{.recompute_to_save_bytes = GetParam()};
+  const auto [recomputes, compiler] = GetParam();
+  const FusionOptions options{.compiler = compiler, .recompute_to_save_bytes = recomputes};
   std::size_t before = 0, after = 0;
   for (std::uint32_t seed = 0; seed < 1000; ++seed) {
     const std::string text = RandomModule(seed).text();
@@ -187,7 +189,10 @@ TEST_P(FusedRandomModules, ComputeTheSameInFewerKernels) {
   EXPECT_LT(after, before * 6 / 10);  // copies before updates are not fused
 }
 
-INSTANTIATE_TEST_SUITE_P(Fusion, FusedRandomModules, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Fusion, FusedRandomModules,
+                         ::testing::Combine(::testing::Bool(),
+                                            ::testing::Values(Compiler::kXlaTpu,
+                                                              Compiler::kXlaGpu)));
 
 TEST(Fusion, ComputesTheSameUnderEveryRandomConfiguration) {
   std::size_t different = 0;

@@ -57,6 +57,27 @@ TEST(LoadProgram, SaysForWhichMachineAModuleWasCompiled) {
   EXPECT_THAT(notes(tiled, kPlain), Contains(HasSubstr("compiled for a TPU")));
 }
 
+TEST(LoadProgram, SaysWhoseRulesFused) {
+  const std::string text =
+      "HloModule m\nENTRY e {\n  p = f32[64,64] parameter(0)\n  a = f32[64,64] negate(p)\n"
+      "  ROOT r = f32[64,64] abs(a)\n}\n";
+  LayoutRules rules = kPlain;
+  EXPECT_THAT(notes(text, rules), Contains(HasSubstr("rules for XLA:TPU")));
+  rules.fusion.compiler = Compiler::kXlaGpu;
+  EXPECT_THAT(notes(text, rules), Contains(HasSubstr("rules for XLA:GPU")));
+  rules.fusion.compiler = Compiler::kNone;
+  EXPECT_THAT(notes(text, rules), Contains(HasSubstr("fusion: none")));
+  const LoadOptions options;
+  const auto count = [&](Compiler compiler) {
+    rules.fusion.compiler = compiler;
+    return program_for(load_module(base::SourceText("test.hlo", text), options), rules, options)
+        .program.kernels()
+        .size();
+  };
+  EXPECT_EQ(count(Compiler::kXlaGpu), 1U);
+  EXPECT_EQ(count(Compiler::kNone), 2U);
+}
+
 TEST(LoadProgram, SaysThatThereIsNoKernel) {
   EXPECT_THAT(notes("HloModule m\nENTRY e {\n  ROOT p = f32[8] parameter(0)\n}\n", kPlain),
               Contains(HasSubstr("no kernel")));

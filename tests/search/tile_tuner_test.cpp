@@ -203,8 +203,9 @@ TEST(CommandHardware, GivesThePathsOfProgramAndTiles) {
 
 TEST(SetHardware, AddsUpWhatKernelsTookAndNamesTheOneItLacks) {
   const hwdesc::Device device = hwdesc::load_device("cpu_generic");
-  const ir::LoadedModule loaded =
+  ir::LoadedModule loaded =
       ir::load_module(support::source_dir().string() + "/configs/programs/small_mixer.hlo", {});
+  ir::fuse_by(analytical::layout_rules(device).fusion, {}, loaded);
   const ir::Program program = ir::program_for(loaded, analytical::layout_rules(device), {}).program;
   measured::SampleSet set;
   double expected = 0;

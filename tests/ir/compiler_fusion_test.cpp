@@ -1,0 +1,252 @@
+// What XLA does before and after it fuses, and how its GPU compiler fuses differently.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "ir/fusion/fusion.h"
+#include "ir/memory/carry_copies.h"
+#include "ir/program.h"
+#include "ir/text/hlo_parser.h"
+#include "ir/text/hlo_printer.h"
+#include "ir/verify/verifier.h"
+
+namespace tilecast::ir {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
+
+constexpr FusionOptions kGpu{.compiler = Compiler::kXlaGpu};
+
+Module parsed(const std::string& text) {
+  return parse_hlo(base::SourceText("test.hlo", "HloModule m\n" + text));
+}
+
+Module fused(const std::string& text, const FusionOptions& options) {
+  Module module = fuse(parsed(text), options);
+  verify(module);
+  return module;
+}
+
+// Opcodes of the kernels, in order, without ops that are free; those of a fusion as "add+negate".
+std::vector<std::string> kernels(const Module& module) {
+  std::vector<std::string> all;
+  const Program program = make_program(module);
+  for (const ScheduledKernel& scheduled : program.kernels()) {
+    std::multiset<std::string> inside;
+    for (const Op& op : scheduled.kernel.ops()) {
+      if (op_class(op.opcode) != OpClass::kFree) inside.emplace(name(op.opcode));
+    }
+    std::string joined;
+    for (const std::string& each : inside) joined += (joined.empty() ? "" : "+") + each;
+    all.push_back(joined);
+  }
+  return all;
+}
+
+const std::string kRegions = R"(
+sum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+most { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT m = f32[] maximum(a, b) }
+)";
+
+// The softmax along the last of the dimensions `rows` and `columns`, as JAX writes it.
+std::string softmax(int rows, int columns) {
+  const std::string x = "f32[" + std::to_string(rows) + "," + std::to_string(columns) + "]";
+  const std::string r = "f32[" + std::to_string(rows) + "]";
+  const std::string one = "f32[" + std::to_string(rows) + ",1]";
+  return kRegions + "ENTRY main { x = " + x + " parameter(0)\n low = f32[] constant(-inf)\n" +
+         " top = " + r + " reduce(x, low), dimensions={1}, to_apply=most\n lows = " + r +
+         " broadcast(low), dimensions={}\n bound = " + r + " maximum(lows, top)\n column = " + one +
+         " broadcast(bound), dimensions={0}\n flat = " + r + " reshape(column)\n tops = " + x +
+         " broadcast(flat), dimensions={0}\n d = " + x + " subtract(x, tops)\n e = " + x +
+         " exponential(d)\n z = f32[] constant(0)\n s = " + r +
+         " reduce(e, z), dimensions={1}, to_apply=sum\n sums = " + x +
+         " broadcast(s), dimensions={0}\n ROOT p = " + x + " divide(e, sums) }";
+}
+
+TEST(GpuFusion, ASoftmaxPassesOverItsRowsOnce) {
+  const std::string text = softmax(64, 128);
+  const Module gpu = fused(text, kGpu);
+  EXPECT_EQ(kernels(gpu).size(), 1U) << print_hlo(gpu);
+  EXPECT_EQ(kernels(fused(text, {})).size(), 3U);
+  // It reads x and writes p, nothing else.
+  const Program program = make_program(gpu);
+  EXPECT_EQ(program.kernels().front().kernel.work().bytes_accessed, 2 * 64 * 128 * 4);
+}
+
+TEST(GpuFusion, ARowThatIsTooLongIsPassedOverAgain) {
+  const auto count = [](std::int64_t longest) {
+    FusionOptions options = kGpu;
+    options.max_row = longest;
+    return kernels(fused(softmax(64, 128), options)).size();
+  };
+  EXPECT_EQ(count(128), 1U);
+  EXPECT_GT(count(127), 1U);
+}
+
+TEST(GpuFusion, OnlyMinorDimensionsAreRows) {
+  const std::string text = kRegions + R"(
+ENTRY main { x = f32[64,128] parameter(0)
+  e = f32[64,128] exponential(x)
+  z = f32[] constant(0)
+  s = f32[128] reduce(e, z), dimensions={0}, to_apply=sum
+  sums = f32[64,128] broadcast(s), dimensions={1}
+  ROOT p = f32[64,128] divide(e, sums) })";
+  EXPECT_EQ(kernels(fused(text, kGpu)).size(), 2U);
+}
+
+TEST(GpuFusion, AProductTakesWhatIsLightAndNothingElse) {
+  const std::string text = R"(
+ENTRY main { x = f32[32,64] parameter(0)
+  w = bf16[64,16] parameter(1)
+  bias = f32[16] parameter(2)
+  other = f32[32,16] parameter(3)
+  heavy = f32[32,64] tanh(x)
+  wide = f32[64,16] convert(w)
+  d = f32[32,16] dot(heavy, wide), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  b = f32[32,16] broadcast(bias), dimensions={1}
+  s = f32[32,16] add(d, b)
+  ROOT r = f32[32,16] )";
+  EXPECT_THAT(kernels(fused(text + "negate(s) }", kGpu)),
+              ElementsAre("tanh", "convert+dot", "add+broadcast+negate"));
+  EXPECT_THAT(kernels(fused(text + "multiply(s, other) }", kGpu)),
+              ElementsAre("tanh", "convert+dot", "add+broadcast+multiply"));
+  EXPECT_THAT(kernels(fused(text + "maximum(s, b) }", kGpu)).size(), 2U);
+}
+
+TEST(GpuFusion, SlicesAreReadWhereTheyAreUsed) {
+  const std::string text = R"(
+ENTRY main { x = f32[64,64] parameter(0)
+  y = f32[32,64] parameter(1)
+  s = f32[32,64] slice(x), slice={[0:64:2], [0:64]}
+  t = f32[64,32] transpose(s), dimensions={1,0}
+  a = f32[64,32] exponential(t)
+  b = f32[32,64] multiply(s, y)
+  ROOT r = (f32[64,32], f32[32,64]) tuple(a, b) })";
+  EXPECT_THAT(kernels(fused(text, kGpu)),
+              UnorderedElementsAre("exponential+slice+transpose", "multiply+slice"));
+}
+
+// What a library reads as it lies, and what it does not.
+TEST(LibraryOperands, BatchDimensionsComeFirst) {
+  const auto transposes = [](const std::string& lhs, const std::string& dims) {
+    const Module module = with_library_operands(parsed(
+        "ENTRY main { x = f32[" + lhs + "] parameter(0)\n y = f32[4,8,64,16] parameter(1)\n" +
+        " ROOT d = f32[4,8,32,16] dot(x, y), " + dims +
+        ", rhs_batch_dims={0,1}, rhs_contracting_dims={2} }"));
+    verify(module);
+    return std::ranges::count_if(
+        module.entry_computation().instructions,
+        [](const Instruction& op) { return op.opcode == Opcode::kTranspose; });
+  };
+  EXPECT_EQ(transposes("4,8,32,64", "lhs_batch_dims={0,1}, lhs_contracting_dims={3}"), 0);
+  EXPECT_EQ(transposes("4,8,64,32", "lhs_batch_dims={0,1}, lhs_contracting_dims={2}"), 0);
+  EXPECT_EQ(transposes("4,32,8,64", "lhs_batch_dims={0,2}, lhs_contracting_dims={3}"), 1);
+  EXPECT_EQ(transposes("32,64,4,8", "lhs_batch_dims={2,3}, lhs_contracting_dims={1}"), 1);
+}
+
+TEST(LibraryOperands, FiltersAreByOutputFeature) {
+  const Module module = with_library_operands(parsed(R"(
+ENTRY main { x = f32[2,16,16,8] parameter(0)
+  w = f32[3,3,8,32] parameter(1)
+  ROOT c = f32[2,14,14,32] convolution(x, w), window={size=3x3}, dim_labels=b01f_01io->b01f })"));
+  verify(module);
+  const Instruction& root = module.entry_computation().root_instruction();
+  EXPECT_EQ(root.as<ConvAttrs>().dims.text, "b01f_o01i->b01f");
+  const Instruction& filter = module.entry_computation().at(root.operands[1]);
+  EXPECT_EQ(filter.opcode, Opcode::kTranspose);
+  EXPECT_THAT(filter.shape.dims, ElementsAre(32, 3, 3, 8));
+  const auto flops = [](const Module& of) {
+    return make_program(of).kernels().back().kernel.work().flops;
+  };
+  EXPECT_EQ(flops(module), 2.0F * 14 * 14 * 32 * 2 * 3 * 3 * 8);
+}
+
+TEST(InlineCalls, AFunctionIsPartOfItsCallers) {
+  const Module module = with_calls_inlined(parsed(R"(
+twice { a = f32[64] parameter(0)
+  ROOT t = f32[64] add(a, a) }
+both { p = f32[64] parameter(0)
+  q = f32[64] parameter(1)
+  u = f32[64] call(p), to_apply=twice
+  v = f32[64] call(q), to_apply=twice
+  ROOT r = (f32[64], f32[64]) tuple(v, u) }
+ENTRY main { x = f32[64] parameter(0)
+  y = f32[64] negate(x)
+  c = (f32[64], f32[64]) call(x, y), to_apply=both
+  first = f32[64] get-tuple-element(c), index=0
+  second = f32[64] get-tuple-element(c), index=1
+  ROOT d = f32[64] subtract(first, second) })"));
+  verify(module);
+  EXPECT_EQ(module.computations.size(), 1U);
+  EXPECT_THAT(kernels(module), UnorderedElementsAre("negate", "add", "add", "subtract"));
+  const Computation& entry = module.entry_computation();
+  const Instruction& root = entry.root_instruction();  // (-x + -x) - (x + x)
+  const auto operand_of = [&](std::size_t side) {
+    return entry.at(root.operands[side]).operands[0];
+  };
+  EXPECT_EQ(entry.at(operand_of(0)).opcode, Opcode::kNegate);
+  EXPECT_EQ(entry.at(operand_of(1)).opcode, Opcode::kParameter);
+}
+
+// A chain of functions that call the one before twice: 2^40 additions, if all were written out.
+TEST(InlineCalls, DoublingsEndBeforeTheyFillTheMemory) {
+  std::string text = "f0 { a = f32[] parameter(0)\n ROOT t = f32[] add(a, a) }\n";
+  for (int i = 1; i <= 40; ++i) {
+    const std::string before = "f" + std::to_string(i - 1), own = "f" + std::to_string(i);
+    text += own + " { a = f32[] parameter(0)\n b = f32[] call(a), to_apply=" + before +
+            "\n ROOT t = f32[] call(b), to_apply=" + before + " }\n";
+  }
+  text += "ENTRY main { x = f32[] parameter(0)\n ROOT r = f32[] call(x), to_apply=f40 }";
+  const Module module = with_calls_inlined(parsed(text));
+  verify(module);
+  EXPECT_LE(module.entry_computation().instructions.size(), std::size_t{1} << 20);
+}
+
+// Copies in the body of a loop whose state is an index and two arrays.
+int copies_of(const std::string& body, const std::string& results) {
+  const std::string state = "(s32[], f32[64], f32[64])";
+  const Module module = with_carry_copies(parsed(R"(
+body { s = )" + state + R"( parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[64] get-tuple-element(s), index=1
+  y = f32[64] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+)" + body + "\n ROOT t = " + state + " tuple(next, " +
+                                                 results + R"() }
+more { s = )" + state + R"( parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(9)
+  ROOT c = pred[] compare(i, n), direction=LT }
+ENTRY main { s = )" + state + " parameter(0)\n ROOT w = " +
+                                                 state + " while(s), condition=more, body=body }"));
+  verify(module);
+  int copies = 0;
+  for (const Computation& computation : module.computations) {
+    for (const Instruction& op : computation.instructions) copies += op.opcode == Opcode::kCopy;
+  }
+  return copies;
+}
+
+TEST(CarryCopies, AreMadeWhereTheNewValueCannotLieOverTheOld) {
+  EXPECT_EQ(copies_of("", "x, y"), 0) << "unchanged";
+  EXPECT_EQ(copies_of("", "y, x"), 2) << "exchanged";
+  EXPECT_EQ(copies_of(" a = f32[64] negate(x)", "a, y"), 0) << "written where it was read";
+  EXPECT_EQ(copies_of(" a = f32[64] reverse(x), dimensions={0}", "a, y"), 1) << "read elsewhere";
+  EXPECT_EQ(copies_of(" a = f32[64] add(x, y)\n b = f32[64] multiply(a, x)", "a, b"), 1)
+      << "b needs the old x and the new";
+  EXPECT_EQ(copies_of(" a = f32[64] add(x, y)\n b = f32[64] negate(x)", "a, b"), 0)
+      << "b can be computed first";
+}
+
+}  // namespace
+}  // namespace tilecast::ir
