@@ -199,7 +199,26 @@ TEST_F(LabelsCommand, WhatNeedsTimesRefusesASetWithoutThem) {
   }
   const Answer validated = validate("e.yaml");
   EXPECT_EQ(validated.exit_code, 1);
-  EXPECT_THAT(validated.err, HasSubstr("columns are compared by times"));
+  EXPECT_THAT(validated.err,
+              HasSubstr("its target is registers, and other columns are about times"));
+}
+
+TEST_F(LabelsCommand, BarsOfQuantitiesAreCompared) {
+  const auto met = [&](const std::string& bar) {
+    std::string text = read("e.yaml");
+    text = text.substr(0, text.find("columns:"));
+    write("bars.yaml",
+          text + "columns: [counts, uses]\nmetrics: [rmse_of_range, exact]\nbars:\n  - {" + bar +
+              "}\n");
+    const Answer answer = validate("bars.yaml --data . -f json");
+    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+    const auto bars = Json::parse(answer.out)["experiments"].at(0)["bars"];
+    EXPECT_EQ(bars.size(), 1U);
+    return bars.at(0)["met"].get<bool>();
+  };
+  EXPECT_TRUE(met("metric: exact, column: counts, at_least: 0 %"));
+  EXPECT_FALSE(met("metric: exact, column: counts, at_least: 100 %"));
+  EXPECT_FALSE(met("metric: rmse_of_range, column: uses, at_most: 0 %"));
 }
 
 TEST_F(LabelsCommand, TheCompilerMakesASet) {
