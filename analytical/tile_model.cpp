@@ -109,7 +109,6 @@ namespace {
 
 using ir::Kernel;
 using ir::Op;
-using ir::Opcode;
 using ir::OpId;
 
 // Whether `user` takes or replaces only a part of `operand`, wherever it lies.
