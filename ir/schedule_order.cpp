@@ -47,6 +47,21 @@ UserLists user_lists(const Computation& computation) {
   return users;
 }
 
+std::vector<bool> dependents(const UserLists& users, InstrId from) {
+  std::vector<bool> found(users.size(), false);
+  std::vector<InstrId> open = {from};
+  while (!open.empty()) {
+    const InstrId id = open.back();
+    open.pop_back();
+    for (const InstrId user : users[id.index()]) {
+      if (found[user.index()]) continue;
+      found[user.index()] = true;
+      open.push_back(user);
+    }
+  }
+  return found;
+}
+
 std::vector<bool> sequential_computations(const Module& module) {
   std::vector<bool> sequential(module.computations.size(), false);
   std::vector<ComputationId> open = {module.entry};

@@ -1,6 +1,7 @@
 // The execution order of a computation's instructions, and the dependence and call graphs.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "ir/graph_order.h"
@@ -14,6 +15,16 @@ namespace tilecast::ir {
 // The users of every instruction, without duplicates, in the order of the text.
 using UserLists = std::vector<std::vector<InstrId>>;
 [[nodiscard]] UserLists user_lists(const Computation& computation);
+// By instruction: whether it needs the result of `from`, directly or through others.
+[[nodiscard]] std::vector<bool> dependents(const UserLists& users, InstrId from);
+
+// Calls change(InstrId&) for the instructions that `op` waits for: operands, control predecessors.
+template <class Change>
+void change_sources(Instruction& op, const Change& change) {
+  for (InstrId& operand : op.operands) change(operand);
+  if (op.control_predecessors->empty()) return;
+  for (InstrId& before : op.control_predecessors.edit()) change(before);
+}
 
 // Per computation, whether it is scheduled: the entry, and whatever loops, branches and calls run
 // from there. The others are parts of single ops.
@@ -23,6 +34,23 @@ using UserLists = std::vector<std::vector<InstrId>>;
 // otherwise the topological order nearest to it. Throws Error on a cycle. Linear time if the text
 // is already in order.
 [[nodiscard]] std::vector<InstrId> schedule_order(const Computation& computation);
+
+// Makes the computation anew, in schedule_order(): `place` takes an instruction whose sources are
+// those in the new computation, appends what stands for it, and returns the id of its result.
+template <class Place>
+void rebuild(Computation& computation, const Place& place) {
+  const std::vector<InstrId> order = schedule_order(computation);
+  std::vector<Instruction> old = std::exchange(computation.instructions, {});
+  std::vector<InstrId> moved(old.size());
+  const auto move = [&](InstrId& id) { id = moved[id.index()]; };
+  for (const InstrId id : order) {
+    Instruction& op = old[id.index()];
+    change_sources(op, move);
+    moved[id.index()] = place(std::move(op));
+  }
+  for (InstrId& parameter : computation.parameters) move(parameter);
+  move(computation.root);
+}
 
 // Depth-first post-order from `roots`; control predecessors are visited first, then operands from
 // first to last.

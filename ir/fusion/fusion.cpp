@@ -67,10 +67,7 @@ class Copies {
     for (std::size_t i = 0; i < old.size(); ++i) {
       Instruction& op = old[i];
       for (const std::size_t t : copied[i]) made.push_back(copy_of(op.operands[t], moved, names));
-      std::ranges::for_each(op.operands, move);
-      if (!op.control_predecessors->empty()) {
-        std::ranges::for_each(op.control_predecessors.edit(), move);
-      }
+      change_sources(op, move);
       const std::size_t first = made.size() - copied[i].size();
       for (std::size_t c = 0; c < copied[i].size(); ++c) {
         op.operands[copied[i][c]] = InstrId(first + c);
@@ -108,17 +105,7 @@ class Copies {
   [[nodiscard]] bool read_after(InstrId target, InstrId update) const {
     const std::vector<InstrId>& readers = users_[target.index()];
     if (readers.size() < 2) return false;
-    std::vector<bool> after(computation_.instructions.size(), false);
-    std::vector<InstrId> open = {update};
-    while (!open.empty()) {
-      const InstrId id = open.back();
-      open.pop_back();
-      for (const InstrId user : users_[id.index()]) {
-        if (user.index() >= after.size() || after[user.index()]) continue;
-        after[user.index()] = true;
-        open.push_back(user);
-      }
-    }
+    const std::vector<bool> after = dependents(users_, update);
     return std::ranges::any_of(
         readers, [&](InstrId reader) { return reader != update && after[reader.index()]; });
   }

@@ -165,10 +165,7 @@ Instruction& Rewriter::append(InstrId id, std::vector<Instruction>& to) {
 void Rewriter::emit_single(InstrId id) {
   const InstrId new_id(result_.caller.instructions.size());
   Instruction& op = append(id, result_.caller.instructions);
-  for (InstrId& operand : op.operands) operand = new_id_[operand.index()];
-  if (!op.control_predecessors->empty()) {
-    for (InstrId& before : op.control_predecessors.edit()) before = new_id_[before.index()];
-  }
+  change_sources(op, [&](InstrId& source) { source = new_id_[source.index()]; });
   new_id_[id.index()] = new_id;
 }
 
@@ -437,12 +434,7 @@ class Tidier {
     new_id_[id.index()] = InstrId(result.instructions.size());
     Instruction& op =
         result.instructions.emplace_back(std::move(computation_.instructions[id.index()]));
-    for (InstrId& operand : op.operands) operand = new_id_[resolved(operand).index()];
-    if (!op.control_predecessors->empty()) {
-      for (InstrId& before : op.control_predecessors.edit()) {
-        before = new_id_[resolved(before).index()];
-      }
-    }
+    change_sources(op, [&](InstrId& source) { source = new_id_[resolved(source).index()]; });
     if (op.opcode == Opcode::kReshape && op.operands.size() == 1 &&
         keeps_tiles_in_order(result.at(op.operands[0]).shape, op.shape)) {
       op.opcode = Opcode::kBitcast;

@@ -22,26 +22,14 @@ class CallInliner {
       : module_(module), caller_(std::move(caller)), names_(names) {}
 
   Computation run() {
-    const std::vector<InstrId> order = schedule_order(caller_);
-    std::vector<Instruction> old = std::exchange(caller_.instructions, {});
-    std::vector<InstrId> moved(old.size());
-    for (const InstrId id : order) {
-      Instruction& op = old[id.index()];
-      redirect(op, moved);
-      moved[id.index()] = is_inlined(op, old.size()) ? body_of(op) : placed(std::move(op));
-    }
-    for (InstrId& parameter : caller_.parameters) parameter = moved[parameter.index()];
-    caller_.root = moved[caller_.root.index()];
+    const std::size_t before = caller_.instructions.size();
+    rebuild(caller_, [&](Instruction op) {
+      return is_inlined(op, before) ? body_of(op) : placed(std::move(op));
+    });
     return std::move(caller_);
   }
 
  private:
-  static void redirect(Instruction& op, const std::vector<InstrId>& moved) {
-    for (InstrId& operand : op.operands) operand = moved[operand.index()];
-    if (op.control_predecessors->empty()) return;
-    for (InstrId& before : op.control_predecessors.edit()) before = moved[before.index()];
-  }
-
   [[nodiscard]] bool is_inlined(const Instruction& op, std::size_t before) const {
     if (op.opcode != Opcode::kCall || !op.control_predecessors->empty()) return false;
     const Computation& body = module_.at(op.called.front());
@@ -77,7 +65,7 @@ class CallInliner {
     for (const InstrId id : schedule_order(body)) {
       Instruction op = body.at(id);
       if (op.opcode == Opcode::kParameter) continue;
-      redirect(op, moved);
+      change_sources(op, [&](InstrId& source) { source = moved[source.index()]; });
       op.name = names_.next(op.name.substr(0, op.name.rfind('.')));
       op.offset = call.offset;
       moved[id.index()] = placed(std::move(op));

@@ -58,21 +58,11 @@ class LibraryOperands {
       : computation_(std::move(computation)), names_(names) {}
 
   Computation run() {
-    const std::vector<InstrId> order = schedule_order(computation_);
-    std::vector<Instruction> old = std::exchange(computation_.instructions, {});
-    std::vector<InstrId> moved(old.size());
-    for (const InstrId id : order) {
-      Instruction& op = old[id.index()];
-      for (InstrId& operand : op.operands) operand = moved[operand.index()];
-      if (!op.control_predecessors->empty()) {
-        for (InstrId& before : op.control_predecessors.edit()) before = moved[before.index()];
-      }
+    rebuild(computation_, [&](Instruction op) {
       if (op.opcode == Opcode::kDot) reorder(op);
       if (op.opcode == Opcode::kConvolution) reorder_filter(op);
-      moved[id.index()] = append(std::move(op));
-    }
-    for (InstrId& parameter : computation_.parameters) parameter = moved[parameter.index()];
-    computation_.root = moved[computation_.root.index()];
+      return append(std::move(op));
+    });
     return std::move(computation_);
   }
 

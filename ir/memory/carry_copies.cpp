@@ -76,20 +76,11 @@ class CarryCopies {
 
   // Whether something that needs the new value reads the old one.
   [[nodiscard]] bool read_after(const std::vector<InstrId>& old, InstrId made) const {
-    std::vector<bool> after(body_.instructions.size(), false);
-    std::vector<InstrId> open = {made};
-    while (!open.empty()) {
-      const InstrId id = open.back();
-      open.pop_back();
-      for (const InstrId user : users_[id.index()]) {
-        if (after[user.index()] || user == body_.root) continue;
-        after[user.index()] = true;
-        open.push_back(user);
-      }
-    }
+    const std::vector<bool> after = dependents(users_, made);
     return std::ranges::any_of(old, [&](InstrId value) {
-      return std::ranges::any_of(users_[value.index()],
-                                 [&](InstrId reader) { return after[reader.index()]; });
+      return std::ranges::any_of(users_[value.index()], [&](InstrId reader) {
+        return reader != body_.root && after[reader.index()];
+      });
     });
   }
 
@@ -105,12 +96,7 @@ void add_copies(Computation& body, const std::vector<std::size_t>& elements, Fre
   const auto move = [&](InstrId& id) {
     if (id.value >= place) id.value += count;
   };
-  for (Instruction& op : body.instructions) {
-    std::ranges::for_each(op.operands, move);
-    if (!op.control_predecessors->empty()) {
-      std::ranges::for_each(op.control_predecessors.edit(), move);
-    }
-  }
+  for (Instruction& op : body.instructions) change_sources(op, move);
   std::ranges::for_each(body.parameters, move);
   std::vector<Instruction> copies;
   Instruction& root = body.instructions[place];
