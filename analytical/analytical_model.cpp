@@ -214,6 +214,7 @@ std::variant<Estimate, Infeasible> KernelAnalysis::estimate(const TileConfig& ti
 }
 
 std::optional<TileConfig> KernelAnalysis::compiler_tile() const {
+  if (tileable() && state_->tiled->stated()) return state_->tiled->stated();
   const auto& compiled = state_->kernel->compiler_tile();
   // Bounds in a dump are windows of the TPU compiler; other machines choose their own blocks.
   const bool has_windows = state_->device->execution == hwdesc::Execution::kScratchpad;

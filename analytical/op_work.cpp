@@ -65,15 +65,29 @@ double log2_of(std::int64_t n) {
   return std::ceil(std::log2(std::max<double>(2.0, double(n))));
 }
 
+// Steps per element of a row with which the lanes of a warp combine what each of them has reduced:
+// all lanes take part in each of log2(lanes) steps.
+double combining_steps(const Shape& input, const Op& op, const hwdesc::Device& device) {
+  if (device.execution != hwdesc::Execution::kSimt) return 0;
+  double row = 1;
+  for (const std::int64_t dim : op.dimensions) row *= static_cast<double>(input.dims[dim]);
+  if (row <= 1) return 0;
+  const double lanes = std::min<double>(device.multiplexing.warp_lanes, std::exp2(log2_of(
+      static_cast<std::int64_t>(row))));
+  return lanes * std::log2(lanes) / row;
+}
+
 void add_reduction(const Kernel& kernel, const Op& op, int group, int input_group,
-                   std::vector<ElementWork>& work) {
+                   const hwdesc::Device& device, std::vector<ElementWork>& work) {
   const double steps = std::max(op.applied_flops, 1.0);
   if (op.get<ir::WindowAttrs>() != nullptr) {
     work[group].vector +=
         steps * window_operations(op, ir::first_array(kernel.op(op.operands[0]).shape));
   } else {
+    const Shape& input = kernel.op(op.operands[0]).shape;
     work[input_group].vector += steps;
-    if (minor_is_reduced(op, kernel.op(op.operands[0]).shape)) {
+    if (minor_is_reduced(op, input)) {
+      work[input_group].vector += steps * combining_steps(input, op, device);
       work[input_group].cross_lane_reduce += 1;
     }
   }
@@ -231,7 +245,7 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
       work.vector += cost_of(device.vector.op_cycles, op.opcode, 0);
       break;
     case OpClass::kReduction:
-      add_reduction(kernel, op, group, input_group, by_group);
+      add_reduction(kernel, op, group, input_group, device, by_group);
       break;
     case OpClass::kDataMovement:
       add_movement(kernel, op, group, device, by_group);

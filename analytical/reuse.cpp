@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <boost/container/small_vector.hpp>
+#include <set>
 
 #include "ir/array_elements.h"
 
@@ -148,6 +149,13 @@ std::vector<int> times_needed(const ir::Kernel& kernel, const std::vector<bool>&
   return times;
 }
 
+// Whether the value costs no register: it is computed again from positions and scalars.
+bool is_made_anew(const ir::Kernel& kernel, OpId id) {
+  const ir::Opcode opcode = kernel.op(id).opcode;
+  return opcode == ir::Opcode::kIota || opcode == ir::Opcode::kConstant ||
+         ir::has(opcode, ir::Trait::kSpreads);
+}
+
 }  // namespace
 
 Passes passes_of(const ir::Kernel& kernel, const Footprints& footprints) {
@@ -170,6 +178,44 @@ Passes passes_of(const ir::Kernel& kernel, const Footprints& footprints) {
   }
   if (passes.count > 1) passes.times = times_needed(kernel, reduces, pass);
   return passes;
+}
+
+OpId unconverted(const ir::Kernel& kernel, OpId id) {
+  while (true) {
+    const ir::Op& op = kernel.op(id);
+    const bool same = ir::has(op.opcode, ir::Trait::kReshapes) ||
+                      ir::arithmetic(op.opcode) == ir::Arithmetic::kConversion;
+    if (!same || op.operands.size() != 1) return id;
+    id = op.operands[0];
+  }
+}
+
+double kept_over_reductions(const ir::Kernel& kernel) {
+  const std::size_t ops = kernel.ops().size();
+  double largest = 0, most = 0;
+  for (std::size_t i = 0; i < ops; ++i) {
+    if (shrinks(kernel, OpId(i)))
+      largest = std::max(largest, elements(kernel, kernel.ops()[i].operands[0]));
+  }
+  for (std::size_t i = 0; i < ops; ++i) {
+    if (!shrinks(kernel, OpId(i))) continue;
+    std::vector<bool> after(ops, false);
+    after[i] = true;
+    std::set<OpId> kept;
+    for (std::size_t j = i + 1; j < ops; ++j) {
+      const std::vector<OpId>& operands = kernel.ops()[j].operands;
+      after[j] = std::ranges::any_of(operands, [&](OpId id) { return after[id.index()]; });
+      for (const OpId operand : operands) {
+        const OpId held = unconverted(kernel, operand);
+        const bool whole = elements(kernel, held) >= largest && !is_made_anew(kernel, held);
+        if (after[j] && !after[operand.index()] && whole) kept.insert(held);
+      }
+    }
+    double bytes = 0;
+    for (const OpId id : kept) bytes += ir::storage_bytes(kernel.op(id).shape.dtype);
+    most = std::max(most, bytes);
+  }
+  return most;
 }
 
 double repeated_miss_share(double capacity, double in_flight) {

@@ -53,6 +53,14 @@ struct Passes {
 // Dependent reductions count one pass each, and so does the result.
 [[nodiscard]] Passes passes_of(const ir::Kernel& kernel, const Footprints& footprints);
 
+// What `id` is a conversion or another view of.
+[[nodiscard]] ir::OpId unconverted(const ir::Kernel& kernel, ir::OpId id);
+
+// Bytes per element of the kernel's largest arrays that stay on the chip while a reduction over
+// them runs, since operations after it need them: the most over all reductions. A conversion of an
+// argument is done again.
+[[nodiscard]] double kept_over_reductions(const ir::Kernel& kernel);
+
 // Share of a repeated read that misses a cache of `capacity` bytes if `in_flight` bytes are touched
 // in between on average. Reuse distances spread by a third around that mean, and eviction is oldest
 // first: everything stays up to 3/4 of the capacity, nothing beyond 3/2.

@@ -140,7 +140,10 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     output_bytes_ += stream.once_bytes;
     outputs_.push_back(stream);
   }
-  if (!space_.matrix) return;
+  if (!space_.matrix) {
+    if (device.execution == hwdesc::Execution::kSimt) read_code(kernel);
+    return;
+  }
   stages_ = engine.stages;
   const ProductType& type = compute_.product_type();
   if (type.on_unit()) {
@@ -260,7 +263,10 @@ SimtModel::Block SimtModel::prepare(const TileConfig& tile, std::span<Extents> g
     const bool along_row = (passes_.reduced_loops >> i & 1U) != 0;
     block.cut |= along_row && block.extents[i] < space_.loops[i].size;
   }
-  block.held = !looped_ || (!block.cut && passes_.row_elements <= kHeldRowElements);
+  const bool by_tiles = code_ && code_->emitter == ir::GpuCode::Emitter::kTriton;
+  block.held =
+      !looped_ || (!block.cut && (by_tiles || passes_.row_elements <= kHeldRowElements));
+  if (code_) block.blocks = std::ceil(block.covered_blocks);  // they count results in memory order
   footprints_.evaluate(block.extents, groups);
   for (const Input& input : inputs_) {
     (input.in_loop ? block.step_bytes : block.once_bytes) +=
@@ -283,6 +289,10 @@ void SimtModel::set_needs(std::span<const Extents> groups, Block& block) const {
     block.resident = std::max(device_->multiplexing.max_resident, 1);
     return;
   }
+  if (code_ && code_->emitter != ir::GpuCode::Emitter::kHero) {
+    block.resident = resident_code(block);
+    return;
+  }
   if (!space_.matrix) {
     const double bytes = block.once_bytes + block.out_bytes;
     block.excess_bytes = std::max(0.0, bytes - capacity);
@@ -296,7 +306,8 @@ void SimtModel::set_needs(std::span<const Extents> groups, Block& block) const {
   for (const Input& input : inputs_) {
     if (!input.in_loop) continue;
     block.needs.shared_bytes +=
-        stages_ * resident_bytes(input.stream.array, groups[input.stream.group]);
+        std::min(stages_, block.steps) *
+        resident_bytes(input.stream.array, groups[input.stream.group]);
   }
   (registers > 0 ? block.needs.register_bytes : block.needs.shared_bytes) += accumulators;
   block.resident = resident_blocks(*device_, block.needs);
@@ -453,9 +464,10 @@ SimtModel::Traffic SimtModel::traffic(const Block& block, const Launch& launch, 
                           block.covered_blocks * (input.in_loop ? block.covered_steps : 1);
     const double once = std::min(input.stream.once_bytes, loaded);
     const double by_wave =
-        std::max(once, loaded / (reuse(input, block, wave, together) * input.broadcast));
+        code_ ? once  // neighbouring blocks share the sectors of strided reads
+              : std::max(once, loaded / (reuse(input, block, wave, together) * input.broadcast));
     const double multicast = input.in_loop ? reuse(input, block, cluster, clustered) : 1;
-    moved.cache_read += loaded / multicast;
+    moved.cache_read += code_ ? read_through_cache(input, loaded) : loaded / multicast;
     const double from_dram = once + (by_wave - once) * missed;
     moved.dram_read += from_dram;
     moved.dram_lost += from_dram * (input.run_slowdown - 1);
@@ -508,17 +520,28 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
   const double waited_s = queues ? launch.waves * steps * memory.latency_s / stages_ : 0;
   loop.path_s = std::max(queued_s(memory_s, waited_s), cache_s);
   loop.core_s = slowed * core_s;
+  if (code_) {
+    const double bytes = kept_s(removed, kLatency, moved.dram_read + moved.dram_write);
+    loop.path_s = std::max(streamed_s(block, memory_s, bytes), cache_s);
+    const double starts_s = kept_s(removed, kIssue, code_starts_s(block));
+    if (starts_s > loop.core_s) loop.core_s = busy[index_of(kIssue)] = starts_s;
+  }
   // Streaming blocks start whenever another ends, so their transfers are not synchronised with a
   // wave.
   const double in_step = space_.matrix ? loop.path_s : 0;
   loop.round_trip_s = launch.waves * (steps * (memory.latency_s + step_s) + pass_s) + in_step;
   loop.in_order_s = slowed * launch.waves * (steps * (step_s + overhead) + use.finish_s);
 
-  double ends = 2 * memory.latency_s * (1 + (launch.waves - 1) / launch.resident);
+  // Blocks of clusters stay: they store one tile while they load and multiply the next.
+  const bool stays =
+      space_.matrix && space_.matrix->groups == 1 && device_->multiplexing.cluster_blocks > 1;
+  const double ended = stays ? 1 : launch.waves;  // waves whose ends nothing hides
+  double ends = code_ ? memory.latency_s  // the first load is in the period
+                      : 2 * memory.latency_s * (1 + (ended - 1) / launch.resident);
   if (space_.matrix) {
     const double first = block.step_bytes * block.covered_blocks * splits;
     const double last = block.out_bytes * block.covered_blocks;
-    ends += (first / cache.read + last / cache.write) / launch.resident;
+    ends += (first / cache.read + last / cache.write) / launch.resident * ended / launch.waves;
   }
   ends = kept_s(removed, kFillDrain, block.cut ? passes * ends : ends);
   const double launches = block.cut ? passes : splits > 1 ? 2 : 1;

@@ -9,7 +9,8 @@
 // working set of each wave once, unless the shared cache keeps it (simt_launch.h); that serves the
 // loads of every block. Round trip: waves x steps x (latency + use), over the stages; the blocks of
 // a wave hide each other's latency. In order: one block's own steps. ends: first load and last
-// store of a wave, hidden by other resident blocks except once.
+// store of a wave, hidden by other resident blocks except once; if blocks form clusters, which
+// then stay for all waves, by the next wave as well.
 //
 // A product's loads queue for main memory. With m its time alone and w = waves x steps x latency /
 // stages they take (m + w + sqrt(m^2 + w^2)) / 2: a load waits latency x (1 + b / (2 (1 - b))) at a
@@ -17,7 +18,8 @@
 //
 // A power limit slows products beyond MatrixUnit::full_clock_time. A contraction may be split over
 // blocks when these are fewer than the workers hold. Matrix work is padded to the unit's
-// instructions. Rows too long to be held pass through the block once per pass (reuse.h); a tile
+// instructions. A fusion that the file states how to write (ir::GpuCode) is taken as written:
+// simt_code.cpp. Rows too long to be held pass through the block once per pass (reuse.h); a tile
 // that cuts such rows makes each pass a launch. Without these it is ALCOP's formula
 // (tests/analytical/simt_model_test.cpp).
 #pragma once
@@ -44,6 +46,7 @@ class SimtModel final : public TileModel {
   [[nodiscard]] double least_iteration_s() const override { return 0; }
   [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const override;
   [[nodiscard]] bool has_schedules() const override;  // of products on thread blocks
+  [[nodiscard]] std::optional<TileConfig> stated() const override;
 
  private:
   struct Input {
@@ -73,6 +76,15 @@ class SimtModel final : public TileModel {
     double dram_read = 0, dram_write = 0, cache_read = 0, cache_write = 0;
     double dram_lost = 0;  // bytes main memory loses to short runs
   };
+
+  // Fusions whose code is stated: simt_code.cpp.
+  void read_code(const ir::Kernel& kernel);
+  [[nodiscard]] double read_through_cache(const Input& input, double loaded) const;
+  [[nodiscard]] double threads_of_code() const;
+  [[nodiscard]] double results_per_thread(double results) const;
+  [[nodiscard]] double resident_code(const Block& block) const;
+  [[nodiscard]] double code_starts_s(const Block& block) const;
+  [[nodiscard]] double streamed_s(const Block& block, double memory_s, double bytes) const;
 
   [[nodiscard]] Block prepare(const TileConfig& tile, std::span<Extents> groups) const;
   void set_needs(std::span<const Extents> groups, Block& block) const;
@@ -117,6 +129,10 @@ class SimtModel final : public TileModel {
   Passes passes_;
   ComputeModel compute_;
   std::optional<ComputeModel> looped_;  // rows not held: passes recompute their inputs
+  std::optional<ir::GpuCode> code_;
+  double kept_bytes_ = 0;  // of `code_`: per element of a tile, over its reductions
+  bool rows_in_result_ = false, unrolls_ = true;
+  double in_flight_ = 0;  // bytes per thread
   std::vector<Input> inputs_;
   std::vector<MemoryStream> outputs_;
   double input_bytes_ = 0, output_bytes_ = 0;

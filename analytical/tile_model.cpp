@@ -98,6 +98,7 @@ std::unique_ptr<const TileModel> tile_model(const ir::Kernel& kernel,
 }
 
 ChosenTile best_tile(const TileModel& model) {
+  if (const auto tile = model.stated()) return {*tile};
   const std::vector<TileConfig> candidates = model.candidates(kCandidates);
   if (const auto tile = fastest(model, candidates)) return {*tile};
   return {.tile = *std::ranges::min_element(

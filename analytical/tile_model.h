@@ -5,6 +5,7 @@
 
 #include <boost/container/small_vector.hpp>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,6 +40,8 @@ class TileModel {
   [[nodiscard]] virtual double least_iteration_s() const = 0;
   // Why the tile cannot run; empty when it can.
   [[nodiscard]] virtual std::string infeasible_reason(const TileConfig& tile) const = 0;
+  // The tile that the file states, if this kind of machine runs it.
+  [[nodiscard]] virtual std::optional<TileConfig> stated() const { return std::nullopt; }
   // Whether a tile may state how its block is written (analytical/block_schedule.h).
   [[nodiscard]] virtual bool has_schedules() const { return false; }
 
@@ -61,7 +64,7 @@ struct ChosenTile {
   bool fits = true;  // false: no candidate fits; this one needs the least memory
 };
 
-// The tile that a compiler is assumed to use: the fastest candidate that fits.
+// The tile that a compiler is assumed to use: the stated one, else the fastest candidate that fits.
 [[nodiscard]] ChosenTile best_tile(const TileModel& model);
 
 // The loop nests of a kernel that does several independent things, as kernels in the order of their

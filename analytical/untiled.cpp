@@ -43,6 +43,11 @@ Accounting account_launch(const CollectiveTime& cost, const hwdesc::Device& devi
   return sum_of_parts(parts, removed);
 }
 
+// Dense solvers of GPU libraries go from panel to panel. Each column of a panel needs the one
+// before, through memory; a panel is factorised, solved for, and subtracted from the rest of the
+// matrix (a third of it on average) by a kernel each.
+constexpr double kPanelLaunches = 3, kRestOfMatrix = 1.0 / 3;
+
 // One pass over main memory and, if the dump states them, the operations at the unit's peak.
 MemoryPasses opaque_pass(const Kernel& kernel, const hwdesc::Device& device) {
   const Traffic traffic = distinct_traffic(kernel, device);
@@ -57,6 +62,16 @@ MemoryPasses opaque_pass(const Kernel& kernel, const hwdesc::Device& device) {
     const double peak = product_peak(type, device).value * efficiency;
     pass.core_s = peak > 0 ? cost->flops / peak : 0;
     pass.core = type.on_unit() ? Bound::kMatrix : Bound::kVector;
+    const double special = device.transcendental.per_cycle * device.clock.value *
+                           std::max(device.multiplexing.workers, 1);
+    if (device.execution == hwdesc::Execution::kSimt && cost->steps > 0) {
+      const double panels = std::ceil(cost->steps / cost->panel_steps);
+      pass.launches = kPanelLaunches * panels;
+      pass.latency_s = (cost->steps + pass.launches) * device.main_memory().latency.value;
+      pass.read_bytes += panels * kRestOfMatrix * traffic.read.value;
+      pass.write_bytes += panels * kRestOfMatrix * traffic.read.value;
+    }
+    pass.special_s = special > 0 && cost->in_turn ? cost->transcendentals / special : 0;
   }
   return pass;
 }
@@ -265,10 +280,14 @@ Accounting account_passes(const MemoryPasses& passes, const hwdesc::Device& devi
   busy[index_of(Bound::kHbmRead)] = passes.read_bytes / passes.count / memory.read / passes.rate;
   busy[index_of(Bound::kHbmWrite)] = passes.write_bytes / passes.count / memory.write / passes.rate;
   busy[index_of(passes.core)] = kept_s(removed, passes.core, passes.core_s / passes.count);
+  const double special_s =
+      kept_s(removed, Bound::kTranscendental, passes.special_s / passes.count);
+  busy[index_of(Bound::kTranscendental)] = special_s;
   PipelineLoop loop;
   loop.path_s = memory.busy_s(busy[index_of(Bound::kHbmRead)], busy[index_of(Bound::kHbmWrite)]);
-  loop.core_s = busy[index_of(passes.core)];
-  const double latency_s = passes.count * memory.latency_s;
+  loop.core_s = busy[index_of(passes.core)] + special_s;
+  const double latency_s = passes.count * memory.latency_s +
+                           kept_s(removed, Bound::kLatency, passes.latency_s);
   const double launch_s =
       kept_s(removed, Bound::kOverhead, passes.launches * device.dispatch.kernel_launch.value);
   Accounting accounting;

@@ -103,6 +103,7 @@ struct Multiplexing {
   bool guards_branch = false;                // lane conditions are branches, not predicates
   int cluster_blocks = 1;                    // blocks that share loads by multicast; 1 = none
   Bytes registers_per_worker{0};
+  Seconds block_start;  // from the start of one block to that of the next, all workers together
   Provenance provenance;
 };
 
@@ -128,6 +129,8 @@ struct Interconnect {
 struct Dispatch {
   Seconds kernel_launch;  // on-device time between kernels
   Seconds host;           // host-side dispatch, reported separately
+  Seconds host_argument;  // the same for each argument of the program
+  Seconds host_launch;    // of the host per launch; a program is no faster than its launches
   Provenance provenance;
 };
 

@@ -205,6 +205,8 @@ void walk_multiplexing(Fields& f, Multiplexing& m) {
   f.optional("cluster_blocks", kCount, 1, 1 << 6, "blocks whose shared loads are multicast",
              m.cluster_blocks);
   f.optional("registers_per_worker", kCapacity, 0, kTiB, "register file", m.registers_per_worker);
+  f.optional("block_start", kTime, 0, 1,
+             "from the start of a block to that of the next, all workers together", m.block_start);
   f.source(m.provenance);
 }
 
@@ -291,6 +293,10 @@ void walk_dispatch(Fields& f, Dispatch& dispatch) {
   f.required("kernel_launch", kTime, 0, 1, "on-device time between kernels",
              dispatch.kernel_launch);
   f.optional("host", kTime, 0, 10, "per program, on the host; reported apart", dispatch.host);
+  f.optional("host_argument", kTime, 0, 1, "the same for each argument of a program",
+             dispatch.host_argument);
+  f.optional("host_launch", kTime, 0, 1,
+             "of the host for each launch of a kernel or graph of kernels", dispatch.host_launch);
   f.source(dispatch.provenance);
 }
 

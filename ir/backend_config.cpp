@@ -144,6 +144,31 @@ BackendConfig read_backend_config(std::string_view text) {
   return config;
 }
 
+std::optional<GpuCode> read_gpu_code(const Instruction& instruction) {
+  using enum GpuCode::Emitter;
+  const auto* fusion = instruction.get<FusionAttrs>();
+  if (instruction.opcode != Opcode::kFusion || fusion == nullptr) return std::nullopt;
+  if (fusion->kind == FusionKind::kLoop) return GpuCode{.emitter = kLoop, .tile = {}};
+  if (fusion->kind == FusionKind::kInput) return GpuCode{.emitter = kHero, .tile = {}};
+  const std::string& text = *instruction.backend_config;
+  if (text.find("block_level_fusion_config") == std::string::npos) return std::nullopt;
+  const std::optional<Json> json = parsed(text);
+  const Json* backend = json ? find(*json, "fusion_backend_config") : nullptr;
+  const Json* kind = backend ? find(*backend, "kind") : nullptr;
+  if (kind == nullptr || *kind != "__triton") return std::nullopt;
+  const Json* block = find(*backend, "block_level_fusion_config");
+  const Json* tiles = block ? find(*block, "output_tiles") : nullptr;
+  GpuCode code{.emitter = kTriton, .tile = {}};
+  if (tiles == nullptr || !tiles->is_array() || tiles->empty()) return std::nullopt;
+  if (!read_bounds(tiles->front(), "sizes", code.tile)) return std::nullopt;
+  constexpr double kMostWarps = 32;  // of a block
+  const Json* warps = find(*block, "num_warps");
+  const std::optional<double> count = warps ? number(*warps) : std::nullopt;
+  if (!count || *count < 1 || *count > kMostWarps) return std::nullopt;
+  code.warps = static_cast<int>(*count);
+  return code;
+}
+
 std::optional<AttentionConfig> read_attention(std::string_view text) {
   constexpr std::string_view kKey = "cudnn_fmha_backend_config";
   if (text.find(kKey) == std::string_view::npos) return std::nullopt;
@@ -166,6 +191,8 @@ std::optional<AttentionConfig> read_attention(std::string_view text) {
   const Json* mask = find(*config, "mask_type");
   attention.causal = mask != nullptr && mask->is_string() &&
                      mask->get_ref<const std::string&>().find("CAUSAL") != std::string::npos;
+  const Json* window = find(*config, "sliding_window_length");
+  attention.window = window ? number(*window).value_or(0) : 0;
   return attention.products > 0 ? std::optional(attention) : std::nullopt;
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "ir/hlo.h"
 #include "ir/kernel.h"
 
 namespace tilecast::ir {
@@ -21,11 +22,14 @@ struct BackendConfig {
 
 // `text` is the attribute's raw text: a JSON dictionary, or a quoted string that contains one.
 [[nodiscard]] BackendConfig read_backend_config(std::string_view text);
+// How XLA:GPU writes this fusion; nullopt for others, and for code that is neither loops nor tiles.
+[[nodiscard]] std::optional<GpuCode> read_gpu_code(const Instruction& instruction);
 // Attention that XLA:GPU delegates to cuDNN.
 struct AttentionConfig {
   Dims scores;          // shape of the score array: batch, head, query, key
   int products = 0;     // of that size: 2 forward; 5 backward (4, plus the scores again)
   bool causal = false;  // only half of the scores are computed
+  double window = 0;    // most keys per query; 0: all
 };
 // nullopt if the text holds no such configuration or it cannot be parsed.
 [[nodiscard]] std::optional<AttentionConfig> read_attention(std::string_view text);

@@ -64,6 +64,7 @@ class Kernel {
   [[nodiscard]] std::span<const OpId> outputs() const { return content_->outputs; }        // leaves
   [[nodiscard]] const WorkCounts& work() const { return content_->work; }
   [[nodiscard]] const std::optional<CompilerTile>& compiler_tile() const { return content_->tile; }
+  [[nodiscard]] const std::optional<GpuCode>& gpu_code() const { return content_->gpu_code; }
   [[nodiscard]] const std::optional<CustomCallCost>& custom_call_cost() const {
     return content_->custom_cost;
   }
@@ -90,6 +91,7 @@ class Kernel {
     std::vector<std::uint32_t> first_user;         // offset into `users` per op, plus the end
     WorkCounts work;
     std::optional<CompilerTile> tile;
+    std::optional<GpuCode> gpu_code;
     std::optional<CustomCallCost> custom_cost;
     std::int64_t group_size = 1;
     bool on_host = false;
@@ -118,6 +120,7 @@ class KernelBuilder {
   void set_op_name(std::string op_name) { kernel_.op_name_ = std::move(op_name); }
   void set_work(WorkCounts work) { content_.work = std::move(work); }
   void set_compiler_tile(CompilerTile tile) { content_.tile = std::move(tile); }
+  void set_gpu_code(std::optional<GpuCode> code) { content_.gpu_code = std::move(code); }
   void set_custom_call_cost(CustomCallCost cost) { content_.custom_cost = cost; }
   void set_group_size(std::int64_t devices) { content_.group_size = devices; }
   void set_on_host(bool on_host) { content_.on_host = on_host; }
@@ -139,8 +142,9 @@ class KernelBuilder {
   Kernel::Content content_;
 };
 
-// The kernel of one instruction of `computation` (fusions inlined, backend_config read).
+// The kernel of one instruction of `computation` (fusions inlined, backend_config read). `xla_gpu`:
+// XLA:GPU compiled the module, so that fusions say how they are written.
 [[nodiscard]] Kernel make_kernel(const Module& module, ComputationId computation,
-                                 InstrId instruction, WorkCounter& counter);
+                                 InstrId instruction, WorkCounter& counter, bool xla_gpu = false);
 
 }  // namespace tilecast::ir

@@ -5,8 +5,10 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "ir/array_elements.h"
 #include "ir/backend_config.h"
 #include "ir/infer/shape_inference.h"
+#include "ir/ops/index_map.h"
 
 namespace tilecast::ir {
 namespace {
@@ -24,6 +26,8 @@ bool is_library_selection(std::string_view target) {
   return target == "TopK" || target == "__gpu$TopK";
 }
 
+constexpr std::string_view kLibrarySort = "__cub$DeviceRadixSort";
+
 // TopK: the k largest elements of a row, with their indices.
 std::optional<Instruction> selection(const Instruction& call) {
   const auto* attrs = call.get<CustomCallAttrs>();
@@ -37,6 +41,23 @@ std::optional<Instruction> selection(const Instruction& call) {
   op.called.clear();
   op.opcode = Opcode::kTopK;
   op.attrs = IndexAttrs{values.dims.back()};
+  return op;
+}
+
+// CUB's radix sort: keys, or keys with values, along the last dimension; then scratch memory.
+std::optional<Instruction> library_sort(const Instruction& call) {
+  const auto* attrs = call.get<CustomCallAttrs>();
+  if (!attrs || !attrs->target.starts_with(kLibrarySort) || call.operands.empty() ||
+      call.operands.size() > 2 || !call.shape.is_tuple() || call.shape.elements.empty()) {
+    return std::nullopt;
+  }
+  const Shape& keys = call.shape.elements.front();
+  if (!keys.is_array() || keys.dims.empty()) return std::nullopt;
+  Instruction op = call;
+  op.called.clear();
+  op.opcode = Opcode::kSort;
+  op.dimensions = {keys.rank() - 1};
+  op.attrs = {};
   return op;
 }
 
@@ -97,8 +118,10 @@ bool replace_calls(const Module& module, Computation& computation, bool is_entry
   std::vector<bool> was_tuple(instructions.size());
   bool replaced = false;
   for (std::size_t i = 0; i < instructions.size(); ++i) {
-    if (auto selected = selection(instructions[i])) {
-      instructions[i] = *std::move(selected);
+    auto ordered = selection(instructions[i]);
+    if (!ordered) ordered = library_sort(instructions[i]);
+    if (ordered) {
+      instructions[i] = *std::move(ordered);
       replaced = true;
       continue;
     }
@@ -123,7 +146,8 @@ bool has_library_call(const Module& module) {
     return std::ranges::any_of(computation.instructions, [](const Instruction& op) {
       const auto* call = op.get<CustomCallAttrs>();
       return call && (is_library_product(call->target) || is_library_convolution(call->target) ||
-                      is_library_selection(call->target));
+                      is_library_selection(call->target) ||
+                      call->target.starts_with(kLibrarySort));
     });
   });
 }
@@ -210,16 +234,50 @@ std::optional<CustomCallCost> solver_cost(SolverFlops flops, const Shape& a) {
   const Matrix matrix{.m = std::max(rows, columns), .n = std::min(rows, columns)};
   const double batch = static_cast<double>(element_count(a)) / (rows * columns);
   const double real_products = is_complex(a.dtype) ? 4 : 1;
-  return CustomCallCost{.flops = real_products * batch * flops(matrix), .full_precision = true};
+  constexpr double kPanel = 64, kPanelOfBatch = 16;  // columns (names of cuSOLVER's kernels)
+  return CustomCallCost{.flops = real_products * batch * flops(matrix),
+                        .steps = matrix.n,
+                        .panel_steps = batch > 1 ? kPanelOfBatch : kPanel,
+                        .full_precision = true};
 }
 
-// Scores are query x key per batch and head; every product contracts or produces the head size.
-std::optional<CustomCallCost> attention_cost(const AttentionConfig& config, const Shape& query) {
-  if (!query.is_array() || query.dims.empty()) return std::nullopt;
+// Scores are query x key per batch and head. Every product contracts or produces a head size: that
+// of queries and keys, or that of values (one product forward, two backward).
+std::optional<CustomCallCost> attention_cost(const AttentionConfig& config,
+                                             std::span<const Shape> operands) {
+  const auto head_of = [&](std::size_t operand) {
+    const bool says = operand < operands.size() && operands[operand].is_array() &&
+                      !operands[operand].dims.empty();
+    return says ? static_cast<double>(operands[operand].dims.back()) : 0.0;
+  };
+  constexpr std::size_t kValues = 2;
+  constexpr int kForward = 2;
+  if (head_of(0) <= 0) return std::nullopt;
   double scores = config.causal ? 0.5 : 1;
   for (const std::int64_t size : config.scores) scores *= static_cast<double>(size);
-  const auto head = static_cast<double>(query.dims.back());
-  return CustomCallCost{.flops = 2 * config.products * scores * head, .transcendentals = scores};
+  const double per_query = static_cast<double>(config.scores.back()) * (config.causal ? 0.5 : 1);
+  if (config.window > 0) scores *= std::min(config.window / per_query, 1.0);
+  const double with_values = config.products > kForward ? 2 : 1;
+  const double values = head_of(kValues) > 0 ? head_of(kValues) : head_of(0);
+  const double heads = (config.products - with_values) * head_of(0) + with_values * values;
+  return CustomCallCost{.flops = 2 * scores * heads, .transcendentals = scores, .in_turn = true};
+}
+
+// Gradients of a convolution multiply as often as it does: every gradient of a result with every
+// weight of its feature.
+std::optional<CustomCallCost> backward_convolution_cost(const CustomCallAttrs& call,
+                                                        const Shape& result,
+                                                        std::span<const Shape> operands) {
+  if (!call.dims || operands.size() < 2) return std::nullopt;
+  const bool of_filter = call.target.find("Filter") != std::string::npos;
+  const Shape& gradients = operands[of_filter ? 1 : 0];
+  const Shape& filter = of_filter ? first_array(result) : operands[1];
+  const auto feature = static_cast<std::size_t>(call.dims->kernel_output_feature);
+  const bool readable = gradients.is_array() && filter.is_array() &&
+                        feature < filter.dims.size() && filter.dims[feature] > 0;
+  if (!readable) return std::nullopt;
+  const double weights = array_elements(filter) / static_cast<double>(filter.dims[feature]);
+  return CustomCallCost{.flops = 2 * array_elements(gradients) * weights};
 }
 
 }  // namespace
@@ -229,9 +287,12 @@ std::optional<CustomCallCost> library_cost(const Instruction& call,
   const auto* attrs = call.get<CustomCallAttrs>();
   if (attrs == nullptr || operands.empty()) return std::nullopt;
   if (const SolverFlops flops = solver_of(attrs->target)) return solver_cost(flops, operands[0]);
+  if (attrs->target.starts_with("__cudnn$convBackward")) {
+    return backward_convolution_cost(*attrs, call.shape, operands);
+  }
   if (!attrs->target.starts_with("__cudnn$fmha")) return std::nullopt;
   const auto attention = read_attention(*call.backend_config);
-  return attention ? attention_cost(*attention, operands[0]) : std::nullopt;
+  return attention ? attention_cost(*attention, operands) : std::nullopt;
 }
 
 }  // namespace tilecast::ir

@@ -47,8 +47,8 @@ LoadedModule prepared(LoadedModule loaded, const LoadOptions& options) {
   return loaded;
 }
 
-ProgramOptions program_options(const LoadOptions& options) {
-  return {.default_trip_count = options.trip_count, .jobs = options.jobs};
+ProgramOptions program_options(const LoadOptions& options, bool xla_gpu) {
+  return {.default_trip_count = options.trip_count, .xla_gpu = xla_gpu, .jobs = options.jobs};
 }
 
 DeviceProgram with_notes(Program program, std::vector<Note> notes) {
@@ -57,6 +57,11 @@ DeviceProgram with_notes(Program program, std::vector<Note> notes) {
         {"no kernel: the program passes on arguments and constants, or computes nothing"});
   }
   return {std::move(program), std::move(notes)};
+}
+
+DeviceProgram as_dumped(LoadedModule loaded, const LoadOptions& options, bool xla_gpu) {
+  return with_notes(make_program(loaded.module, program_options(options, xla_gpu)),
+                    std::move(loaded.notes));
 }
 
 }  // namespace
@@ -92,25 +97,28 @@ LoadedModule load_module(base::SourceText text, const LoadOptions& options) {
 
 DeviceProgram program_for(LoadedModule loaded, const LayoutRules& layout,
                           const LoadOptions& options) {
+  const bool compiled_for_gpus = loaded.module.is_scheduled && !loaded.unfused;
   fuse_by(layout.fusion, options, loaded);
   const bool has_tiles = has_device_layouts(loaded.module);
+  const bool xla_gpu = compiled_for_gpus && !has_tiles && !layout.tiled &&
+                       layout.fusion.compiler == Compiler::kXlaGpu;
   if (has_tiles != layout.tiled && loaded.optimised) {
     loaded.notes.push_back({fmt::format("compiled for {}: its fusions and library calls are kept",
                                         has_tiles ? "a TPU" : "a GPU or a processor")});
   }
-  if (has_tiles == layout.tiled) return program_as_dumped(std::move(loaded), options);
+  if (has_tiles == layout.tiled) return as_dumped(std::move(loaded), options, xla_gpu);
   Module laid_out = assign_layouts(std::move(loaded.module), layout);
   loaded.notes.push_back({has_tiles ? "tiled layouts of the file dropped: the device has none"
                                     : "no device layouts in the file: assigned by device rules"});
   if (const std::size_t kept = keep_on_chip(laid_out, layout.scratchpad); kept > 0) {
     loaded.notes.push_back({fmt::format("{} results stay on chip between kernels", kept)});
   }
-  return with_notes(make_program(laid_out, program_options(options)), std::move(loaded.notes));
+  return with_notes(make_program(laid_out, program_options(options, xla_gpu)), std::move(loaded.notes));
 }
 
 DeviceProgram program_as_dumped(LoadedModule loaded, const LoadOptions& options) {
   fuse_by({}, options, loaded);
-  return with_notes(make_program(loaded.module, program_options(options)), std::move(loaded.notes));
+  return as_dumped(std::move(loaded), options, false);
 }
 
 }  // namespace tilecast::ir

@@ -29,6 +29,10 @@ class ProgramBuilder {
     boost::container::small_vector<KernelId, 2> kernels;
     std::vector<ValueId> elements;
   };
+  struct Command {  // what the runtime does next: one kernel, or a loop
+    std::size_t first, end;  // its kernels
+    bool recorded;           // it may be part of a launch graph
+  };
   // State of one walk through one computation.
   struct Frame {
     ComputationId computation;
@@ -40,6 +44,7 @@ class ProgramBuilder {
     // for all runs.
     std::vector<ScalarValues> scalars;
     std::vector<KernelId> pending;  // asynchronous kernels whose first user has not been seen yet
+    std::vector<Command> commands;
   };
   struct Trips {
     std::optional<double> total;        // over all runs of the loop
@@ -63,6 +68,7 @@ class ProgramBuilder {
   [[nodiscard]] ValueId launch(Frame& frame, InstrId id);
   void resolve_first_use(Frame& frame, KernelId user, const std::vector<KernelId>& used);
   void close(Frame& frame);
+  void form_graphs(const Frame& frame);
   void make_kernels();
 
   [[nodiscard]] ValueId add_value(Value value);
@@ -85,6 +91,7 @@ class ProgramBuilder {
   std::uint32_t visit_number_ = 0;
   std::size_t visited_ = 0;
   std::unordered_map<std::uint32_t, Pending> pending_;  // by kernel id
+  bool all_recorded_ = true;  // in the last computation walked
   std::map<std::string, std::size_t> note_positions_;
 };
 
@@ -103,7 +110,39 @@ std::string number(double value) {
   return text;
 }
 
+// Whether XLA:GPU can record it in a launch graph: fusions, copies, and products of cuBLAS.
+bool is_recorded(const Module& module, const Instruction& op) {
+  switch (op.opcode) {
+    case Opcode::kFusion:
+    case Opcode::kCopy:
+    case Opcode::kDot:
+      return true;
+    case Opcode::kAsyncStart:
+      return !op.called.empty() && std::ranges::all_of(
+          module.at(op.called[0]).instructions, [](const Instruction& inner) {
+            return inner.opcode == Opcode::kFusion || op_class(inner.opcode) == OpClass::kFree;
+          });
+    default:
+      return false;
+  }
+}
+
 }  // namespace
+
+double Program::host_launches() const {
+  double launches = 0;
+  if (!is_recorded_) return launches;
+  std::vector<bool> counted(graphs_.size());
+  for (const ScheduledKernel& kernel : kernels_) {
+    if (kernel.graph < 0) {
+      launches += kernel.multiplicity;
+    } else if (!counted[static_cast<std::size_t>(kernel.graph)]) {
+      counted[static_cast<std::size_t>(kernel.graph)] = true;
+      launches += graphs_[static_cast<std::size_t>(kernel.graph)];
+    }
+  }
+  return launches;
+}
 
 bool is_zero_cost(Opcode opcode) {
   const OpClass work = op_class(opcode);
@@ -117,7 +156,9 @@ Program make_program(const Module& module, const ProgramOptions& options) {
   const bool worth_a_thread = module.entry_computation().instructions.size() > kBatch;
   base::parallel_for(2, worth_a_thread ? options.jobs : 1, [&](std::size_t part) {
     if (part == 0) program = ProgramBuilder(replaced ? *replaced : module, options).build();
-    if (part == 1) memory = memory_use(module);
+    if (part == 1) {
+      memory = memory_use(module, 0, options.xla_gpu ? Outputs::kHeld : Outputs::kOnceMade);
+    }
   });
   program.memory_ = std::move(memory);
   return program;
@@ -140,6 +181,8 @@ ProgramBuilder::ProgramBuilder(const Module& module, const ProgramOptions& optio
 
 Program ProgramBuilder::build() {
   program_.name_ = module_.name;
+  program_.is_recorded_ = options_.xla_gpu;
+  program_.arguments_ = module_.entry_computation().parameters.size();
   if (__builtin_mul_overflow(module_.replica_count, module_.num_partitions, &program_.devices_)) {
     throw Error("module " + module_.name + ": replica_count x num_partitions overflows");
   }
@@ -171,6 +214,7 @@ ProgramBuilder::ValueId ProgramBuilder::walk(Frame frame, int depth) {
     frame.values[next.index()] = visit(frame, next, depth);
   }
   close(frame);
+  form_graphs(frame);
   return frame.values[computation.root.index()];
 }
 
@@ -181,8 +225,13 @@ ProgramBuilder::ValueId ProgramBuilder::visit(Frame& frame, InstrId id, int dept
       return visit_while(frame, op, depth);
     case Opcode::kConditional:
       return visit_conditional(frame, op, depth);
-    case Opcode::kCall:
-      return walk(inside(frame, op.called.at(0), op.operands, frame.multiplicity), depth + 1);
+    case Opcode::kCall: {
+      const std::size_t first = program_.kernels_.size();
+      const ValueId result =
+          walk(inside(frame, op.called.at(0), op.operands, frame.multiplicity), depth + 1);
+      frame.commands.push_back({first, program_.kernels_.size(), all_recorded_});
+      return result;
+    }
     default:
       break;
   }
@@ -207,10 +256,16 @@ ProgramBuilder::ValueId ProgramBuilder::visit_while(Frame& frame, const Instruct
   iteration.arguments = operand_values(frame, op);
   iteration.loop_depth = frame.loop_depth + 1;
   iteration.scalars = std::move(trips.scalars);
-  Frame test = iteration;
-  test.computation = op.called.at(0);
-  (void)walk(std::move(test), depth + 1);
-  return walk(std::move(iteration), depth + 1);
+  const std::size_t first = program_.kernels_.size();
+  if (!options_.xla_gpu || !trips.total) {
+    Frame test = iteration;
+    test.computation = op.called.at(0);
+    (void)walk(std::move(test), depth + 1);
+  }
+  const ValueId result = walk(std::move(iteration), depth + 1);
+  frame.commands.push_back(
+      {first, program_.kernels_.size(), trips.total.has_value() && all_recorded_});
+  return result;
 }
 
 ProgramBuilder::Trips ProgramBuilder::count_trips(const Frame& frame, const Instruction& op) {
@@ -261,6 +316,23 @@ ProgramBuilder::Frame ProgramBuilder::inside(const Frame& frame, ComputationId c
   return next;
 }
 
+// Runs of commands that can be recorded; a loop inside one is part of its graph.
+void ProgramBuilder::form_graphs(const Frame& frame) {
+  all_recorded_ = std::ranges::all_of(frame.commands, &Command::recorded);
+  if (!options_.xla_gpu) return;
+  const auto& commands = frame.commands;
+  for (std::size_t i = 0, end = 0; i < commands.size(); i = end + 1) {
+    end = i;
+    while (end < commands.size() && commands[end].recorded) ++end;
+    if (end - i < kLeastGraph) continue;
+    const auto graph = static_cast<std::int32_t>(program_.graphs_.size());
+    program_.graphs_.push_back(frame.multiplicity);
+    for (std::size_t k = commands[i].first; k < commands[end - 1].end; ++k) {
+      program_.kernels_[k].graph = graph;
+    }
+  }
+}
+
 ProgramBuilder::ValueId ProgramBuilder::visit_conditional(Frame& frame, const Instruction& op,
                                                           int depth) {
   const std::size_t branches = op.called.size();
@@ -268,10 +340,12 @@ ProgramBuilder::ValueId ProgramBuilder::visit_conditional(Frame& frame, const In
        std::to_string(branches));
   const double multiplicity = frame.multiplicity / static_cast<double>(branches);
   std::vector<ValueId> results;
+  const std::size_t first = program_.kernels_.size();
   for (std::size_t i = 0; i < branches; ++i) {
     results.push_back(
         walk(inside(frame, op.called[i], {op.operands.at(i + 1)}, multiplicity), depth + 1));
   }
+  frame.commands.push_back({first, program_.kernels_.size(), false});
   return merged(results);
 }
 
@@ -323,6 +397,7 @@ ProgramBuilder::ValueId ProgramBuilder::launch(Frame& frame, InstrId id) {
     pending_[kernel.value] = {};
   }
   note_shape(op.shape);
+  frame.commands.push_back({kernel.index(), kernel.index() + 1, is_recorded(module_, op)});
   program_.kernels_.push_back(std::move(scheduled));
   return add_value({{kernel}, {}});
 }
@@ -357,7 +432,7 @@ void ProgramBuilder::make_kernels() {
     for (std::size_t i = first; i < end; ++i) {
       const auto& [computation, instruction] = launched_[i];
       Kernel& kernel = program_.kernels_[i].kernel;
-      kernel = make_kernel(module_, computation, instruction, counter);
+      kernel = make_kernel(module_, computation, instruction, counter, options_.xla_gpu);
       contents.share(kernel);
     }
   };

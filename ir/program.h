@@ -27,6 +27,9 @@ struct ScheduledKernel {
   KernelId done_before;
   std::string computation;  // containing computation, for reports
   std::int32_t loop_depth = 0;
+  // One of the Program's launch graphs, whose kernels follow each other without a gap; -1: the host
+  // launches it by itself.
+  std::int32_t graph = -1;
 };
 
 // An assumption behind the numbers that the user should know ("trip count of while.7 unknown: 5").
@@ -37,8 +40,14 @@ struct Note {
 
 struct ProgramOptions {
   double default_trip_count = 5;  // XLA's memory-space assignment assumes 5 per unknown loop
+  // Compiled by XLA:GPU. Its runtime counts the turns of loops whose trip count is known, so that
+  // their condition is no kernel, and records at least kLeastGraph kernels in a row as one graph
+  // (CUDA graphs); what libraries launch by other means than XLA's commands ends a graph.
+  bool xla_gpu = false;
   int jobs = 1;                   // threads; does not affect the result
 };
+
+inline constexpr std::size_t kLeastGraph = 5;  // XLA's xla_gpu_graph_min_graph_size
 
 class Program {
  public:
@@ -48,6 +57,10 @@ class Program {
   [[nodiscard]] std::span<const Note> notes() const { return notes_; }
   [[nodiscard]] std::int64_t devices() const { return devices_; }    // replicas x partitions
   [[nodiscard]] const MemoryUse& memory() const { return memory_; }  // of one device
+  [[nodiscard]] std::size_t arguments() const { return arguments_; }
+  // Launches by the host per run: of graphs, and of kernels outside graphs. 0 if that is not known:
+  // XLA:GPU has not compiled the program.
+  [[nodiscard]] double host_launches() const;
 
  private:
   friend Program make_program(const Module&, const ProgramOptions&);
@@ -57,6 +70,9 @@ class Program {
   std::vector<Note> notes_;
   std::int64_t devices_ = 1;
   MemoryUse memory_;
+  std::vector<double> graphs_;  // launches of each launch graph
+  std::size_t arguments_ = 0;
+  bool is_recorded_ = false;  // graphs_ says how kernels are launched
 };
 
 [[nodiscard]] Program make_program(const Module& module, const ProgramOptions& options = {});

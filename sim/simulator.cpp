@@ -60,7 +60,9 @@ Asked ask(const ir::Program& program, const hwdesc::Device& device,
     auto answers = model.estimate(std::span(queries).subspan(first, end - first), device);
     TC_CHECK(answers.size() == end - first, "a cost model answers every query");
     for (std::size_t i = first; i < end; ++i) {
-      if (answers[i - first]) asked.distinct[i] = std::move(*answers[i - first]);
+      if (!answers[i - first]) continue;
+      if (distinct.in_graph[i]) leave_out_gap(*answers[i - first], device);
+      asked.distinct[i] = std::move(*answers[i - first]);
     }
   };
   base::parallel_for_batches(queries.size(), kBatch, jobs, ask_some);
@@ -137,9 +139,10 @@ void add_contents(const ir::Program& program, const Asked& asked,
 struct KernelKind {
   ir::Fingerprint print;
   const ir::DeviceGroups* groups;  // of the kernel; null if none
+  bool in_graph;
   friend bool operator<(const KernelKind& a, const KernelKind& b) {
-    return std::tie(a.print, a.groups->groups, a.groups->pairs) <
-           std::tie(b.print, b.groups->groups, b.groups->pairs);
+    return std::tie(a.print, a.in_graph, a.groups->groups, a.groups->pairs) <
+           std::tie(b.print, b.in_graph, b.groups->groups, b.groups->pairs);
   }
 };
 
@@ -156,6 +159,11 @@ Seconds overlap(const std::vector<Span>& busy, Seconds start, Seconds end) {
     sum += std::min(end, at->end) - std::max(start, at->start);
   }
   return sum;
+}
+
+// Time until the host has launched the last kernel, from the first launch on.
+Seconds launching_time(const ir::Program& program, const hwdesc::Device& device) {
+  return std::max(program.host_launches() - 1, 0.0) * device.dispatch.host_launch;
 }
 
 }  // namespace
@@ -181,7 +189,9 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
   Simulation result{.program = program.name(),
                     .device = device.name,
                     .memory = program_memory(program, device),
-                    .host_dispatch = device.dispatch.host,
+                    .host_dispatch = device.dispatch.host +
+                                     static_cast<double>(program.arguments()) *
+                                         device.dispatch.host_argument,
                     .roofs = machine_roofs(device),
                     .devices = program.devices(),
                     .slice_devices = slice_devices(device),
@@ -209,9 +219,33 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
     result.kernels[i].end = timeline.spans[i].end;
   }
   result.timeline = timeline.makespan;
+  result.device_time = result.time;
+  result.host_launches = launching_time(program, device);
+  result.time = std::max(result.time, result.host_launches);
+  result.timeline = std::max(result.timeline, result.host_launches);
   result.communication = communication(program, result.kernels);
   result.energy = program_energy(result.kernels, result.timeline, device);
   return result;
+}
+
+void leave_out_gap(Estimate& estimate, const hwdesc::Device& device) {
+  Seconds& overhead = estimate.bounds[static_cast<std::size_t>(analytical::Bound::kOverhead)];
+  const Seconds gap = std::min({overhead, device.dispatch.kernel_launch,
+                                estimate.time - estimate.speed_of_light});
+  if (gap.value <= 0) return;
+  overhead = overhead - gap;
+  estimate.time = estimate.time - gap;
+  estimate.utilisation = estimate.speed_of_light / estimate.time;
+  if (estimate.bound != analytical::Bound::kOverhead) {
+    estimate.next_time = estimate.next_time - gap;
+  } else if (overhead.value <= 0) {
+    estimate.bound = estimate.next_bound;
+  }
+  if (auto& correction = estimate.correction) {
+    for (Seconds* end : {&correction->analytical, &correction->low, &correction->high}) {
+      *end = std::max(*end - gap, estimate.speed_of_light);
+    }
+  }
 }
 
 DistinctKernels distinct_kernels(const ir::Program& program, const hwdesc::Device& device) {
@@ -227,9 +261,13 @@ DistinctKernels distinct_kernels(const ir::Program& program, const hwdesc::Devic
     const ir::DeviceGroups& groups = placed ? kernel.device_groups() : kNone;
     const auto [print, is_unseen] = prints.try_emplace(kernel.content());
     if (is_unseen) print->second = ir::fingerprint(kernel);
+    const bool in_graph = kernels[i].graph >= 0;
     const auto [at, is_new] =
-        known.emplace(KernelKind{print->second, &groups}, distinct.kernels.size());
-    if (is_new) distinct.kernels.push_back(&kernel);
+        known.emplace(KernelKind{print->second, &groups, in_graph}, distinct.kernels.size());
+    if (is_new) {
+      distinct.kernels.push_back(&kernel);
+      distinct.in_graph.push_back(in_graph);
+    }
     distinct.which.push_back(at->second);
   }
   return distinct;

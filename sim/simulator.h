@@ -1,7 +1,7 @@
 // Simulates whole programs: estimates kernels with a cost model, sums them and builds a timeline.
 //
 //   Simulation s = simulate(program, device, model);
-//   s.time         // sum over kernels of time x multiplicity
+//   s.time         // sum over kernels of time x multiplicity, or the host's launches if longer
 //   s.timeline     // the same kernels with copies and collectives overlapping, never longer
 //
 // A Simulation is plain data, independent of program and device; views (sim/views/) turn it into
@@ -46,7 +46,9 @@ struct SimulatedKernel {
 struct Simulation {
   std::string program, file, device;
   std::string model = {};  // display name of the model; empty: not set
-  Seconds time;            // sum over kernels of time x multiplicity
+  Seconds time;            // of the device, but not shorter than the host's launches
+  Seconds device_time;     // sum over kernels of time x multiplicity
+  Seconds host_launches;   // until the host has launched the last kernel or graph
   // 90 % interval of `time`, in seconds; only for models that learned from measurements.
   std::optional<measured::Interval> interval = {};
   std::optional<ProgramMemory> memory = {};  // per device
@@ -98,8 +100,12 @@ struct ProgramNumber {
 // estimates one kernel of each kind.
 struct DistinctKernels {
   std::vector<const ir::Kernel*> kernels;  // the first of each kind; point into the program
+  std::vector<bool> in_graph;              // of each kind: launched as part of a graph
   std::vector<std::size_t> which;          // by kernel of the program, into `kernels`
 };
+
+// In a launch graph a kernel follows the one before without dispatch.kernel_launch.
+void leave_out_gap(analytical::Estimate& estimate, const hwdesc::Device& device);
 
 // Kernels are of one kind if their fingerprints are equal and, on a slice (whose links depend on
 // the placement of groups), their groups as well. Pure.

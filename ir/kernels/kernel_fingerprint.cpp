@@ -38,6 +38,11 @@ Fingerprint fingerprint(const Kernel& kernel) {
       hash.add(*bounds);
     }
   }
+  if (const auto& code = kernel.gpu_code()) {
+    hash.add(static_cast<std::uint64_t>(code->emitter));
+    hash.add(code->tile);
+    hash.add(static_cast<std::uint64_t>(code->warps));
+  }
   if (const auto& cost = kernel.custom_call_cost()) {
     hash.add(cost->flops);
     hash.add(cost->transcendentals);

@@ -103,6 +103,7 @@ class KernelInliner {
                 WorkCounter& counter);
   // `worker` is the instruction itself, or the one wrapped by an async-start.
   [[nodiscard]] Kernel build(const Computation& where, const Instruction& worker, WorkCounts work);
+  void set_gpu_code(std::optional<GpuCode> code) { builder_.set_gpu_code(std::move(code)); }
   // The sources of the parameters; call after build().
   [[nodiscard]] std::vector<ArraySource> take_sources() { return std::move(sources_); }
 
@@ -426,8 +427,12 @@ WiredKernel make_wired_kernel(const Module& module, ComputationId computation, I
 }
 
 Kernel make_kernel(const Module& module, ComputationId computation, InstrId instruction,
-                   WorkCounter& counter) {
-  return make_wired_kernel(module, computation, instruction, counter).kernel;
+                   WorkCounter& counter, bool xla_gpu) {
+  const auto [where, what] = working_instruction(module, computation, instruction);
+  const Instruction& worker = module.at(where).at(what);
+  KernelInliner inliner(module, computation, module.at(computation).at(instruction), counter);
+  if (xla_gpu) inliner.set_gpu_code(read_gpu_code(worker));
+  return inliner.build(module.at(where), worker, counter.of(where, what));
 }
 
 }  // namespace tilecast::ir

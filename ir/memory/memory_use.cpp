@@ -1,7 +1,9 @@
 #include "ir/memory/memory_use.h"
 
 #include <algorithm>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -474,6 +476,39 @@ void LivenessWalk::settle_shares() {
   }
 }
 
+// XLA:GPU gives an output a buffer for the whole run. Largest first, temporaries use the smallest
+// such buffer that holds them and is free while they live; they need no bytes of their own. Those
+// below a thousandth of the largest array are not looked at.
+void keep_outputs(LiveValues& live) {
+  constexpr double kSmall = 1e-3;
+  using Span = std::pair<Position, Position>;
+  std::multimap<double, std::vector<Span>> buffers;
+  std::vector<LiveValue*> temporaries;
+  double largest = 0;
+  for (LiveValue& value : live.values) {
+    if (value.kind == BufferKind::kArgument) continue;
+    largest = std::max(largest, value.bytes);
+    if (value.kind == BufferKind::kTemporary) temporaries.push_back(&value);
+    if (value.kind != BufferKind::kOutput) continue;
+    buffers.emplace(value.bytes, std::vector{Span{value.first, value.last}});
+    value.first = 0;
+  }
+  std::erase_if(temporaries, [&](const LiveValue* v) { return v->bytes <= kSmall * largest; });
+  std::ranges::stable_sort(temporaries, std::ranges::greater{}, &LiveValue::bytes);
+  for (LiveValue* value : temporaries) {
+    const auto is_free = [&](const auto& buffer) {
+      return std::ranges::none_of(buffer.second, [&](const Span& busy) {
+        return value->first <= busy.second && busy.first <= value->last;
+      });
+    };
+    const auto found =
+        std::find_if(buffers.lower_bound(value->bytes), buffers.end(), is_free);
+    if (found == buffers.end()) continue;
+    found->second.emplace_back(value->first, value->last);
+    value->bytes = 0;
+  }
+}
+
 // What they add up to.
 
 // The position with most live bytes; the first among equals.
@@ -562,8 +597,9 @@ double& MemorySplit::of(BufferKind kind) {
   return this->*kParts[static_cast<std::size_t>(kind)];
 }
 
-MemoryUse memory_use(const Module& module, int space) {
-  const LiveValues live = LivenessWalk(module, space).run();
+MemoryUse memory_use(const Module& module, int space, Outputs outputs) {
+  LiveValues live = LivenessWalk(module, space).run();
+  if (outputs == Outputs::kHeld) keep_outputs(live);
   return UseReport(module, live).report();
 }
 

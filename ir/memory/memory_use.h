@@ -56,6 +56,10 @@ struct MemoryUse {
 // Memory use of the entry computation and everything it runs, on one device. Only arrays in `space`
 // are counted. Linear in the number of instructions after inlining and of their tuple leaves.
 // Throws Error if calls nest deeper than 256 or inline to more than 4 million instructions.
-[[nodiscard]] MemoryUse memory_use(const Module& module, int space = 0);
+// kHeld: outputs hold their buffers for the whole run, as XLA:GPU assigns them, and temporaries use
+// those while they are idle.
+enum class Outputs : std::uint8_t { kOnceMade, kHeld };
+[[nodiscard]] MemoryUse memory_use(const Module& module, int space = 0,
+                                   Outputs outputs = Outputs::kOnceMade);
 
 }  // namespace tilecast::ir

@@ -113,8 +113,14 @@ std::string header(const Simulation& run) {
   if (!run.file.empty()) out += fmt::format("  ({})", run.file);
   out += fmt::format("\ndevice    {}\n", run.device);
   if (!run.model.empty()) out += fmt::format("model     {}\n", run.model);
+  const bool waits_for_host = run.host_launches >= run.time && run.time > run.device_time;
   out += fmt::format("time      {} us  (sum over {} kernels x launches)\n",
-                     microseconds(run.time.value), run.kernels.size());
+                     microseconds((waits_for_host ? run.device_time : run.time).value),
+                     run.kernels.size());
+  if (waits_for_host) {
+    out += fmt::format("launches  {} us  (until the host has launched them: the time of a run)\n",
+                       microseconds(run.time.value));
+  }
   out += doubts(run);
   out += trust(run);
   out += fmt::format("timeline  {} us  (async copies and collectives overlap)\n",
@@ -330,6 +336,8 @@ Json run_json(const Simulation& run) {
               {"program", run.program},
               {"device", run.device},
               {"time_s", run.time.value},
+              {"device_s", run.device_time.value},
+              {"host_launches_s", run.host_launches.value},
               {"timeline_s", run.timeline.value},
               {"host_dispatch_s", run.host_dispatch.value},
               {"roofs", roofs_json(run.roofs)},

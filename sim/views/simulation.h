@@ -26,7 +26,7 @@ struct TableOptions {
 [[nodiscard]] std::string csv(std::span<const Simulation> runs);
 
 // Schema "tilecast.simulate/2": programs[] with file, program, device, time_s, timeline_s,
-// host_dispatch_s, memory{}, communication{} (for programs with collectives), roofs (of one core),
+// device_s, host_launches_s (time_s is the longer of both), host_dispatch_s, memory{}, communication{} (for programs with collectives), roofs (of one core),
 // kernels[], notes[], energy_J (null: not described), average_power_W (likewise) and energy{};
 // version (of Tilecast); for a named model `model`, for a hybrid low_s and high_s (90 % of time_s)
 // and believed{}: kernels and time_s by correction weight: above_half, up_to_half or 0

@@ -293,6 +293,37 @@ TEST(LibraryCalls, AttentionMultipliesWhatItsConfigurationSays) {
   EXPECT_EQ(flops(products, "NO_MASK"), 2 * 2 * scores * head);
   EXPECT_EQ(flops(products, "CAUSAL"), 2 * scores * head);
   EXPECT_EQ(flops(gradients, "NO_MASK"), 5 * 2 * scores * head);
+  const std::string windowed = products + R"(,"sliding_window_length":128)";
+  EXPECT_EQ(flops(windowed, "CAUSAL"), 2 * 2 * scores * head * 128 / 512);
+}
+
+TEST(LibraryCalls, GradientsOfAConvolutionMultiplyAsOftenAsItDoes) {
+  const auto flops = [](const std::string& target, const std::string& a, const std::string& b,
+                        const std::string& result) {
+    return cost_of(program_of("HloModule m, is_scheduled=true\nENTRY main {\n  a = " + a +
+                              " parameter(0)\n  b = " + b + " parameter(1)\n  ROOT c = (" + result +
+                              ", u8[0]) custom-call(a, b), window={size=3x3}, "
+                              "dim_labels=b01f_01io->b01f, custom_call_target=\"" +
+                              target + "\"\n}\n"))
+        .flops;
+  };
+  const std::string input = "f32[2,16,16,8]", filter = "f32[3,3,8,4]", output = "f32[2,14,14,4]";
+  const double forward = 2.0 * 2 * 14 * 14 * 4 * 3 * 3 * 8;
+  EXPECT_EQ(flops("__cudnn$convBackwardInput", output, filter, input), forward);
+  EXPECT_EQ(flops("__cudnn$convBackwardFilter", input, output, filter), forward);
+}
+
+TEST(LibraryCalls, RadixSortsSort) {
+  const Program program = program_of(R"(HloModule m, is_scheduled=true
+ENTRY main {
+  k = u32[4,65536]{1,0} parameter(0)
+  v = s32[4,65536]{1,0} parameter(1)
+  s = (u32[4,65536]{1,0}, s32[4,65536]{1,0}, u8[1024]{0}) custom-call(k, v), custom_call_target="__cub$DeviceRadixSort"
+  ROOT r = u32[4,65536]{1,0} get-tuple-element(s), index=0
+}
+)");
+  ASSERT_EQ(program.kernels().size(), 1U);
+  EXPECT_EQ(program.kernels()[0].kernel.opcode(), Opcode::kSort);
 }
 
 TEST(LibraryCalls, SolversCountTheirTextbookOperations) {

@@ -128,6 +128,26 @@ TEST(MemoryUse, AFusionOverwritesTheOperandThatItReadsElementByElement) {
   EXPECT_EQ(peak_of("p, a"), 3 * kArray);
 }
 
+TEST(MemoryUse, AnOutputThatHoldsItsBufferLendsItToTemporariesThatFit) {
+  const auto peak_of = [](const std::string& middle, Outputs outputs) {
+    const Module module = module_of(fmt::format(
+        "HloModule m\nENTRY e {{\n  p = f32[1024] parameter(0)\n{}"
+        "  ROOT c = f32[1024] reverse(s), dimensions={{0}}\n}}\n",
+        middle));
+    return memory_use(module, 0, outputs).peak.total();
+  };
+  const std::string small =
+      "  a = f32[1024] reverse(p), dimensions={0}\n  s = f32[1024] reverse(a), dimensions={0}\n";
+  EXPECT_EQ(peak_of(small, Outputs::kOnceMade), 3 * kArray);
+  EXPECT_EQ(peak_of(small, Outputs::kHeld), 3 * kArray);  // a lies where c will
+  const std::string two = "  a = f32[2,1024] broadcast(p), dimensions={1}\n"
+                          "  b = f32[2,1024] reverse(a), dimensions={1}\n"
+                          "  d = f32[1,1024] slice(b), slice={[0:1], [0:1024]}\n"
+                          "  s = f32[1024] bitcast(d)\n";
+  EXPECT_EQ(peak_of(two, Outputs::kOnceMade), 5 * kArray);
+  EXPECT_EQ(peak_of(two, Outputs::kHeld), 6 * kArray);
+}
+
 TEST(MemoryUse, TuplesElementsAndBitcastsNameTheSameArray) {
   const MemoryUse use = use_of(
       "  p = f32[1024] parameter(0)\n"

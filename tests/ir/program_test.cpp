@@ -296,5 +296,86 @@ TEST(Program, RefusesCallsThatInlineWithoutEnd) {
   EXPECT_THROW((void)program_of(text), Error);
 }
 
+// A loop of three turns with `in_body` kernels, after `before` and before `after` ones.
+std::string loop_between(int before, int in_body, int after, const std::string& limit = "3") {
+  const auto chain = [](const std::string& first, int number) {
+    std::string text;
+    for (int i = 0; i < number; ++i) {
+      text += "  " + first + std::to_string(i + 1) + " = f32[8] copy(" + first + std::to_string(i) +
+              ")\n";
+    }
+    return text;
+  };
+  return "HloModule m\nbody { s = (s32[], f32[8]) parameter(0)\n"
+         "  i = s32[] get-tuple-element(s), index=0\n  one = s32[] constant(1)\n"
+         "  n = s32[] copy(i)\n  j = s32[] add(i, one)\n"
+         "  x0 = f32[8] get-tuple-element(s), index=1\n" +
+         chain("x", in_body) + "  ROOT t = (s32[], f32[8]) tuple(j, x" + std::to_string(in_body) +
+         ") }\ntest { s = (s32[], f32[8]) parameter(0)\n"
+         "  i = s32[] get-tuple-element(s), index=0\n  limit = s32[] " +
+         limit +
+         "\n  ROOT less = pred[] compare(i, limit), direction=LT }\n"
+         "ENTRY main { a0 = f32[8] parameter(0)\n" +
+         chain("a", before) + "  zero = s32[] constant(0)\n  s = (s32[], f32[8]) tuple(zero, a" +
+         std::to_string(before) +
+         ")\n  w = (s32[], f32[8]) while(s), condition=test, body=body\n"
+         "  b0 = f32[8] get-tuple-element(w), index=1\n" +
+         chain("b", after) + "  ROOT r = f32[8] bitcast(b" + std::to_string(after) + ") }";
+}
+
+constexpr ProgramOptions kXlaGpu{.xla_gpu = true};
+
+TEST(Program, OnGpusTheConditionOfACountedLoopIsNoKernel) {
+  const std::string text = loop_between(0, 1, 0, "constant(3)");
+  EXPECT_THAT(names(program_of(text)), ElementsAre("less", "n", "j", "x1"));
+  EXPECT_THAT(names(program_of(text, kXlaGpu)), ElementsAre("n", "j", "x1"));
+  const std::string unknown = loop_between(0, 1, 0, "custom-call(), custom_call_target=\"f\"");
+  EXPECT_THAT(names(program_of(unknown, kXlaGpu)), ElementsAre("limit", "less", "n", "j", "x1"));
+}
+
+// Additions of scalars are kernels of their own here, which no graph records.
+TEST(Program, FiveKernelsInARowAreOneLaunch) {
+  const auto graphs = [](int before, int in_body, int after) {
+    const Program program = program_of(loop_between(before, in_body, after, "constant(3)"), kXlaGpu);
+    std::size_t in_graphs = 0;
+    for (const ScheduledKernel& kernel : program.kernels()) in_graphs += kernel.graph >= 0 ? 1 : 0;
+    return std::pair(in_graphs, program.host_launches());
+  };
+  EXPECT_EQ(graphs(4, 1, 0), std::pair(std::size_t{0}, 4.0 + 3 * 3));
+  EXPECT_EQ(graphs(5, 1, 0), std::pair(std::size_t{5}, 1.0 + 3 * 3));
+  EXPECT_EQ(graphs(5, 1, 6), std::pair(std::size_t{11}, 2.0 + 3 * 3));
+  EXPECT_EQ(graphs(0, 5, 0), std::pair(std::size_t{5}, 3.0 * 3));  // n and j before: once per turn
+  EXPECT_EQ(program_of(loop_between(9, 9, 9, "constant(3)")).host_launches(), 0) << "not known";
+}
+
+TEST(Program, ALoopOfRecordedKernelsIsPartOfTheGraphAroundIt) {
+  const Program program = program_of(R"(
+HloModule m
+body { s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[8] get-tuple-element(s), index=1
+  y = f32[8] copy(x)
+  ROOT t = (s32[], f32[8]) tuple(i, y) }
+test { s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  limit = s32[] constant(3)
+  ROOT less = pred[] compare(i, limit), direction=LT }
+ENTRY main { a = f32[8] parameter(0)
+  b = f32[8] copy(a)
+  c = f32[8] copy(b)
+  zero = s32[] constant(0)
+  s = (s32[], f32[8]) tuple(zero, c)
+  w = (s32[], f32[8]) while(s), condition=test, body=body,
+    backend_config={"known_trip_count":{"n":"3"}}
+  d = f32[8] get-tuple-element(w), index=1
+  e = f32[8] copy(d)
+  ROOT g = f32[8] copy(e) })",
+                                     kXlaGpu);
+  EXPECT_THAT(names(program), ElementsAre("b", "c", "y", "e", "g"));
+  for (const ScheduledKernel& kernel : program.kernels()) EXPECT_EQ(kernel.graph, 0);
+  EXPECT_EQ(program.host_launches(), 1);
+  EXPECT_EQ(program.arguments(), 1U);
+}
+
 }  // namespace
 }  // namespace tilecast::ir

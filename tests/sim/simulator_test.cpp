@@ -131,6 +131,41 @@ TEST(Simulator, ReportsTheHostsDispatchApart) {
   EXPECT_EQ(run.host_dispatch, Seconds{7e-6});
 }
 
+TEST(Simulator, AKernelInAGraphHasNoGapBeforeIt) {
+  hwdesc::Device device = toy();
+  device.dispatch.kernel_launch = Seconds{1e-6};
+  analytical::Estimate estimate{.time = Seconds{5e-6}, .speed_of_light = Seconds{1e-6}};
+  estimate.bound = analytical::Bound::kMatrix;
+  estimate.next_time = Seconds{4e-6};
+  Seconds& overhead =
+      estimate.bounds[static_cast<std::size_t>(analytical::Bound::kOverhead)];
+  overhead = Seconds{3e-6};  // the launch and a set-up
+  leave_out_gap(estimate, device);
+  EXPECT_NEAR(estimate.time.value, 4e-6, 1e-15);
+  EXPECT_NEAR(estimate.next_time.value, 3e-6, 1e-15);
+  EXPECT_NEAR(overhead.value, 2e-6, 1e-15);
+  EXPECT_NEAR(estimate.utilisation, 0.25, 1e-12);
+  overhead = Seconds{0};
+  leave_out_gap(estimate, device);
+  EXPECT_NEAR(estimate.time.value, 4e-6, 1e-15) << "a model without launches";
+}
+
+TEST(Simulator, AProgramIsNoFasterThanTheHostLaunchesItsKernels) {
+  hwdesc::Device device = toy();
+  const ir::Program copies = ir::make_program(
+      ir::parse_hlo(base::SourceText("t.hlo", kCopies)), {.xla_gpu = true});
+  device.dispatch.host_launch = Seconds{10e-6};
+  device.dispatch.host_argument = Seconds{1e-6};
+  const Simulation run = simulate(copies, device, UnitModel());
+  EXPECT_NEAR(run.device_time.value, 4e-6, 1e-15);
+  EXPECT_NEAR(run.host_launches.value, 3 * 10e-6, 1e-15);  // until the fourth
+  EXPECT_EQ(run.time, run.host_launches);
+  EXPECT_EQ(run.timeline, run.host_launches);
+  EXPECT_NEAR(run.host_dispatch.value, 7e-6 + 2 * 1e-6, 1e-15);
+  EXPECT_EQ(simulate(program(kCopies), device, UnitModel()).host_launches, Seconds{0})
+      << "not compiled by XLA:GPU";
+}
+
 TEST(Simulator, NamesTheKernelWithoutAModelAndTheWayOut) {
   const std::string error = support::error_of(
       [&] { return simulate(program(kCopies), toy(), UnitModel(ir::Opcode::kMultiply)); });
