@@ -358,6 +358,7 @@ void walk_identity(Fields& f, Device& device) {
   f.text("description", 0, 2000, "one line", device.description);
   f.text("generation", 0, 100, "family and step", device.generation);
   f.text("profile_names", 0, 1000, "its names in profiles, commas between", device.profile_names);
+  f.text("xla_target", 0, 100, "what XLA compiles for: sm_90a, v5e", device.xla_target);
   auto execution = static_cast<std::size_t>(device.execution);
   f.visitor().choice({"execution", kCount, 0, 0, true, "how kernels run", kExecutions}, execution);
   device.execution = static_cast<Execution>(execution);

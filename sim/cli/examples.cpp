@@ -47,6 +47,8 @@ constexpr Example kExamples[] = {
     {"hw check ./my_tpu.yaml", "the same for a description of your own"},
     {"hw diff tpu_v2 tpu_v3", "what changed from one generation to the next"},
     {"hw diff h100_sxm h200_sxm --format csv", "the same for a spreadsheet"},
+    {"hw export h100_sxm --to xla-gpu-target",
+     "the target that XLA:GPU compiles for, where there is no GPU"},
     {"hw probe -o this_machine.yaml --name my_laptop",
      "measure this processor for about 20 s and describe it as a device", false},
     {"hw probe --seconds 60 --format json", "longer and more exact, with every repeat's spread",
