@@ -86,8 +86,8 @@ std::string name_of(const ConfigNode& root, const std::string& file) {
 
 // Whether a description keeps its parent's machine.
 bool only_calibrates(const ConfigNode& root) {
-  constexpr std::string_view kKeys[] = {"extends", "name", "description", "profile_names", "xla_target",
-                                        "calibration"};
+  constexpr std::string_view kKeys[] = {"extends",       "name",       "description",
+                                        "profile_names", "xla_target", "calibration"};
   return std::ranges::all_of(root.children, [&](const ConfigNode& child) {
     return std::ranges::find(kKeys, child.key) != std::end(kKeys);
   });

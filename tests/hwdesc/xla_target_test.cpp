@@ -30,8 +30,8 @@ TEST(XlaTarget, HasTheNumbersOfTheDescription) {
 }
 
 TEST(XlaTarget, AMachineThatDoesNotExistCompilesForItsOwnNumbers) {
-  const Device more = load_device(
-      "h100_sxm", {{"multiplexing.workers", "208"}, {"hbm.bandwidth", "9 TB/s"}});
+  const Device more =
+      load_device("h100_sxm", {{"multiplexing.workers", "208"}, {"hbm.bandwidth", "9 TB/s"}});
   const std::string target = xla_gpu_target(more);
   EXPECT_THAT(target, HasSubstr("core_count: 208\n"));
   EXPECT_THAT(target, HasSubstr("memory_bandwidth: 9000000000000\n"));
