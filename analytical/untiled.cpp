@@ -188,13 +188,24 @@ std::optional<RowPasses> sort_passes(const Kernel& kernel, const hwdesc::Device&
   return bitonic_sort(*found, keys, rows, chunk, on_gpu, device);
 }
 
+// Whether a scan may add its elements up in any order.
+bool is_associative(const Op& scan) {
+  using enum Opcode;
+  constexpr Opcode kOps[] = {kAdd, kMultiply, kMaximum, kMinimum, kAnd, kOr, kXor};
+  return scan.applied && std::ranges::find(kOps, *scan.applied) != std::end(kOps);
+}
+
 // Steps per element of the longest scan, along one dimension.
 double scan_steps(const Kernel& kernel) {
   double most = 0;
   for (const Op& op : kernel.ops()) {
     const auto* attrs = op.get<ir::WindowAttrs>();
+    const Shape& input = op.operands.empty() ? op.shape : kernel.op(op.operands[0]).shape;
+    if (op.opcode == Opcode::kScan && is_associative(op)) {
+      const std::int64_t row = input.dims[static_cast<std::size_t>(op.dimensions.at(0))];
+      if (row > kScannedAtOnce) most = std::max(most, std::log2(static_cast<double>(row)));
+    }
     if (op.opcode != Opcode::kReduceWindow || attrs == nullptr) continue;
-    const Shape& input = kernel.op(op.operands[0]).shape;
     for (std::size_t i = 0; i < attrs->window.size(); ++i) {
       const double steps = window_steps(attrs->window[i], input.dims[i]);
       const bool scans = input.dims[i] > kScannedAtOnce && steps > 1 &&
