@@ -185,32 +185,6 @@ ProgramKernels fusion_workloads(const Module& program, const hwdesc::Device& dev
   return result;
 }
 
-std::vector<ProgramVariant> whole_programs(const Module& program, const hwdesc::Device& device,
-                                           const FusionCut& cut) {
-  std::vector<ProgramVariant> variants;
-  std::unordered_set<std::string> seen;
-  const Configurations configurations(program, device, cut);
-  for (std::size_t c = 0; c < configurations.count(); ++c) {
-    Module module = configurations.make(c);
-    if (!seen.insert(ir::print_hlo(module, {.short_form = true})).second) continue;
-    std::size_t kernels = 0;
-    ir::WorkCounter counter(module);
-    for_each_kernel(module, [&](ComputationId computation, InstrId instruction) {
-      ++kernels;
-      const Kernel kernel = ir::make_kernel(module, computation, instruction, counter);
-      std::string reason = unfit(kernel);
-      if (computation != module.entry) reason = "control flow";
-      if (reason.empty()) return;
-      throw Error(
-          fmt::format("program {}: cannot run whole on one core; got {} ({}), expected "
-                      "kernels of the entry computation only",
-                      name_of(program), kernel.name(), reason));
-    });
-    variants.push_back({configurations.name(c), std::move(module), kernels});
-  }
-  return variants;
-}
-
 // Kernels with many tiles, for `measure host`.
 
 namespace {

@@ -75,17 +75,4 @@ struct FusionDraw {
 [[nodiscard]] FusionDraw fusion_configuration(std::uint64_t seed, std::size_t number);
 [[nodiscard]] ir::Module fused(const ir::Module& program, const FusionDraw& draw);
 
-struct ProgramVariant {
-  std::string name;    // "mlp_train.c17"
-  ir::Module program;  // fused and laid out for the device
-  std::size_t kernels = 0;
-};
-
-// The whole program under each configuration, without duplicates, to compare a program's time with
-// the sum of its kernels' times. Throws Error for programs with loops, branches or kernels that
-// fusion_workloads() leaves out.
-[[nodiscard]] std::vector<ProgramVariant> whole_programs(const ir::Module& program,
-                                                         const hwdesc::Device& device,
-                                                         const FusionCut& cut = {});
-
 }  // namespace tilecast::host
