@@ -9,6 +9,7 @@
 #include "schedule/convolution.h"
 #include "schedule/from_kernel.h"
 #include "schedule/primitives.h"
+#include "schedule/thread_layout.h"
 #include "schedule/walk.h"
 
 namespace tilecast::schedule {
@@ -46,7 +47,7 @@ class Tiler {
       refusals_.clear();
       cut(false);
     }
-    return {schedule_.program(), std::move(refusals_), block_.value_or(ThreadBlock{})};
+    return {schedule_.program(), std::move(refusals_)};
   }
 
  private:

@@ -242,7 +242,7 @@ struct EvaluateArguments {
   std::vector<std::string> sets, models, by = {"class"};
   DeviceOptions devices;
   OutputOptions output;
-  std::string card, references, rows;
+  std::string references, rows;
   bool faults = false, doubted = false, show_references = false;
   measured::BootstrapOptions bootstrap;
   int jobs = 1;
@@ -270,8 +270,8 @@ EvaluationReport make_report(const EvaluateArguments& arguments) {
 
 // Evaluates models of a quantity other than time.
 void run_quantities(const EvaluateArguments& arguments) {
-  if (!arguments.card.empty() || !arguments.rows.empty() || arguments.output.format == "csv") {
-    throw UsageError("--card, --rows and --format csv are of models of times");
+  if (!arguments.rows.empty() || arguments.output.format == "csv") {
+    throw UsageError("--rows and --format csv are of models of times");
   }
   const std::vector<hwdesc::Device> devices = load_devices(arguments.devices);
   if (devices.size() > 1) throw UsageError("--device: got several; models of quantities take one");
@@ -300,9 +300,6 @@ void run(const EvaluateArguments& arguments) {
   if (std::ranges::any_of(arguments.models, predicts_quantity)) return run_quantities(arguments);
   const EvaluationReport report = make_report(arguments);
   const views::EvaluationViewOptions view{.faults = arguments.faults};
-  if (!arguments.card.empty()) {
-    write({.format = "markdown", .file = arguments.card}, views::model_card(report));
-  }
   if (!arguments.rows.empty()) {
     write({.format = "csv", .file = arguments.rows}, views::evaluation_rows_csv(report));
   }
@@ -325,7 +322,6 @@ void add_options(CLI::App& verb, EvaluateArguments& arguments) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->capture_default_str();
-  add_output_file(verb, "--card", arguments.card, "write a model card (Markdown) too");
   add_output_file(verb, "--rows", arguments.rows, "write every row with its predictions too (CSV)");
   verb.add_flag("--faults", arguments.faults, "list every row that was left out, and why");
   verb.add_flag("--doubted", arguments.doubted, "score rows that only physics doubts, too");

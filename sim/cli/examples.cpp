@@ -22,8 +22,8 @@ constexpr Example kExamples[] = {
     {"explain -d tpu_v3 configs/examples/product.hlo --tile 'out=64x4 kernel=256x1'",
      "the same with a tile of your choice"},
     {"explain -d a100_sxm_40gb configs/examples/gpu_product.hlo --tile 'out=128x128 kernel=64x128 "
-     "stages=3 warps=4' --loops cuda",
-     "the loops of a block as CUDA C++ (pipelined: as a loop program)"},
+     "stages=3 warps=4' --loops pipelined",
+     "the loops of a block, copies issued ahead of their use"},
 
     {"advise -d cpu_generic --unroll 1,2,4,8 configs/examples/product.hlo",
      "registers, spills and time of each factor, with nothing compiled"},
@@ -95,8 +95,8 @@ constexpr Example kExamples[] = {
 
     {"evaluate --device tpu_v3 configs/measurements/example_matmul",
      "roofline and analytical model against a set"},
-    {"evaluate -d tpu_v3 configs/measurements/example_matmul --by class,size --card card.md",
-     "tables by op class and size, and a model card"},
+    {"evaluate -d tpu_v3 configs/measurements/example_matmul --by class,size",
+     "tables by op class and size"},
     {"evaluate -d tpu_v3 configs/measurements/example_matmul --rows rows.csv",
      "every row with its predictions, for a plot"},
     {"evaluate -d tpu_v3 --model alexnet_model alexnet",
@@ -154,11 +154,6 @@ constexpr Example kExamples[] = {
      "200 kernels again, some other time", false},
     {"measure repeat my_machine --budget 2m --out my_machine_again --format json",
      "as many as two minutes allow", false},
-    {"measure programs --device my_machine/host.yaml --out my_programs",
-     "the programs of Tilecast, whole and in kernels", false},
-    {"measure programs --device my_machine/host.yaml --out my_mlp "
-     "configs/programs/small_mlp_train.hlo",
-     "a program of your own", false},
 
     {"tune tiles --device tpu_v3 --from tile_set --strategy model --trials 2",
      "a search among tiles that were measured already"},
