@@ -2,8 +2,8 @@
 //
 // read_loops() (from_kernel.h) builds it; a Schedule (primitives.h) or a tile (tile_schedule.h)
 // transforms it; pipelined() (pipeline.h) spreads copies over iterations;
-// host/c_loops.h writes it as C; tree.h shows it to learned models. host/c_kernel.h writes plain C
-// without it.
+// host/c_loops.h and host/cuda_loops.h write it as C and CUDA C++; tree.h shows it to learned
+// models. host/c_kernel.h writes plain C without it.
 //
 // Buffers are in a scope: main memory (HBM, DRAM), shared (a scratchpad, a GPU's shared memory, a
 // cache), registers. Indices count elements per dimension, first dimension first. A buffer with

@@ -42,4 +42,27 @@ std::optional<Sharing> warps_over(std::int64_t rows, std::int64_t columns, std::
   return best;
 }
 
+Sharing threads_over(std::int64_t rows, std::int64_t columns, const ThreadBlock& block) {
+  if (block.threads.size() >= 2) {
+    const Sharing told{block.threads[block.threads.size() - 2], block.threads.back()};
+    if (rows % told.rows != 0 || columns % told.columns != 0) {
+      throw Error(fmt::format("{}x{} threads have no equal shares of {}x{} results", told.rows,
+                              told.columns, rows, columns));
+    }
+    return told;
+  }
+  Sharing best;
+  const auto fetched = [&](const Sharing& s) { return rows / s.rows + columns / s.columns; };
+  for (std::int64_t down = 1; down <= std::min(rows, block.size()); ++down) {
+    if (rows % down != 0) continue;
+    for (std::int64_t along = std::min(columns, block.size() / down); along >= 1; --along) {
+      if (columns % along != 0) continue;
+      const Sharing grid{down, along};
+      const std::int64_t more = down * along - best.rows * best.columns;
+      if (more > 0 || (more == 0 && fetched(grid) < fetched(best))) best = grid;
+    }
+  }
+  return best;
+}
+
 }  // namespace tilecast::schedule

@@ -9,7 +9,6 @@
 #include "schedule/convolution.h"
 #include "schedule/from_kernel.h"
 #include "schedule/primitives.h"
-#include "schedule/thread_layout.h"
 #include "schedule/walk.h"
 
 namespace tilecast::schedule {
@@ -47,7 +46,7 @@ class Tiler {
       refusals_.clear();
       cut(false);
     }
-    return {schedule_.program(), std::move(refusals_)};
+    return {schedule_.program(), std::move(refusals_), block_.value_or(ThreadBlock{})};
   }
 
  private:

@@ -23,6 +23,7 @@
 #include "ir/kernel.h"
 #include "schedule/detect.h"
 #include "schedule/loop_program.h"
+#include "schedule/thread_layout.h"
 
 namespace tilecast::schedule {
 
@@ -36,6 +37,7 @@ struct TileTarget {                           // the machine that runs the loops
 struct TiledLoops {
   LoopProgram program;
   std::vector<std::string> refusals;  // why steps did not fit; they are left out
+  ThreadBlock block = {};             // of a target with thread blocks
 };
 // Throws Error if the kernel has no loops (from_kernel.h), its anchor is not a dot, reduce,
 // elementwise op or (without thread blocks) convolution, or the tile does not match the kernel.

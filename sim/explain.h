@@ -70,7 +70,8 @@ void add_headroom(const ChosenModel& model, const analytical::KernelQuery& query
 enum class LoopForm : std::uint8_t {
   kTiled,      // copies at their place, with the requested stages
   kPipelined,  // copies issued ahead, with the matching waits (schedule/pipeline.h)
-  kC           // for this machine: prefetches instead of asynchronous copies
+  kC,          // for this machine: prefetches instead of asynchronous copies
+  kCuda        // for NVIDIA GPUs: the pipelined loops of a block of threads (host/cuda_loops.h)
 };
 
 // Sets Explanation::loops, and notes the parts of the schedule that did not fit. `tile`: the

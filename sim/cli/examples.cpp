@@ -22,8 +22,8 @@ constexpr Example kExamples[] = {
     {"explain -d tpu_v3 configs/examples/product.hlo --tile 'out=64x4 kernel=256x1'",
      "the same with a tile of your choice"},
     {"explain -d a100_sxm_40gb configs/examples/gpu_product.hlo --tile 'out=128x128 kernel=64x128 "
-     "stages=3 warps=4' --loops pipelined",
-     "the loops of a block, copies issued ahead of their use"},
+     "stages=3 warps=4' --loops cuda",
+     "the loops of a block as CUDA C++ (pipelined: as a loop program)"},
 
     {"advise -d cpu_generic --unroll 1,2,4,8 configs/examples/product.hlo",
      "registers, spills and time of each factor, with nothing compiled"},

@@ -176,7 +176,7 @@ CLI::Option* add_listing_option(CLI::App& verb, std::string& listing) {
       .add_option("--list", listing,
                   "tiles listed of a kernel: ladder (powers of two), all (every number of pieces "
                   "of equal size), or schedules (products on GPUs: blocks with stages and warps, "
-                  "as --loops writes them)")
+                  "as Tilecast's own CUDA is written)")
       ->check(CLI::IsMember({"ladder", "all", "schedules"}))
       ->capture_default_str();
 }
@@ -184,8 +184,8 @@ CLI::Option* add_listing_option(CLI::App& verb, std::string& listing) {
 void note_listing(const std::string& listing) {
   if (listing != "schedules") return;
   tell(
-      "note: tiles of --list schedules are blocks as explain --loops pipelined writes them, no "
-      "library's or other compiler's");
+      "note: tiles of --list schedules are blocks as Tilecast's own CUDA is written (explain "
+      "--loops cuda), no library's or other compiler's");
 }
 
 Error nothing_listed(const std::string& what, const std::string& listing,

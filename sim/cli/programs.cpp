@@ -101,8 +101,10 @@ std::string report(const std::vector<Simulation>& runs, const SimulateArguments&
                       {.top = arguments.all ? runs.front().kernels.size() : arguments.top});
 }
 
-const std::map<std::string, LoopForm> kLoopForms{
-    {"tiled", LoopForm::kTiled}, {"pipelined", LoopForm::kPipelined}, {"c", LoopForm::kC}};
+const std::map<std::string, LoopForm> kLoopForms{{"tiled", LoopForm::kTiled},
+                                                 {"pipelined", LoopForm::kPipelined},
+                                                 {"c", LoopForm::kC},
+                                                 {"cuda", LoopForm::kCuda}};
 
 struct ExplainArguments {
   std::string file, kernel, tile, model, headroom, loops;
@@ -303,8 +305,8 @@ void add_explain(CLI::App& app) {
             "folder of a model trained with a quantile loss: what the fastest kernels like this "
             "one take");
   add_value(verb, "--loops", arguments->loops, "FORM",
-            "the tile's code too: tiled loops, the same pipelined by its stages, or C")
-      ->check(CLI::IsMember({"tiled", "pipelined", "c"}));
+            "the tile's code too: tiled loops, the same pipelined by its stages, C or CUDA")
+      ->check(CLI::IsMember({"tiled", "pipelined", "c", "cuda"}));
   add_output_options(verb, arguments->output, {"table", "json", "csv"});
   verb.footer(
       "Tile sizes are physical, most major dimension first; the two minor ones count native "

@@ -198,10 +198,12 @@ TEST_F(CommandLine, ShowsTheLoopsOfATile) {
   const Answer loops = ok("explain -d tpu_v3 dot.hlo --loops tiled");
   EXPECT_THAT(loops.out, HasSubstr("multiply d"));
   expect_failure("explain -d tpu_v3 dot.hlo --loops c", 1, "a matrix product of two types");
-  const Answer block = ok(
+  const Answer cuda = ok(
       "explain -d a100_sxm_40gb dot.hlo --tile 'out=64x64 kernel=32x64 stages=2 warps=4' --loops "
-      "pipelined");
-  EXPECT_THAT(block.out, HasSubstr("consumer_wait"));
+      "cuda");
+  EXPECT_THAT(cuda.out, HasSubstr("wmma::mma_sync"));
+  EXPECT_THAT(cuda.out, HasSubstr("launch_kernel"));
+  expect_failure("explain -d tpu_v3 dot.hlo --loops cuda", 1, "has no blocks of threads");
   EXPECT_EQ(run("explain -d tpu_v3 dot.hlo --loops tree").exit_code, 2);
 }
 
@@ -242,7 +244,7 @@ TEST_F(CommandLine, EveryVerbAsksTheSameModelByDefault) {
 TEST_F(CommandLine, TilesAsOnlyOurOwnWriterMakesThemSaySo) {
   const std::string product =
       support::source_dir().string() + "/configs/examples/gpu_product.hlo -d a100_sxm_40gb";
-  const std::string note = "blocks as explain --loops pipelined writes them";
+  const std::string note = "as Tilecast's own CUDA is written";
   EXPECT_THAT(run("tiles --list schedules " + product).err, HasSubstr(note));
   EXPECT_THAT(run("tiles " + product).err, Not(HasSubstr(note)));
 }

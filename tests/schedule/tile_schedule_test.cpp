@@ -72,6 +72,7 @@ TEST(BlockTiles, HaveTwoFusedLevelsAndOneStore) {
       tiled_loops(product(DType::kBF16, 128, 128, 256, true),
                   analytical::parse_tile("out=64x64 kernel=32x64 stages=3 warps=4"), kGpu);
   EXPECT_TRUE(made.refusals.empty()) << made.refusals.front();
+  EXPECT_EQ(made.block.size(), 4 * kWarp);
   const std::string text = to_text(made.program);
   EXPECT_THAT(text, HasSubstr("parallel io < 2 {\n    parallel jo < 2 {"));
   EXPECT_THAT(text, HasSubstr("parameter.0.shared bf16[64,32] strides 40,1 stages 3"));
@@ -157,6 +158,23 @@ TEST(ThreadLayout, WarpsHaveEqualSharesInWholeFragments) {
   const auto square = warps_over(128, 128, 64, {.warps = 4, .threads = {}});
   ASSERT_TRUE(square);
   EXPECT_EQ(square->rows, square->columns);
+}
+
+TEST(ThreadLayout, ThreadsHaveEqualSharesAndAsManyAsPossibleHaveOne) {
+  for (const std::int64_t rows : {1, 7, 24, 128}) {
+    for (const std::int64_t columns : {1, 13, 40, 128}) {
+      const ThreadBlock block{.warps = 4, .threads = {}};
+      const Sharing grid = threads_over(rows, columns, block);
+      EXPECT_EQ(rows % grid.rows, 0);
+      EXPECT_EQ(columns % grid.columns, 0);
+      EXPECT_LE(grid.rows * grid.columns, block.size());
+    }
+  }
+  EXPECT_EQ(threads_over(128, 128, {.warps = 4, .threads = {16, 8}}).rows, 16);
+  EXPECT_THAT(message([] {
+                (void)threads_over(100, 128, {.warps = 4, .threads = {16, 8}});
+              }),
+              HasSubstr("16x8 threads have no equal shares of 100x128"));
 }
 
 TEST(ThreadLayout, BlocksAreAsTheTileSays) {
