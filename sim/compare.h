@@ -42,9 +42,11 @@ struct ProfileLeftOver {
 struct ProfileSummary {
   std::string file, device;  // device: the profile's name for it
   std::string guess;         // why this preset; empty if the user chose it
-  std::string next;          // command that calibrates the device with this profile
+  std::string next;          // command that calibrates the device with this profile, if any
+  std::string joined_to;     // what its time was joined to; "": instructions of programs
   Seconds device_time;       // of all cores
-  // joined: in instructions of modules that were read, memsets and copies
+  // joined: in instructions of modules that were read, memsets and copies; or in operators whose
+  // shapes are known
   Seconds joined, step_median;
   double steps = 0;
   std::vector<ProfileProgram> programs;    // most time first

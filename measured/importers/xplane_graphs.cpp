@@ -21,8 +21,8 @@ constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kMaxCells = 100'000'000;
 
 // Of an alignment: what corresponds gains, what stands alone costs.
-constexpr int kSameKernel = 4, kSameSort = 3, kLostKernel = -1, kLostCall = -3, kSkipped = -1,
-              kSecondKernel = -1;
+constexpr int kSameName = 5, kSameKernel = 4, kSameSort = 3, kLostKernel = -1, kLostCall = -3,
+              kSkipped = -1, kSecondKernel = -1;
 constexpr int kImpossible = std::numeric_limits<int>::min() / 2;
 
 // How a kernel is called in code: "loop_add_fusion.2" is loop_add_fusion_2 there.
@@ -60,8 +60,8 @@ struct Item {
 // A kernel of a graph.
 struct Event {
   Sort sort = Sort::kOther;
-  std::size_t group = kNone;  // named ones
-  std::size_t item = kNone;   // that it was aligned with
+  std::size_t group = kNone, named = kNone;  // of the kernel that it is named after
+  std::size_t item = kNone;                  // that it was aligned with
   const XplaneGraph::Node* node = nullptr;
 };
 
@@ -111,7 +111,10 @@ class Alignment {
 
   [[nodiscard]] int gain(const Event& event, const Item& item) const {
     if (event.sort != item.sort) return kImpossible;
-    if (event.sort == Sort::kNamed) return event.group == item.group ? kSameKernel : kImpossible;
+    if (event.sort == Sort::kNamed) {
+      if (event.group != item.group) return kImpossible;
+      return &item == &all_[event.named] ? kSameName : kSameKernel;
+    }
     return kSameSort;
   }
   [[nodiscard]] static int alone(const Event& event) {
@@ -154,7 +157,8 @@ class Alignment {
     std::size_t i = events_.size(), j = items_.size();
     while (i > 0 && j > 0) {
       const Step step = steps_[i * columns + j];
-      if (!step.joins) {
+      // Of equally good places, the earliest.
+      if (step.skips_item || !step.joins) {
         step.skips_item ? --j : --i;
         continue;
       }
@@ -293,6 +297,7 @@ class GraphJoin {
       if (const std::size_t item = named(node.name); item != kNone) {
         event.sort = Sort::kNamed;
         event.group = items_[item].group;
+        event.named = item;
       } else if (!transfer.empty()) {
         event.sort = transfer == "memcpy" ? Sort::kCopy : Sort::kOther;
       }
@@ -318,7 +323,7 @@ class GraphJoin {
       if (event.item != kNone) taken_by_.emplace(event.item, graph.instruction);
       std::size_t kernel = kNone;
       if (event.sort == Sort::kNamed)
-        kernel = named(event.node->name);
+        kernel = event.named;
       else if (event.item != kNone)
         kernel = items_[event.item].group;
       if (kernel == kNone) {

@@ -24,9 +24,13 @@ std::string us(Seconds time) {
 
 std::string joined_line(const ProfileSummary& profile) {
   std::string out = fmt::format(
-      "joined  {} % of {} of device time to instructions of {} program{}",
+      "joined  {} % of {} of device time to {}",
       profile.device_time.value > 0 ? percent(profile.joined / profile.device_time) : "0",
-      us(profile.device_time), profile.programs.size(), profile.programs.size() == 1 ? "" : "s");
+      us(profile.device_time),
+      profile.joined_to.empty()
+          ? fmt::format("instructions of {} program{}", profile.programs.size(),
+                        profile.programs.size() == 1 ? "" : "s")
+          : profile.joined_to);
   for (std::size_t i = 0; i < profile.left_over.size(); ++i) {
     const ProfileLeftOver& left = profile.left_over[i];
     out += fmt::format("{} {} {} in {} events", i == 0 ? "; left:" : ",", left.category,
@@ -73,6 +77,7 @@ std::string lost_lines(const Comparison& c) {
 
 std::string program_table(const Comparison& c, std::size_t top) {
   const std::vector<ProfileProgram>& all = c.profile->programs;
+  if (all.empty()) return "";
   std::vector<Column> columns{{"program", 40}, ">runs", ">measured us", ">all runs us"};
   for (const CompareSide& side : c.sides) {
     if (side.kind != CompareSide::Kind::kModel) continue;
@@ -143,9 +148,9 @@ std::string profile_footer(const Comparison& c) {
   return fmt::format(
       "measured: mean; transfers overlap other rows and are in no total; Mflop, MB: of one "
       "launch,\n"
-      "by Tilecast and, where it counts, the profile; *: they differ by more than {} %\n\n"
-      "next: {}\n",
-      percent(kCountTolerance), c.profile->next);
+      "by Tilecast and, where it counts, the profile; *: they differ by more than {} %\n{}",
+      percent(kCountTolerance),
+      c.profile->next.empty() ? "" : fmt::format("\nnext: {}\n", c.profile->next));
 }
 
 using Json = nlohmann::ordered_json;
