@@ -10,7 +10,7 @@
 namespace tilecast::measured {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, XplaneStat>, 9> kStatNames = {{
+constexpr std::array<std::pair<std::string_view, XplaneStat>, 14> kStatNames = {{
     {"hlo_op", XplaneStat::kInstruction},
     {"hlo_module", XplaneStat::kModule},
     {"program_id", XplaneStat::kProgram},
@@ -20,6 +20,11 @@ constexpr std::array<std::pair<std::string_view, XplaneStat>, 9> kStatNames = {{
     {"bytes_accessed", XplaneStat::kBytesAccessed},
     {"device_offset_ps", XplaneStat::kDeviceOffset},
     {"device_duration_ps", XplaneStat::kDeviceDuration},
+    {"scope_range_id", XplaneStat::kScope},
+    {"correlation_id", XplaneStat::kCorrelation},
+    {"cuda_graph_id", XplaneStat::kGraph},
+    {"cuda_graph_node_id", XplaneStat::kGraphNode},
+    {"kernel_details", XplaneStat::kKernelDetails},
 }};
 
 std::string_view instruction_name(std::string_view name) {

@@ -43,7 +43,12 @@ enum class XplaneStat {
   kModelFlops,
   kBytesAccessed,
   kDeviceOffset,
-  kDeviceDuration
+  kDeviceDuration,
+  kScope,        // of one execution of an instruction
+  kCorrelation,  // of one launch, of a kernel or a graph
+  kGraph,
+  kGraphNode,
+  kKernelDetails
 };
 
 // The data shared by all events of a metadata entry.

@@ -17,6 +17,7 @@
 #include "sim/cli/profiles.h"
 #include "sim/cli/terminal.h"
 #include "sim/compare_inputs.h"
+#include "sim/compare_torch.h"
 #include "sim/evaluation.h"
 #include "sim/modules.h"
 #include "sim/views/compare.h"
@@ -149,14 +150,19 @@ Comparison sets_or_programs(const CompareArguments& arguments, CompareSetup& set
   return inputs;
 }
 
-// Uses the profile's own device if the user names none.
-Comparison profile_comparison(CompareArguments& arguments, CompareSetup& setup) {
+// Throws UsageError unless a profile is the only input.
+void require_only_profile(const CompareArguments& arguments) {
   if (arguments.inputs.size() != 1 || !arguments.measured.empty() || !arguments.traces.empty() ||
       !arguments.where.empty()) {
     throw UsageError(
         "a profile holds programs and their times; expected one, without --measured, --trace and "
         "--where");
   }
+}
+
+// Uses the profile's own device if the user names none.
+Comparison profile_comparison(CompareArguments& arguments, CompareSetup& setup) {
+  require_only_profile(arguments);
   const std::string& file = arguments.inputs.front();
   ProfileInput input{file, read_profile(file), arguments.modules, {}};
   input.guess = choose_device(input.profile.device, file, arguments.devices);
@@ -179,11 +185,25 @@ Comparison profile_comparison(CompareArguments& arguments, CompareSetup& setup) 
   return inputs;
 }
 
+Comparison torch_comparison(CompareArguments& arguments, CompareSetup& setup) {
+  require_only_profile(arguments);
+  if (!arguments.modules.empty()) throw UsageError("--module: expected a profile (*.xplane.pb)");
+  const std::string& file = arguments.inputs.front();
+  TorchInput input{file, read_torch(file), {}};
+  input.guess = choose_device(input.trace.device, file, arguments.devices);
+  setup = make_setup(arguments);
+  Progress progress("compared", setup.columns.size());
+  setup.step = [&progress] { progress.step(); };
+  return compare_torch(input, setup);
+}
+
 Comparison make_comparison(CompareArguments arguments) {
   CompareSetup setup;
   Comparison inputs;
   if (std::ranges::any_of(arguments.inputs, is_profile)) {
     inputs = profile_comparison(arguments, setup);
+  } else if (std::ranges::any_of(arguments.inputs, measured::is_torch_trace)) {
+    inputs = torch_comparison(arguments, setup);
   } else {
     setup = make_setup(arguments);
     inputs = sets_or_programs(arguments, setup);
@@ -207,7 +227,8 @@ void run(const CompareArguments& arguments) {
 
 void add_options(CLI::App& verb, CompareArguments& arguments) {
   add_required(verb, "inputs", arguments.inputs, "FILE|SET|PROFILE",
-               "programs, folders of measurements, or a profile (*.xplane.pb)");
+               "programs, folders of measurements, or a profile (*.xplane.pb of JAX, "
+               "*.pt.trace.json of PyTorch)");
   add_device_options(verb, arguments.devices, Devices::kAnyNumber);
   add_repeated(verb, "--model", arguments.models, "MODEL",
                "what predicts: analytical, roofline, bottleneck, hybrid, learned, default or the "
@@ -349,7 +370,9 @@ void add_compare(CLI::App& app) {
 Rows are kernels of programs, or work and tile of measurements, those first in which most
 microseconds are lost to the reference; a model says which bound it blames.
 A profile needs no --device: its own facts name the preset. Its rows are the instructions
-that ran, with the profile's FLOP and byte counts beside Tilecast's.
+that ran, with the profile's FLOP and byte counts beside Tilecast's, and on GPUs how its
+kernels were launched. Kernels of CUDA graphs are joined by name and schedule; instructions
+that share a kernel are one row. Rows of a trace of PyTorch are operators by shape.
 A hybrid's cells say by which factor it corrects the analytical time, the 90 % interval
 over that time, and the weight k of the correction, 0 for physics alone.)");
   verb.callback([arguments] { run(*arguments); });
