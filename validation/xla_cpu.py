@@ -15,6 +15,7 @@ nothing, got in the same way just before.
 """
 import argparse
 import csv
+import functools
 import os
 import pathlib
 import statistics
@@ -63,7 +64,9 @@ def caller(jax, compiled, arguments):
 def measure(jax, name, program, folder, options):
     """The row of a program; writes its files."""
     function, arguments = program
-    lowered = jax.jit(function).lower(*arguments)
+    named = functools.partial(function)
+    named.__name__ = name.replace("-", "_")  # that of the module, by which profiles are joined
+    lowered = jax.jit(named).lower(*arguments)
     compiled = lowered.compile()
     for part, text in [("programs/%s.hlo" % name, compiled.as_text()),
                        ("stablehlo/%s.mlir" % name, lowered.as_text())]:
