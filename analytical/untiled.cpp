@@ -11,6 +11,7 @@
 #include "analytical/product_type.h"
 #include "analytical/simt_launch.h"
 #include "analytical/transfer.h"
+#include "analytical/xla_cpu.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -237,9 +238,30 @@ std::optional<RowPasses> scan_passes(const Kernel& kernel, const hwdesc::Device&
   return RowPasses{moved, fmt::format("scan, {} passes over memory", count)};
 }
 
-// nullopt if the kernel does no such work, and on machines with caches.
+// XLA:CPU's sorts and selections: one comparison after the other, on one core.
+std::optional<RowPasses> compared_rows(const Kernel& kernel, const hwdesc::Device& device) {
+  if (!is_xla_cpu(device) || ir::op_class(kernel.opcode()) != OpClass::kSort) return std::nullopt;
+  const auto found = std::ranges::find(kernel.ops(), kernel.opcode(), &Op::opcode);
+  if (found == kernel.ops().end()) return std::nullopt;
+  const Shape& keys = kernel.op(found->operands[0]).shape;
+  if (keys.rank() == 0 || ir::element_count(keys) == 0) return std::nullopt;
+  const Rows rows = rows_of(kernel, *found);
+  const double cycles = sort_cycles({.count = rows.count,
+                                     .length = rows.length,
+                                     .selected = rows.selected,
+                                     .operands = rows.operands,
+                                     .integers = ir::is_integer(keys.dtype)});
+  const Traffic traffic = distinct_traffic(kernel, device);
+  const MemoryPasses moved{.read_bytes = traffic.read.value,
+                           .write_bytes = traffic.write.value,
+                           .core_s = cycles / device.clock.value,
+                           .core = Bound::kVector};
+  return RowPasses{moved, rows.selected > 0 ? "selection by a heap" : "merge sort"};
+}
+
+// nullopt if the kernel does no such work, and on machines with caches unless XLA:CPU compiles.
 std::optional<RowPasses> row_passes(const Kernel& kernel, const hwdesc::Device& device) {
-  if (device.execution == hwdesc::Execution::kCache) return std::nullopt;
+  if (device.execution == hwdesc::Execution::kCache) return compared_rows(kernel, device);
   if (auto sort = sort_passes(kernel, device)) return sort;
   return scan_passes(kernel, device);
 }

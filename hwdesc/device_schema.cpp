@@ -89,7 +89,7 @@ constexpr double kTiB = 1024 * kGiB;
 
 using Word = std::string_view;
 constexpr std::array<Word, 3> kExecutions = {"scratchpad", "simt", "cache"};
-constexpr std::array<Word, 4> kFusions = {"by_execution", "xla_tpu", "xla_gpu", "none"};
+constexpr std::array<Word, 5> kFusions = {"by_execution", "xla_tpu", "xla_gpu", "xla_cpu", "none"};
 constexpr std::array<Word, 5> kTopologies = {"none", "ring", "torus2d", "torus3d", "switch"};
 constexpr std::array<Word, 7> kUnits = {"matrix", "vector", "transcendental", "cross_lane",
                                         "scalar", "load",   "store"};

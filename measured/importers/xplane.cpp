@@ -64,9 +64,10 @@ constexpr std::int64_t kMaxOccurrences = 1'000'000'000;  // per event
 constexpr std::int64_t kEventsPerProgress = 1 << 17;
 constexpr double kSecondsPerPs = 1e-12, kNamesReadShare = 0.2;
 
-enum class LineKind { kIgnored, kModules, kOps, kTransfers, kSteps, kStream };
+enum class LineKind { kIgnored, kModules, kOps, kTransfers, kSteps, kStream, kThread };
 
 LineKind line_kind(std::string_view name, const XplanePlane& plane) {
+  if (plane.is_processor) return LineKind::kThread;
   if (plane.has_streams) return name.starts_with("Stream") ? LineKind::kStream : LineKind::kIgnored;
   if (name == "XLA Ops" || name == "Sparse Core Ops") return LineKind::kOps;
   if (plane.is_sparse_core) return LineKind::kIgnored;
@@ -264,11 +265,13 @@ void ProfileReader::read_line(ProtoFields& fields, const XplanePlane& plane) {
         return;
       }
       if (++events_ % kEventsPerProgress == 0) report_progress_();
-      any = true;
       fields.parse(message);
-      const auto event = event_of(message, plane, kind == LineKind::kStream);
+      const bool is_thread = kind == LineKind::kThread;
+      const auto event = event_of(message, plane, kind == LineKind::kStream || is_thread);
+      if (is_thread && (!event || event->instruction == 0)) continue;
+      any = true;
       if (!event) continue;
-      kind == LineKind::kOps ? self.add(*event) : add(*event, kind, plane, stream);
+      kind == LineKind::kOps || is_thread ? self.add(*event) : add(*event, kind, plane, stream);
     }
   }
   self.finish();
@@ -433,7 +436,7 @@ XplaneProfile read_xplane(const std::vector<std::string>& paths, const XplaneOpt
   XplaneProfile profile = reader.profile();
   if (profile.device_time.value <= 0) {
     throw Error(
-        fmt::format("{}: no time of instructions on a device plane (/device:TPU:0 ...): a "
+        fmt::format("{}: no time of instructions on a device plane (/device:TPU:0 ...) nor of XLA:CPU: a "
                     "profile of the host only, or none at all",
                     files.front()));
   }

@@ -1,5 +1,5 @@
 // Reads a profile of JAX, PyTorch/XLA or XLA (*.xplane.pb): the device, the modules that ran, and
-// the time of every instruction on the device planes.
+// the time of every instruction on the device planes; without any, of XLA:CPU on the host's.
 //
 //   XplaneProfile profile = read_xplane({"plugins/profile/2026_01_01"}, {});
 //

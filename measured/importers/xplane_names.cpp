@@ -27,6 +27,24 @@ constexpr std::array<std::pair<std::string_view, XplaneStat>, 14> kStatNames = {
     {"kernel_details", XplaneStat::kKernelDetails},
 }};
 
+bool is_host(const XplanePlane& plane) {
+  return plane.name.starts_with("/host:CPU");
+}
+
+bool names_instructions(const XplanePlane& plane) {
+  return std::ranges::any_of(plane.stats, [](const auto& stat) {
+    return stat.second == XplaneStat::kInstruction;
+  });
+}
+
+// XLA:CPU writes instructions among the host's own events. Beside devices these are not read.
+void take_host_for_device(std::vector<XplanePlane>& planes) {
+  if (std::ranges::any_of(planes, &XplanePlane::is_device)) return;
+  for (XplanePlane& plane : planes) {
+    plane.is_device = plane.is_processor = is_host(plane) && names_instructions(plane);
+  }
+}
+
 std::string_view instruction_name(std::string_view name) {
   name = name.substr(0, name.find(" = "));
   if (name.starts_with('%')) name.remove_prefix(1);
@@ -85,7 +103,7 @@ void XplaneNames::read_stat_names(ProtoFields& fields, XplanePlane& plane) {
       plane.name = fields.bytes();
       plane.is_device = plane.name.starts_with("/device:");
       plane.is_sparse_core = plane.name.find("SparseCore") != std::string::npos;
-    } else if (fields.field() == xplane_field::kStatNames && plane.is_device) {
+    } else if (fields.field() == xplane_field::kStatNames && (plane.is_device || is_host(plane))) {
       fields.parse(entry);
       const std::string& name = entry.value().name();
       plane.texts[entry.key()] = texts.add(name);
@@ -192,6 +210,7 @@ std::vector<XplanePlane> XplaneNames::read(const std::string& path) {
     });
   };
   for_each_plane([&](ProtoFields& fields) { read_stat_names(fields, planes.emplace_back()); });
+  take_host_for_device(planes);
   std::size_t at = 0;
   for_each_plane([&](ProtoFields& fields) { read_event_names(fields, planes[at++]); });
   return planes;
