@@ -124,7 +124,7 @@ def write(fn: Callable, args: Sequence[Any], folder: _tilecast._Path, device: An
 def _platform(device):
     """What JAX lowers for; XLA compiles for it if _target() knows how."""
     target = device._core.xla_target
-    by_execution = {"scratchpad": "tpu", "simt": "rocm" if target.startswith("gfx") else "cuda",
+    by_execution = {"scratchpad": "tpu", "simt": "cuda" if target.startswith("sm_") else "rocm",
                     "cache": "cpu"}
     return by_execution[device._core.execution]
 
