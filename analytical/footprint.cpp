@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/math.h"
+#include "ir/kernels/in_place_update.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -117,6 +118,7 @@ class Builder {
     for (int round = 0; round < 4 && !complete(); ++round) {
       forward();
       backward();
+      if (round == 0) join_outputs();
     }
     for (std::size_t i = 0; i < group_of_.size(); ++i) {
       if (group_of_[i] < 0)
@@ -186,6 +188,18 @@ class Builder {
     }
     step.source_group = -1;
     add_group(space_.anchor, {step});
+  }
+
+  // Results that share nothing with the anchor but their dimensions are made in the same loops.
+  void join_outputs() {
+    if (!space_.anchor.valid()) return;
+    for (const OpId output : kernel_.outputs()) {
+      const OpId made = ir::made_of(kernel_, output);
+      const ir::Shape& shape = kernel_.op(made).shape;
+      if (group_of_[made.index()] < 0 && ir::same_dims(shape, kernel_.op(space_.anchor).shape)) {
+        group_of_[made.index()] = group_of_[space_.anchor.index()];
+      }
+    }
   }
 
   // Assigns the descendants of ops with a group.

@@ -26,17 +26,39 @@ bool has_matrix_loops(const Op& op) {
          (op.opcode != Opcode::kRaggedDot || multiplies_groups(op));
 }
 
+// Whether each op leads to another one of these.
+std::vector<bool> leading_to(const Kernel& kernel, const std::vector<OpId>& ops) {
+  std::vector<bool> leads(kernel.ops().size(), false);
+  const auto mark = [&](OpId id) {
+    for (const OpId operand : kernel.op(id).operands) leads[operand.index()] = true;
+  };
+  std::ranges::for_each(ops, mark);
+  for (std::size_t i = leads.size(); i-- > 0;) {
+    if (leads[i]) mark(OpId(i));
+  }
+  return leads;
+}
+
+// The product whose loops a tile cuts. One that makes an operand of another one is computed inside
+// the other's loops, as its operands are.
 OpId find_matrix_op(const Kernel& kernel) {
+  std::vector<OpId> products;
+  for (std::size_t i = 0; i < kernel.ops().size(); ++i) {
+    if (has_matrix_loops(kernel.ops()[i])) products.emplace_back(i);
+  }
+  if (products.size() > 1) {
+    const std::vector<bool> leads = leading_to(kernel, products);
+    std::erase_if(products, [&](OpId id) { return leads[id.index()]; });
+  }
   OpId best;
   double most = 0;
-  for (std::size_t i = 0; i < kernel.ops().size(); ++i) {
-    const Op& op = kernel.ops()[i];
-    if (!has_matrix_loops(op)) continue;
+  for (const OpId id : products) {
+    const Op& op = kernel.op(id);
     const double work =
         static_cast<double>(ir::element_count(op.shape)) * contraction_size(kernel, op);
     if (work > most) {
       most = work;
-      best = OpId(i);
+      best = id;
     }
   }
   return best;
@@ -79,11 +101,22 @@ std::int64_t granule_of(const hwdesc::NativeTile& native, int physical, int rank
   return physical == rank - 2 ? native.sublanes : 1;
 }
 
+// Whether the op exchanges dimensions by its layout alone: what lies in memory stays where it is.
+bool turns_in_place(const Kernel& kernel, const Op& op) {
+  if (op.opcode != Opcode::kBitcast) return false;
+  const Shape& from = kernel.op(op.operands[0]).shape;
+  return ir::same_dims(from, op.shape) && physical_order(from) != physical_order(op.shape);
+}
+
 // The layout that a tile's output bounds refer to: that of an output with the anchor's dimensions.
 const Shape& tiled_shape(const Kernel& kernel, OpId anchor) {
   const Shape& own = kernel.op(anchor).shape;
   for (const OpId id : kernel.outputs()) {
-    if (ir::same_dims(kernel.op(id).shape, own)) return kernel.op(id).shape;
+    const Shape& shape = kernel.op(id).shape;
+    if (!ir::same_dims(shape, own)) continue;
+    const bool same = physical_order(shape) == physical_order(own);
+    const auto turns = [&](const Op& op) { return turns_in_place(kernel, op); };
+    return same || std::ranges::none_of(kernel.ops(), turns) ? shape : own;
   }
   return own;
 }

@@ -8,6 +8,7 @@
 
 #include "analytical/footprint.h"
 #include "analytical/product_type.h"
+#include "analytical/xla_cpu.h"
 #include "ir/counts/work_counts.h"
 
 namespace tilecast::analytical {
@@ -72,15 +73,23 @@ double combining_steps(const Shape& input, const Op& op, const hwdesc::Device& d
   double row = 1;
   for (const std::int64_t dim : op.dimensions) row *= static_cast<double>(input.dims[dim]);
   if (row <= 1) return 0;
-  const double lanes = std::min<double>(device.multiplexing.warp_lanes, std::exp2(log2_of(
-      static_cast<std::int64_t>(row))));
+  const double lanes = std::min<double>(device.multiplexing.warp_lanes,
+                                        std::exp2(log2_of(static_cast<std::int64_t>(row))));
   return lanes * std::log2(lanes) / row;
 }
 
-void add_reduction(const Kernel& kernel, const Op& op, int group, int input_group,
-                   const hwdesc::Device& device, std::vector<ElementWork>& work) {
+void add_reduction(const Kernel& kernel, const Op& op, const hwdesc::Device& device, int group,
+                   int input_group, std::vector<ElementWork>& work) {
   const double steps = std::max(op.applied_flops, 1.0);
-  if (op.get<ir::WindowAttrs>() != nullptr) {
+  if (op.opcode == Opcode::kReduceWindow && is_xla_cpu(device)) {
+    double size = 1;
+    for (const ir::WindowDim& window : op.as<ir::WindowAttrs>().window) {
+      size *= static_cast<double>(window.size);
+    }
+    const hwdesc::VectorUnit& vector = device.vector;
+    work[group].vector += steps * size * window_element_cycles(op) * vector.alus *
+                          vector.efficiency * static_cast<double>(vector.lanes);
+  } else if (op.get<ir::WindowAttrs>() != nullptr) {
     work[group].vector +=
         steps * window_operations(op, ir::first_array(kernel.op(op.operands[0]).shape));
   } else {
@@ -245,7 +254,7 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
       work.vector += cost_of(device.vector.op_cycles, op.opcode, 0);
       break;
     case OpClass::kReduction:
-      add_reduction(kernel, op, group, input_group, device, by_group);
+      add_reduction(kernel, op, device, group, input_group, by_group);
       break;
     case OpClass::kDataMovement:
       add_movement(kernel, op, group, device, by_group);

@@ -23,9 +23,9 @@ constexpr double kLoopResults = 4;           // of a thread (XLA:GPU's largest u
 constexpr double kBytesInFlight = 2.0 * 16;  // of a thread: two loads of the widest kind
 constexpr double kReductionLoads = 4;        // in flight of a thread that reduces
 constexpr double kRegisterBytes = 4;
-constexpr double kTransposedTile = 32.0 * 32;                // elements of a block
+constexpr double kTransposedTile = 32.0 * 32;               // elements of a block
 constexpr double kReducedAtLeast = 2, kReducedAtMost = 16;  // elements of a thread
-constexpr double kReducingWarps = 8;                         // of a block
+constexpr double kReducingWarps = 8;                        // of a block
 
 double threads_of_worker(const hwdesc::Multiplexing& machine) {
   return static_cast<double>(machine.max_resident) * machine.warps_per_block * machine.warp_lanes;
@@ -54,9 +54,8 @@ double load_bytes(const ir::Kernel& kernel, const ir::Op& reduction) {
   const ir::Shape& shape = kernel.op(source).shape;
   const ir::Shape& reduced = kernel.op(reduction.operands[0]).shape;
   const ir::Dims order = physical_order(reduced);
-  const bool along_row =
-      !order.empty() && std::ranges::find(reduction.dimensions, order.back()) !=
-                            reduction.dimensions.end();
+  const bool along_row = !order.empty() && std::ranges::find(reduction.dimensions, order.back()) !=
+                                               reduction.dimensions.end();
   return (along_row ? 2 : 1) * ir::storage_bytes(shape.dtype);
 }
 
@@ -77,14 +76,15 @@ void SimtModel::read_code(const ir::Kernel& kernel) {
     if (code_->emitter != Emitter::kHero || op.opcode != ir::Opcode::kReduce) continue;
     in_flight_ = std::min(in_flight_, kReductionLoads * load_bytes(kernel, op));
   }
-  unrolls_ = std::ranges::none_of(
-      kernel.ops(), [](const ir::Op& op) { return is_not_unrolled(op.opcode); });
+  unrolls_ = std::ranges::none_of(kernel.ops(),
+                                  [](const ir::Op& op) { return is_not_unrolled(op.opcode); });
 }
 
 // Arrays that fit the worker's own memory are read once per worker, whatever blocks run there.
 double SimtModel::read_through_cache(const Input& input, double loaded) const {
   const double once = input.stream.once_bytes;
-  const bool stays = once * static_cast<double>(inputs_.size()) <= worker_memory(*device_).capacity.value;
+  const bool stays =
+      once * static_cast<double>(inputs_.size()) <= worker_memory(*device_).capacity.value;
   return stays ? std::min(loaded, workers_ * once) : loaded;
 }
 
@@ -114,7 +114,8 @@ std::optional<TileConfig> SimtModel::stated() const {
   if (code_->emitter == Emitter::kTriton) {
     left = 1;
     for (const std::int64_t size : code_->tile) left *= static_cast<double>(size);
-    if (rows_in_result_) left = std::max(left / std::bit_ceil(static_cast<std::uint64_t>(row)), 1.0);
+    if (rows_in_result_)
+      left = std::max(left / std::bit_ceil(static_cast<std::uint64_t>(row)), 1.0);
     const bool by_dimension =
         row <= 1 && code_->tile.size() == space_.anchor_loops.size() && left > 1;
     for (std::size_t d = 0; by_dimension && d < code_->tile.size(); ++d) {
@@ -154,8 +155,8 @@ double SimtModel::code_starts_s(const Block& block) const {
     const double lanes = device_->multiplexing.warp_lanes;
     const double of_thread =
         std::clamp(passes_.row_elements / lanes, kReducedAtLeast, kReducedAtMost);
-    blocks = elements / (passes_.row_elements > 1 ? kReducingWarps * lanes * of_thread
-                                                  : kTransposedTile);
+    blocks = elements /
+             (passes_.row_elements > 1 ? kReducingWarps * lanes * of_thread : kTransposedTile);
   }
   return blocks * device_->multiplexing.block_start.value;
 }

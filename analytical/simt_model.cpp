@@ -264,8 +264,7 @@ SimtModel::Block SimtModel::prepare(const TileConfig& tile, std::span<Extents> g
     block.cut |= along_row && block.extents[i] < space_.loops[i].size;
   }
   const bool by_tiles = code_ && code_->emitter == ir::GpuCode::Emitter::kTriton;
-  block.held =
-      !looped_ || (!block.cut && (by_tiles || passes_.row_elements <= kHeldRowElements));
+  block.held = !looped_ || (!block.cut && (by_tiles || passes_.row_elements <= kHeldRowElements));
   if (code_) block.blocks = std::ceil(block.covered_blocks);  // they count results in memory order
   footprints_.evaluate(block.extents, groups);
   for (const Input& input : inputs_) {
@@ -305,9 +304,8 @@ void SimtModel::set_needs(std::span<const Extents> groups, Block& block) const {
   const double accumulators = compute_.accumulator_bytes(groups);
   for (const Input& input : inputs_) {
     if (!input.in_loop) continue;
-    block.needs.shared_bytes +=
-        std::min(stages_, block.steps) *
-        resident_bytes(input.stream.array, groups[input.stream.group]);
+    block.needs.shared_bytes += std::min(stages_, block.steps) *
+                                resident_bytes(input.stream.array, groups[input.stream.group]);
   }
   (registers > 0 ? block.needs.register_bytes : block.needs.shared_bytes) += accumulators;
   block.resident = resident_blocks(*device_, block.needs);
@@ -536,7 +534,7 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
   const bool stays =
       space_.matrix && space_.matrix->groups == 1 && device_->multiplexing.cluster_blocks > 1;
   const double ended = stays ? 1 : launch.waves;  // waves whose ends nothing hides
-  double ends = code_ ? memory.latency_s  // the first load is in the period
+  double ends = code_ ? memory.latency_s          // the first load is in the period
                       : 2 * memory.latency_s * (1 + (ended - 1) / launch.resident);
   if (space_.matrix) {
     const double first = block.step_bytes * block.covered_blocks * splits;

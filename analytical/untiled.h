@@ -29,8 +29,8 @@ struct MemoryPasses {
   double core_s = 0;                       // computation on `core`, all passes together
   Bound core = Bound::kMatrix;
   double special_s = 0;  // special functions between products that wait for them
-  double rate = 1;      // share of a copy's memory rate that the passes reach
-  double launches = 1;  // kernel launches
+  double rate = 1;       // share of a copy's memory rate that the passes reach
+  double launches = 1;   // kernel launches
   double latency_s = 0;  // of steps that wait for each other
 };
 

@@ -146,8 +146,7 @@ bool has_library_call(const Module& module) {
     return std::ranges::any_of(computation.instructions, [](const Instruction& op) {
       const auto* call = op.get<CustomCallAttrs>();
       return call && (is_library_product(call->target) || is_library_convolution(call->target) ||
-                      is_library_selection(call->target) ||
-                      call->target.starts_with(kLibrarySort));
+                      is_library_selection(call->target) || call->target.starts_with(kLibrarySort));
     });
   });
 }
@@ -273,8 +272,8 @@ std::optional<CustomCallCost> backward_convolution_cost(const CustomCallAttrs& c
   const Shape& gradients = operands[of_filter ? 1 : 0];
   const Shape& filter = of_filter ? first_array(result) : operands[1];
   const auto feature = static_cast<std::size_t>(call.dims->kernel_output_feature);
-  const bool readable = gradients.is_array() && filter.is_array() &&
-                        feature < filter.dims.size() && filter.dims[feature] > 0;
+  const bool readable = gradients.is_array() && filter.is_array() && feature < filter.dims.size() &&
+                        filter.dims[feature] > 0;
   if (!readable) return std::nullopt;
   const double weights = array_elements(filter) / static_cast<double>(filter.dims[feature]);
   return CustomCallCost{.flops = 2 * array_elements(gradients) * weights};

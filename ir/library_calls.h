@@ -2,9 +2,10 @@
 //
 // Custom calls to cuBLAS and cuBLASLt (rocBLAS and hipBLASLt use the same names) and cuDNN forward
 // convolutions become `dot` and `convolution` of their first two operands, and TopK becomes `topk`.
-// So does CUB's radix sort, as `sort`. Instruction names are kept. XLA counts work the same way (gpu_hlo_cost_analysis). The bytes of
-// bias, scales, an added matrix and the library's scratch memory are not counted. A call stays
-// opaque if its shapes do not match its dimension numbers or its other results are used.
+// So does CUB's radix sort, as `sort`. Instruction names are kept. XLA counts work the same way
+// (gpu_hlo_cost_analysis). The bytes of bias, scales, an added matrix and the library's scratch
+// memory are not counted. A call stays opaque if its shapes do not match its dimension numbers or
+// its other results are used.
 #pragma once
 
 #include <optional>
@@ -19,8 +20,8 @@ namespace tilecast::ir {
 [[nodiscard]] std::optional<Module> with_library_calls_replaced(const Module& module);
 
 // The work of library calls that can be recognised: cuDNN attention from the products in its
-// configuration; gradients of cuDNN convolutions; dense solvers (cuSOLVER, LAPACK and the calls that XLA:TPU keeps) from their
-// names.
+// configuration; gradients of cuDNN convolutions; dense solvers (cuSOLVER, LAPACK and the calls
+// that XLA:TPU keeps) from their names.
 //
 // FLOPs of solvers: Golub and Van Loan, Matrix Computations, 4th ed.: QR 2 m n^2 - 2/3 n^3 (and as
 // much to form Q), LU m n^2 - n^3 / 3, Cholesky n^3 / 3, symmetric eigenvalues with vectors 9 n^3,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ir/cache_residency.h"
 #include "ir/fusion/fusion_space.h"
 #include "ir/memory/carry_copies.h"
 #include "ir/verify/verifier.h"
@@ -25,6 +26,11 @@ bool has_tiled_sharding(const Module& module) {
   return std::ranges::any_of(module.computations, [&](const Computation& computation) {
     return std::ranges::any_of(computation.instructions, cuts);
   });
+}
+
+std::string_view name(Compiler compiler) {
+  if (compiler == Compiler::kXlaGpu) return "XLA:GPU";
+  return compiler == Compiler::kXlaCpu ? "XLA:CPU" : "XLA:TPU";
 }
 
 // Fuses modules that are not yet optimised, and adds notes on assumptions.
@@ -80,7 +86,7 @@ void fuse_by(const FusionOptions& rules, const LoadOptions& options, LoadedModul
     loaded.module = fuse(std::move(loaded.module), rules);
     loaded.notes.push_back(
         {fmt::format("not optimised: fused by Tilecast's rules for {} (--fusion=none keeps ops)",
-                     rules.compiler == Compiler::kXlaGpu ? "XLA:GPU" : "XLA:TPU")});
+                     name(rules.compiler))});
   }
   loaded.module = with_carry_copies(std::move(loaded.module));
 }
@@ -99,6 +105,9 @@ DeviceProgram program_for(LoadedModule loaded, const LayoutRules& layout,
                           const LoadOptions& options) {
   const bool compiled_for_gpus = loaded.module.is_scheduled && !loaded.unfused;
   fuse_by(layout.fusion, options, loaded);
+  if (const std::size_t found = find_in_caches(loaded.module, layout.caches); found > 0) {
+    loaded.notes.push_back({fmt::format("{} arrays are found in caches", found)});
+  }
   const bool has_tiles = has_device_layouts(loaded.module);
   const bool xla_gpu = compiled_for_gpus && !has_tiles && !layout.tiled &&
                        layout.fusion.compiler == Compiler::kXlaGpu;
@@ -113,7 +122,8 @@ DeviceProgram program_for(LoadedModule loaded, const LayoutRules& layout,
   if (const std::size_t kept = keep_on_chip(laid_out, layout.scratchpad); kept > 0) {
     loaded.notes.push_back({fmt::format("{} results stay on chip between kernels", kept)});
   }
-  return with_notes(make_program(laid_out, program_options(options, xla_gpu)), std::move(loaded.notes));
+  return with_notes(make_program(laid_out, program_options(options, xla_gpu)),
+                    std::move(loaded.notes));
 }
 
 DeviceProgram program_as_dumped(LoadedModule loaded, const LoadOptions& options) {

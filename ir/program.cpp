@@ -29,7 +29,7 @@ class ProgramBuilder {
     boost::container::small_vector<KernelId, 2> kernels;
     std::vector<ValueId> elements;
   };
-  struct Command {  // what the runtime does next: one kernel, or a loop
+  struct Command {           // what the runtime does next: one kernel, or a loop
     std::size_t first, end;  // its kernels
     bool recorded;           // it may be part of a launch graph
   };
@@ -91,7 +91,7 @@ class ProgramBuilder {
   std::uint32_t visit_number_ = 0;
   std::size_t visited_ = 0;
   std::unordered_map<std::uint32_t, Pending> pending_;  // by kernel id
-  bool all_recorded_ = true;  // in the last computation walked
+  bool all_recorded_ = true;                            // in the last computation walked
   std::map<std::string, std::size_t> note_positions_;
 };
 
@@ -118,10 +118,12 @@ bool is_recorded(const Module& module, const Instruction& op) {
     case Opcode::kDot:
       return true;
     case Opcode::kAsyncStart:
-      return !op.called.empty() && std::ranges::all_of(
-          module.at(op.called[0]).instructions, [](const Instruction& inner) {
-            return inner.opcode == Opcode::kFusion || op_class(inner.opcode) == OpClass::kFree;
-          });
+      return !op.called.empty() &&
+             std::ranges::all_of(module.at(op.called[0]).instructions,
+                                 [](const Instruction& inner) {
+                                   return inner.opcode == Opcode::kFusion ||
+                                          op_class(inner.opcode) == OpClass::kFree;
+                                 });
     default:
       return false;
   }
@@ -156,9 +158,7 @@ Program make_program(const Module& module, const ProgramOptions& options) {
   const bool worth_a_thread = module.entry_computation().instructions.size() > kBatch;
   base::parallel_for(2, worth_a_thread ? options.jobs : 1, [&](std::size_t part) {
     if (part == 0) program = ProgramBuilder(replaced ? *replaced : module, options).build();
-    if (part == 1) {
-      memory = memory_use(module, 0, options.xla_gpu ? Outputs::kHeld : Outputs::kOnceMade);
-    }
+    if (part == 1) memory = memory_use(module);
   });
   program.memory_ = std::move(memory);
   return program;

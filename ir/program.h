@@ -44,7 +44,7 @@ struct ProgramOptions {
   // their condition is no kernel, and records at least kLeastGraph kernels in a row as one graph
   // (CUDA graphs); what libraries launch by other means than XLA's commands ends a graph.
   bool xla_gpu = false;
-  int jobs = 1;                   // threads; does not affect the result
+  int jobs = 1;  // threads; does not affect the result
 };
 
 inline constexpr std::size_t kLeastGraph = 5;  // XLA's xla_gpu_graph_min_graph_size

@@ -81,6 +81,7 @@ SimulatedKernel simulated(const ir::ScheduledKernel& scheduled, ir::KernelId id,
   SimulatedKernel kernel{.id = id,
                          .name = scheduled.kernel.name(),
                          .computation = scheduled.computation,
+                         .op_name = std::string(scheduled.kernel.op_name()),
                          .opcode = scheduled.kernel.opcode(),
                          .multiplicity = scheduled.multiplicity,
                          .lane = lane_of(scheduled),
@@ -186,16 +187,16 @@ std::optional<BeliefShares> belief_shares(const Simulation& simulation) {
 
 Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
                     const analytical::CostModel& model, const SimulateOptions& options) {
-  Simulation result{.program = program.name(),
-                    .device = device.name,
-                    .memory = program_memory(program, device),
-                    .host_dispatch = device.dispatch.host +
-                                     static_cast<double>(program.arguments()) *
-                                         device.dispatch.host_argument,
-                    .roofs = machine_roofs(device),
-                    .devices = program.devices(),
-                    .slice_devices = slice_devices(device),
-                    .notes = {program.notes().begin(), program.notes().end()}};
+  Simulation result{
+      .program = program.name(),
+      .device = device.name,
+      .memory = program_memory(program, device),
+      .host_dispatch = device.dispatch.host +
+                       static_cast<double>(program.arguments()) * device.dispatch.host_argument,
+      .roofs = machine_roofs(device),
+      .devices = program.devices(),
+      .slice_devices = slice_devices(device),
+      .notes = {program.notes().begin(), program.notes().end()}};
   const Asked asked = ask(program, device, model, options.jobs);
   result.kernels.reserve(asked.which.size());
   std::size_t skipped = 0;
@@ -230,8 +231,8 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
 
 void leave_out_gap(Estimate& estimate, const hwdesc::Device& device) {
   Seconds& overhead = estimate.bounds[static_cast<std::size_t>(analytical::Bound::kOverhead)];
-  const Seconds gap = std::min({overhead, device.dispatch.kernel_launch,
-                                estimate.time - estimate.speed_of_light});
+  const Seconds gap =
+      std::min({overhead, device.dispatch.kernel_launch, estimate.time - estimate.speed_of_light});
   if (gap.value <= 0) return;
   overhead = overhead - gap;
   estimate.time = estimate.time - gap;

@@ -26,12 +26,12 @@ struct TableOptions {
 [[nodiscard]] std::string csv(std::span<const Simulation> runs);
 
 // Schema "tilecast.simulate/2": programs[] with file, program, device, time_s, timeline_s,
-// device_s, host_launches_s (time_s is the longer of both), host_dispatch_s, memory{}, communication{} (for programs with collectives), roofs (of one core),
-// kernels[], notes[], energy_J (null: not described), average_power_W (likewise) and energy{};
-// version (of Tilecast); for a named model `model`, for a hybrid low_s and high_s (90 % of time_s)
-// and believed{}: kernels and time_s by correction weight: above_half, up_to_half or 0
-// (physics_alone). Seconds, bytes and FLOPs everywhere. simulate/1 had domain[] instead of
-// believed{}.
+// device_s, host_launches_s (time_s is the longer of both), host_dispatch_s, memory{},
+// communication{} (for programs with collectives), roofs (of one core), kernels[], notes[],
+// energy_J (null: not described), average_power_W (likewise) and energy{}; version (of Tilecast);
+// for a named model `model`, for a hybrid low_s and high_s (90 % of time_s) and believed{}: kernels
+// and time_s by correction weight: above_half, up_to_half or 0 (physics_alone). Seconds, bytes and
+// FLOPs everywhere. simulate/1 had domain[] instead of believed{}.
 [[nodiscard]] std::string json(std::span<const Simulation> runs);
 
 // Chrome trace events (JSON object format; "Trace Event Format", Google, public document), for

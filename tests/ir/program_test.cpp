@@ -336,7 +336,8 @@ TEST(Program, OnGpusTheConditionOfACountedLoopIsNoKernel) {
 // Additions of scalars are kernels of their own here, which no graph records.
 TEST(Program, FiveKernelsInARowAreOneLaunch) {
   const auto graphs = [](int before, int in_body, int after) {
-    const Program program = program_of(loop_between(before, in_body, after, "constant(3)"), kXlaGpu);
+    const Program program =
+        program_of(loop_between(before, in_body, after, "constant(3)"), kXlaGpu);
     std::size_t in_graphs = 0;
     for (const ScheduledKernel& kernel : program.kernels()) in_graphs += kernel.graph >= 0 ? 1 : 0;
     return std::pair(in_graphs, program.host_launches());

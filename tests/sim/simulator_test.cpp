@@ -137,8 +137,7 @@ TEST(Simulator, AKernelInAGraphHasNoGapBeforeIt) {
   analytical::Estimate estimate{.time = Seconds{5e-6}, .speed_of_light = Seconds{1e-6}};
   estimate.bound = analytical::Bound::kMatrix;
   estimate.next_time = Seconds{4e-6};
-  Seconds& overhead =
-      estimate.bounds[static_cast<std::size_t>(analytical::Bound::kOverhead)];
+  Seconds& overhead = estimate.bounds[static_cast<std::size_t>(analytical::Bound::kOverhead)];
   overhead = Seconds{3e-6};  // the launch and a set-up
   leave_out_gap(estimate, device);
   EXPECT_NEAR(estimate.time.value, 4e-6, 1e-15);
@@ -152,8 +151,8 @@ TEST(Simulator, AKernelInAGraphHasNoGapBeforeIt) {
 
 TEST(Simulator, AProgramIsNoFasterThanTheHostLaunchesItsKernels) {
   hwdesc::Device device = toy();
-  const ir::Program copies = ir::make_program(
-      ir::parse_hlo(base::SourceText("t.hlo", kCopies)), {.xla_gpu = true});
+  const ir::Program copies =
+      ir::make_program(ir::parse_hlo(base::SourceText("t.hlo", kCopies)), {.xla_gpu = true});
   device.dispatch.host_launch = Seconds{10e-6};
   device.dispatch.host_argument = Seconds{1e-6};
   const Simulation run = simulate(copies, device, UnitModel());
