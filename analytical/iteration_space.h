@@ -32,6 +32,8 @@ struct Loop {
   bool reduction = false;    // contracted: splitting it needs an accumulator
   TileList list = TileList::kOutput;
   int slot = 0;  // position in that list of a TileConfig
+  // Elements below which an operand reads no less: its native tile spans them.
+  std::int64_t least = 1;
   // For rows in groups with a right-hand side each (ragged-dot): tiles computed again because a
   // group ends within them. At most one per group, except the last.
   std::int64_t revisits = 0;

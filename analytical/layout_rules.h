@@ -31,9 +31,11 @@ namespace tilecast::analytical {
                         .tiled = tile.tiled};
   rules.fusion.compiler = compiler(device);
   if (device.execution == hwdesc::Execution::kScratchpad) {
+    rules.fusion.windows = rules.fusion.compiler == ir::Compiler::kXlaTpu;
     const hwdesc::MemoryLevel& level = device.scratchpad();
     const double bytes = std::min(level.results.value, level.capacity.value);
-    rules.scratchpad = {level.memory_space, static_cast<std::int64_t>(bytes)};
+    rules.scratchpad = {level.memory_space, static_cast<std::int64_t>(bytes),
+                        static_cast<std::int64_t>(level.windows.value)};
   }
   return rules;
 }

@@ -67,6 +67,8 @@ class Kernel {
   [[nodiscard]] const std::optional<CustomCallCost>& custom_call_cost() const {
     return content_->custom_cost;
   }
+  // Most bytes that its tiles may take, where nothing states a tile; 0: not known.
+  [[nodiscard]] std::int64_t window_bytes() const { return content_->window_bytes; }
   // Collectives: the number of devices in one group; 1 for other kernels.
   [[nodiscard]] std::int64_t group_size() const { return content_->group_size; }
   [[nodiscard]] const DeviceGroups& device_groups() const;
@@ -91,6 +93,7 @@ class Kernel {
     WorkCounts work;
     std::optional<CompilerTile> tile;
     std::optional<CustomCallCost> custom_cost;
+    std::int64_t window_bytes = 0;
     std::int64_t group_size = 1;
     bool on_host = false;
     std::vector<std::pair<std::size_t, std::size_t>> in_place;
@@ -119,6 +122,7 @@ class KernelBuilder {
   void set_work(WorkCounts work) { content_.work = std::move(work); }
   void set_compiler_tile(CompilerTile tile) { content_.tile = std::move(tile); }
   void set_custom_call_cost(CustomCallCost cost) { content_.custom_cost = cost; }
+  void set_window_bytes(std::int64_t bytes) { content_.window_bytes = bytes; }
   void set_group_size(std::int64_t devices) { content_.group_size = devices; }
   void set_on_host(bool on_host) { content_.on_host = on_host; }
   void set_device_groups(DeviceGroups groups);
