@@ -206,6 +206,11 @@ void add_conv_loops(const Kernel& kernel, const Op& op, const hwdesc::NativeTile
     push_loop(matrix.positions, loop);
     matrix.dilation *= positions_per_met(input, attrs.window[i]);
   }
+  matrix.overlaps = std::ranges::any_of(kernel.ops(), [](const Op& other) {
+    const auto* conv = other.get<ir::ConvAttrs>();
+    const auto wide = [](const ir::WindowDim& dim) { return dim.size > 1; };
+    return conv != nullptr && std::ranges::any_of(conv->window, wide);
+  });
   for (int d = 0; d < op.shape.rank(); ++d) roles[d]->push_back(space.anchor_loops[d]);
   push_loop(matrix.contraction,
             add_reduction_loop(space, rhs, attrs.dims.kernel_input_feature, native));

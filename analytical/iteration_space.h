@@ -50,6 +50,7 @@ struct MatrixLoops {
   std::vector<int> window_loops;
   std::vector<int>
       window_rows;          // per entry of `positions`: the row loop that the window moves along
+  bool overlaps = false;    // a convolution of the kernel reads overlapping windows
   int group_loop = -1;      // the groups of a ragged-dot
   std::int64_t groups = 1;  // feature groups
   double dilation = 1;      // one in this many positions meets input; the rest are holes or padding

@@ -32,6 +32,9 @@ namespace tilecast::analytical {
   rules.fusion.compiler = compiler(device);
   if (device.execution == hwdesc::Execution::kScratchpad) {
     rules.fusion.windows = rules.fusion.compiler == ir::Compiler::kXlaTpu;
+    // XLA's dumps: so on v6e and v7x, which have such arrays, and not on v4, v5e and v5p.
+    constexpr std::int64_t kWide = 256;
+    rules.fusion.depthwise_first = device.matrix.rows >= kWide;
     const hwdesc::MemoryLevel& level = device.scratchpad();
     const double bytes = std::min(level.results.value, level.capacity.value);
     rules.scratchpad = {level.memory_space, static_cast<std::int64_t>(bytes),

@@ -165,7 +165,8 @@ void add_linear_algebra(const Kernel& kernel, const Op& op, const hwdesc::Device
   const ProductType real = full_product_type(doubles ? ir::DType::kF64 : ir::DType::kF32, device);
   const bool as_products = device.execution == hwdesc::Execution::kScratchpad && real.on_unit();
   const double block = static_cast<double>(std::max<std::int64_t>(device.matrix.rows, 2));
-  const double all = static_cast<double>(std::max(ir::element_count(op.shape), ir::element_count(a)));
+  const double all =
+      static_cast<double>(std::max(ir::element_count(op.shape), ir::element_count(a)));
   add_multiplications(as_products ? transform_flops(*fft, block) * all / results : flops,
                       as_products ? real : ProductType{}, device, work);
 }

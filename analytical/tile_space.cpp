@@ -33,8 +33,9 @@ SizesList cut_in_order(const IterationSpace& space, const std::vector<int>& loop
   for (const bool within_tiles : {false, true}) {
     for (const int i : loops) {
       const Loop& loop = space.loops[i];
-      const std::int64_t most =
-          within_tiles ? loop.units() : base::ceil_div(loop.size, std::max(loop.least, loop.granule));
+      const std::int64_t most = within_tiles
+                                    ? loop.units()
+                                    : base::ceil_div(loop.size, std::max(loop.least, loop.granule));
       for (const std::int64_t pieces : ladder(most)) {
         if (pieces <= trips[i]) continue;
         trips[i] = pieces;
@@ -248,8 +249,7 @@ std::vector<TileConfig> candidate_tiles(const IterationSpace& space, std::size_t
   SizesList list;
   if (space.matrix) {
     SizesList spatial = cut_inside(space, spatial_loops(space));
-    const auto wide = [&](int loop) { return space.loops[loop].size > 1; };
-    if (std::ranges::any_of(space.matrix->positions, wide)) {
+    if (space.matrix->overlaps && !space.matrix->window_rows.empty()) {
       const SizesList whole = cut_in_order(space, with_windows_last(space));
       spatial.insert(spatial.end(), whole.begin() + 1, whole.end());
     }

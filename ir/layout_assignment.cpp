@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/error.h"
-#include "ir/fusion/fusion_rewriter.h"
 
 namespace tilecast::ir {
 namespace {
@@ -259,69 +258,6 @@ void pack(Shape& shape) {
   if (shape.layout->element_bits == 0) shape.layout.edit().element_bits = bits(shape.dtype);
 }
 
-// What a program takes and gives lies as its dimensions alone ask: its caller knows no convolutions.
-// Kernels read parameters so; results in a convolution's layout are copied (XLA:TPU's dumps).
-class Interface {
- public:
-  Interface(Module& module, const LayoutRules& rules)
-      : entry_(module.computations[module.entry.index()]), rules_(rules), names_(module) {}
-
-  void keep() {
-    for (const InstrId id : entry_.parameters) {
-      Shape& shape = entry_.instructions[id.index()].shape;
-      if (follows_convolution(shape)) shape.layout = own(shape);
-    }
-    if (entry_.root.index() + 1 != entry_.instructions.size()) return;
-    Instruction root = std::move(entry_.instructions.back());
-    entry_.instructions.pop_back();
-    if (root.opcode == Opcode::kTuple) {
-      for (std::size_t i = 0; i < root.operands.size(); ++i) {
-        Shape& shape = root.shape.elements[i];
-        if (!follows_convolution(shape)) continue;
-        shape.layout = own(shape);
-        root.operands[i] = copy(root.operands[i], shape);
-      }
-      append(std::move(root));
-    } else {
-      const Shape shape = root.shape;
-      append(std::move(root));
-      if (!follows_convolution(shape)) return;
-      Shape result = shape;
-      result.layout = own(shape);
-      copy(entry_.root, result);
-    }
-    entry_.root = InstrId(entry_.instructions.size() - 1);
-  }
-
- private:
-  [[nodiscard]] Layout own(const Shape& shape) const {
-    Shape plain = shape;
-    plain.layout.reset();
-    return device_layout(plain, rules_);
-  }
-  [[nodiscard]] bool follows_convolution(const Shape& shape) const {
-    return shape.is_array() && shape.rank() >= 3 && shape.layout &&
-           shape.layout->minor_to_major != own(shape).minor_to_major;
-  }
-  InstrId append(Instruction op) {
-    entry_.instructions.push_back(std::move(op));
-    return InstrId(entry_.instructions.size() - 1);
-  }
-  InstrId copy(InstrId id, Shape shape) {
-    Instruction made;
-    made.name = names_.next("copy");
-    made.opcode = Opcode::kCopy;
-    made.shape = std::move(shape);
-    made.operands = {id};
-    made.offset = entry_.at(id).offset;
-    return append(std::move(made));
-  }
-
-  Computation& entry_;
-  const LayoutRules& rules_;
-  FreshNames names_;
-};
-
 bool is_tiled(const Shape& shape) {
   return (shape.layout && !shape.layout->tiles.empty()) ||
          std::any_of(shape.elements.begin(), shape.elements.end(), is_tiled);
@@ -385,7 +321,6 @@ Module assign_layouts(Module module, const LayoutRules& rules) {
   }
   for (Shape& shape : module.entry_parameter_layouts) assigner.assign(shape);
   if (module.entry_result_layout) assigner.assign(*module.entry_result_layout);
-  if (rules.tiled && !orders.empty()) Interface(module, rules).keep();
   return module;
 }
 

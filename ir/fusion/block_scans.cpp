@@ -122,8 +122,8 @@ class BlockScans {
     dims[dim] += along.pad_low + along.pad_high - along.size + 1;
     Window windows(dims.size());
     windows[dim] = along;
-    const InstrId made = make(scan, Opcode::kReduceWindow, std::move(dims),
-                              {id, scan.operands[1]}, WindowAttrs{std::move(windows)});
+    const InstrId made = make(scan, Opcode::kReduceWindow, std::move(dims), {id, scan.operands[1]},
+                              WindowAttrs{std::move(windows)});
     computation_.instructions[made.index()].called = scan.called;
     return made;
   }

@@ -28,6 +28,9 @@ struct FusionOptions {
   // where a product reads them, exponentials and the like, too, each window once; what picks
   // elements (pads, slices with steps, dynamic slices, windows) reads them from arrays.
   bool windows = false;
+  // With `windows`: a convolution of each feature by itself is made where a product reads it; else
+  // it makes the product that it reads.
+  bool depthwise_first = true;
 };
 
 // A module counts as optimised if it holds a fusion instruction, is scheduled, or has device

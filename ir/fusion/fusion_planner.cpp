@@ -93,7 +93,9 @@ bool FusionPlanner::is_forced(std::uint32_t id) const {
 
 void FusionPlanner::locate(std::uint32_t id) {
   const Instruction& op = at(id);
-  if (graph_.is_pinned(id) || !is_fusible(op) || (options_.windows && stands_alone(computation_, op))) return;
+  if (graph_.is_pinned(id) || !is_fusible(op) ||
+      (options_.windows && stands_alone(computation_, op)))
+    return;
   bool needed_outside = computation_.root.index() == id;
   std::vector<Read> reads;
   for (const std::uint32_t user : users(id)) {
@@ -203,15 +205,25 @@ bool FusionPlanner::is_factor(std::uint32_t id, std::uint32_t cluster) const {
   });
 }
 
+// A product joins another one that reads it if one of the two, by the machine the first or the
+// second, is a convolution of each feature by itself.
+bool FusionPlanner::accepts_second_product(const Cluster& cluster, const Instruction& hero,
+                                           const Home& home) const {
+  const auto id = static_cast<std::uint32_t>(&hero - computation_.instructions.data());
+  const auto depthwise = [&](InstrId member) {
+    return is_depthwise(computation_, computation_.at(member));
+  };
+  const auto matrix = [&](InstrId member) { return is_matrix(computation_.at(member)); };
+  return std::ranges::count_if(cluster.members, matrix) == 1 && cluster.roots.size() == 1 &&
+         depthwise(InstrId(std::size_t{id})) == options_.depthwise_first &&
+         std::ranges::any_of(cluster.members, depthwise) != options_.depthwise_first &&
+         is_factor(id, home.cluster);
+}
+
 bool FusionPlanner::accepts_hero(const Cluster& cluster, const Instruction& hero,
                                  const Home& home) const {
-  if (is_depthwise(computation_, hero) && cluster.has_matrix) {  // XLA:TPU: before one by points
-    const auto id = static_cast<std::uint32_t>(&hero - computation_.instructions.data());
-    const auto conv = [&](InstrId member) {
-      return is_depthwise(computation_, computation_.at(member));
-    };
-    return options_.windows && cluster.roots.size() == 1 &&
-           std::ranges::none_of(cluster.members, conv) && is_factor(id, home.cluster);
+  if (options_.windows && is_matrix(hero) && cluster.has_matrix) {
+    return accepts_second_product(cluster, hero, home);
   }
   if (home.reused || cluster.has_matrix || cluster.update != kNoCluster) return false;
   if (home.position == Position::kRow) return true;  // see accepts_row()
@@ -252,8 +264,8 @@ bool FusionPlanner::breaks_update(const Cluster& cluster, const Instruction& pro
 bool FusionPlanner::may_repeat_costly(const std::vector<Home>& homes) const {
   if (is_gpu()) return homes.size() <= kMaxCostlyCopies;
   return options_.windows && std::ranges::all_of(homes, [&](const Home& home) {
-    return home.position != Position::kOther || clusters_[home.cluster].has_matrix;
-  });
+           return home.position != Position::kOther || clusters_[home.cluster].has_matrix;
+         });
 }
 
 // Compares bytes: recomputing reads the operands again in every kernel; a root is written once and

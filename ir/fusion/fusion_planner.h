@@ -88,6 +88,8 @@ class FusionPlanner {
   void add_indexers(const Read& read, Home& producer) const;
   [[nodiscard]] bool accepts_hero(const Cluster& cluster, const Instruction& hero,
                                   const Home& home) const;
+  [[nodiscard]] bool accepts_second_product(const Cluster& cluster, const Instruction& hero,
+                                            const Home& home) const;
   [[nodiscard]] bool is_factor(std::uint32_t id, std::uint32_t cluster) const;
   [[nodiscard]] bool accepts_row(const Cluster& cluster, const Instruction& op) const;
   [[nodiscard]] bool is_gpu() const { return options_.compiler == Compiler::kXlaGpu; }

@@ -137,7 +137,8 @@ bool reduces_rows(const Computation& computation, const Instruction& reduction) 
 bool picks_elements(const Instruction& op) {
   using enum Opcode;
   if (op.opcode == kSlice) {
-    return std::ranges::any_of(op.as<SliceAttrs>().dims, [](const auto& d) { return d.stride > 1; });
+    return std::ranges::any_of(op.as<SliceAttrs>().dims,
+                               [](const auto& d) { return d.stride > 1; });
   }
   return is_one_of(op.opcode, {kPad, kConcatenate, kDynamicSlice, kReduceWindow, kGather});
 }
@@ -209,8 +210,8 @@ bool accepts_producer(const Computation& computation, const Instruction& user, s
            computation.at(producer.operands[0]).shape.is_scalar();
   }
   if (is_matrix(user) || user.opcode == Opcode::kReduceWindow) {
-    const bool product = is_matrix(producer) && !is_depthwise(computation, producer);
-    return !product && !is_reduction(producer) &&
+    const bool apart = !is_depthwise(computation, producer) && !is_depthwise(computation, user);
+    return !(is_matrix(producer) && apart) && !is_reduction(producer) &&
            producer.opcode != Opcode::kConcatenate;
   }
   if (is_reduction(user) || updates_in_place(user) || user.opcode == Opcode::kGather) {

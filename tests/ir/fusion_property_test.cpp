@@ -537,10 +537,12 @@ TEST(BlockScans, ComputeTheSameRunningResults) {
                         Case{"129", "129 pad=128_0", "add", "0"}}) {
     const std::string type = "f32[" + c.shape + "]";
     const Module module = parse_hlo(base::SourceText(
-        "scan.hlo", "HloModule m\ncombine { a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
-                    " ROOT s = f32[] " + c.combiner + "(a, b) }\nENTRY main { x = " + type +
-                        " parameter(0)\n z = f32[] constant(" + c.initial + ")\n ROOT r = " + type +
-                        " reduce-window(x, z), window={size=" + c.window + "}, to_apply=combine }"));
+        "scan.hlo",
+        "HloModule m\ncombine { a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
+        " ROOT s = f32[] " +
+            c.combiner + "(a, b) }\nENTRY main { x = " + type +
+            " parameter(0)\n z = f32[] constant(" + c.initial + ")\n ROOT r = " + type +
+            " reduce-window(x, z), window={size=" + c.window + "}, to_apply=combine }"));
     const Module blocks = with_block_scans(module);
     verify(blocks);
     EXPECT_GT(blocks.entry_computation().instructions.size(), 8U);
