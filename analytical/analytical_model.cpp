@@ -243,7 +243,7 @@ Estimate KernelAnalysis::estimate_tiled() const {
     return estimate_at(chosen, kernel, *tile_model(kernel, slower), slower);
   };
   Estimate estimate = estimate_at(chosen, kernel, *state_->tiled, device);
-  if (stated && !state_->tiled->infeasible_reason(*stated).empty()) {
+  if (stated && state_->tiled->scratchpad_bytes(*stated) > device.scratchpad().capacity.value) {
     estimate.flags.push_back("the compiler's tile does not fit by our count: taken all the same");
   }
   if (auto filtered = winograd_estimate(kernel, device)) {

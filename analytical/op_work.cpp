@@ -157,9 +157,10 @@ void add_product(const Kernel& kernel, const Op& op, const hwdesc::Device& devic
 }
 
 // FLOPs per element of a discrete Fourier transform as products with matrices of a block of the
-// array, in stages: XLA:TPU has no butterflies. 4 real multiply-adds per complex number and stage.
+// array, in stages: XLA:TPU has no butterflies. A stage is three real products (Gauss), also where
+// one side of the transform is real (its dumps).
 double transform_flops(const ir::FftAttrs& fft, double block) {
-  constexpr double kFlops = 2 * 4;
+  constexpr double kFlops = 2 * 3;
   double flops = 0;
   for (const std::int64_t length : fft.length) {
     const double stages =
@@ -187,7 +188,9 @@ void add_linear_algebra(const Kernel& kernel, const Op& op, const hwdesc::Device
   const ProductType real = full_product_type(doubles ? ir::DType::kF64 : ir::DType::kF32, device);
   const bool as_products = device.execution == hwdesc::Execution::kScratchpad && real.on_unit();
   const double block = static_cast<double>(std::max<std::int64_t>(device.matrix.rows, 2));
-  add_multiplications(as_products ? transform_flops(*fft, block) : flops,
+  const double all =
+      static_cast<double>(std::max(ir::element_count(op.shape), ir::element_count(a)));
+  add_multiplications(as_products ? transform_flops(*fft, block) * all / results : flops,
                       as_products ? real : ProductType{}, device, work);
 }
 

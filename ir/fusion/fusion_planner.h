@@ -89,11 +89,15 @@ class FusionPlanner {
   void add_indexers(const Read& read, Home& producer) const;
   [[nodiscard]] bool accepts_hero(const Cluster& cluster, const Instruction& hero,
                                   const Home& home) const;
+  [[nodiscard]] bool accepts_second_product(const Cluster& cluster, const Instruction& hero,
+                                            const Home& home) const;
+  [[nodiscard]] bool is_factor(std::uint32_t id, std::uint32_t cluster) const;
   [[nodiscard]] bool accepts_row(const Cluster& cluster, const Instruction& op) const;
   [[nodiscard]] bool is_gpu() const { return options_.compiler == Compiler::kXlaGpu; }
   [[nodiscard]] bool is_cpu() const { return options_.compiler == Compiler::kXlaCpu; }
   [[nodiscard]] Position operand_position(const Instruction& user, Position position) const;
   [[nodiscard]] bool breaks_update(const Cluster& cluster, const Instruction& producer) const;
+  [[nodiscard]] bool may_repeat_costly(const std::vector<Home>& homes) const;
   [[nodiscard]] bool is_worth_recomputing(std::uint32_t id, const std::vector<Home>& homes) const;
   [[nodiscard]] bool narrows_stored_value(std::uint32_t id, const std::vector<Home>& homes) const;
   void join(std::uint32_t id, Home home);

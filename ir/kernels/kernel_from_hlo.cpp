@@ -359,6 +359,7 @@ void KernelInliner::read_config(const Computation& where, const Instruction& ins
     for (const InstrId id : instruction.operands) operands.push_back(where.at(id).shape);
     if (const auto cost = library_cost(instruction, operands)) builder_.set_custom_call_cost(*cost);
   }
+  builder_.set_window_bytes(module_.window_bytes);
   if (instruction.backend_config->empty()) return;
   BackendConfig config = read_backend_config(*instruction.backend_config);
   if (config.tile) builder_.set_compiler_tile(std::move(*config.tile));

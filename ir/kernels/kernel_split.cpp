@@ -108,6 +108,7 @@ Kernel kernel_of_outputs(const Kernel& kernel, std::span<const std::size_t> outp
   }
   KernelBuilder builder(kernel.name(), kernel.opcode());
   builder.set_gpu_code(kernel.gpu_code());
+  builder.set_window_bytes(kernel.window_bytes());
   std::vector<OpId> place(needed.size());
   std::vector<std::size_t> parameter_at(kernel.parameters().size(), SIZE_MAX);
   for (std::size_t i = 0; i < parameter_at.size(); ++i) {
