@@ -390,7 +390,17 @@ void CacheModel::set_sweeps(std::span<const Extents> groups, Nest& nest) const {
       }
     }
   }
+  const auto held_bytes = [&](std::size_t level) {
+    double bytes = nest.scratchpad_bytes;
+    for (std::size_t i = 0; i < touched.size(); ++i) {
+      bytes += touched[i] * (spread.empty() ? 1 : spread[i * levels_.size() + level]);
+    }
+    return bytes;
+  };
   std::uint32_t open = (1U << levels_.size()) - 1;  // levels that have held everything so far
+  for (std::size_t l = 0; as_written_ && l < levels_.size(); ++l) {  // not even a row
+    if (held_bytes(l) > levels_[l].capacity) open &= ~(1U << l);
+  }
   for (const NestLoop& step : nest.loops) {
     std::size_t i = 0;
     for (const auto* streams : {&inputs_, &outputs_}) {
@@ -402,11 +412,7 @@ void CacheModel::set_sweeps(std::span<const Extents> groups, Nest& nest) const {
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       if ((open >> l & 1U) == 0) continue;
       nest.swept[l] |= 1U << step.loop;
-      double bytes = nest.scratchpad_bytes;
-      for (i = 0; i < touched.size(); ++i) {
-        bytes += touched[i] * (spread.empty() ? 1 : spread[i * levels_.size() + l]);
-      }
-      if (bytes > levels_[l].capacity) open &= ~(1U << l);
+      if (held_bytes(l) > levels_[l].capacity) open &= ~(1U << l);
     }
   }
 }
@@ -437,7 +443,9 @@ CacheModel::Moved CacheModel::moved(const MemoryStream& stream, const Nest& nest
     const Extents& nearer = sweeps[l + 2][stream.group];
     moved.lines[l] = region_bytes(stream.array, near) / tiles(l + 1);
     const double skipped = std::min(levels_[l].run_cost_bytes, gap_bytes(stream.array, nearer));
-    moved.skipped[l] = runs(nearer) / tiles(l + 2) * skipped;
+    double starts = runs(nearer) / tiles(l + 2);
+    if (as_written_) starts = std::min(starts, moved.lines[l] / line_bytes(*device_));
+    moved.skipped[l] = starts * skipped;
   }
   return moved;
 }
