@@ -15,6 +15,7 @@
 #include "analytical/transfer.h"
 #include "analytical/untiled.h"
 #include "analytical/winograd.h"
+#include "analytical/xla_cpu.h"
 #include "base/error.h"
 #include "hwdesc/device.h"
 #include "ir/kernels/in_place_update.h"
@@ -124,6 +125,7 @@ KernelAnalysis::KernelAnalysis(const Kernel& kernel, const hwdesc::Device& descr
   const hwdesc::Device& device = *state_->device;
   if (!has_tiles(kernel, device)) return;
   state_->nests = loop_nests(kernel);
+  if (state_->nests.empty()) state_->nests = library_calls(kernel, device);
   if (!state_->nests.empty()) return;
   state_->tiled = tile_model(kernel, device);
   state_->full = analytical::full_tile(state_->tiled->space());

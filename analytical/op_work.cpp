@@ -78,6 +78,12 @@ double combining_steps(const Shape& input, const Op& op, const hwdesc::Device& d
   return lanes * std::log2(lanes) / row;
 }
 
+// What keeps the vector unit busy for so many cycles per element.
+double vector_operations(double cycles, const hwdesc::Device& device) {
+  const hwdesc::VectorUnit& vector = device.vector;
+  return cycles * vector.alus * vector.efficiency * static_cast<double>(vector.lanes);
+}
+
 void add_reduction(const Kernel& kernel, const Op& op, const hwdesc::Device& device, int group,
                    int input_group, std::vector<ElementWork>& work) {
   const double steps = std::max(op.applied_flops, 1.0);
@@ -86,15 +92,14 @@ void add_reduction(const Kernel& kernel, const Op& op, const hwdesc::Device& dev
     for (const ir::WindowDim& window : op.as<ir::WindowAttrs>().window) {
       size *= static_cast<double>(window.size);
     }
-    const hwdesc::VectorUnit& vector = device.vector;
-    work[group].vector += steps * size * window_element_cycles(op) * vector.alus *
-                          vector.efficiency * static_cast<double>(vector.lanes);
+    work[group].vector += vector_operations(steps * size * window_element_cycles(op), device);
   } else if (op.get<ir::WindowAttrs>() != nullptr) {
     work[group].vector +=
         steps * window_operations(op, ir::first_array(kernel.op(op.operands[0]).shape));
   } else {
     const Shape& input = kernel.op(op.operands[0]).shape;
-    work[input_group].vector += steps;
+    const bool together = op.shape.is_tuple() && is_xla_cpu(device);
+    work[input_group].vector += together ? vector_operations(kTogetherCycles, device) : steps;
     if (minor_is_reduced(op, input)) {
       work[input_group].vector += steps * combining_steps(input, op, device);
       work[input_group].cross_lane_reduce += 1;
@@ -114,7 +119,10 @@ void add_movement(const Kernel& kernel, const Op& op, int group, const hwdesc::D
       lanes_move(from, op.shape, op)) {
     work[group].cross_lane += words_per_element(op.shape, device);
   }
-  if (op.opcode == Opcode::kReverse) work[group].cross_lane += 1;
+  // XLA:CPU reverses whole vectors.
+  if (op.opcode == Opcode::kReverse) {
+    (is_xla_cpu(device) ? work[group].vector : work[group].cross_lane) += 1;
+  }
   if (op.opcode == Opcode::kPad || op.opcode == Opcode::kConcatenate) work[group].vector += 1;
 }
 
@@ -251,6 +259,10 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
     case OpClass::kElementwise:
       work.vector += op.opcode == Opcode::kMap ? std::max(op.applied_flops, 1.0)
                                                : cost_of(device.vector.op_cycles, op.opcode);
+      if (op.opcode == Opcode::kConvert && is_xla_cpu(device)) {
+        const ir::DType from = kernel.op(op.operands[0]).shape.dtype;
+        work.vector += vector_operations(rounding_cycles(from, op.shape.dtype), device);
+      }
       break;
     case OpClass::kTranscendental:
       work.transcendental += cost_of(device.transcendental.op_cost, op.opcode);
