@@ -104,6 +104,9 @@ Comparison compare_torch(const TorchInput& input, const CompareSetup& setup) {
   for (auto& [category, left] : left_over) summary.left_over.push_back(std::move(left));
   add_models(questions, setup, builder);
   for (const std::string& note : trace.notes) builder.note(note);
+  builder.note(
+      "operators are predicted from the shapes and types of their operands, those without "
+      "arithmetic to speak of (gradients of norms, gathers ...) by what they read and write");
   builder.comparison().profile = std::move(summary);
   return builder.finish();
 }

@@ -73,6 +73,17 @@ std::vector<ir::Dims> shapes_of(const nlohmann::json& sizes) {
   return shapes;
 }
 
+// By the distances between elements along each dimension.
+bool is_transposed(const TorchArgument& matrix, const nlohmann::json& strides) {
+  const std::optional<ir::Dims> by = dims_of(strides);
+  if (!by || by->size() < 2 || matrix.shapes.empty() ||
+      matrix.shapes.front().size() != by->size()) {
+    return false;
+  }
+  const ir::Dims& dims = matrix.shapes.front();
+  return (*by)[by->size() - 2] == 1 && by->back() > 1 && dims.back() > 1;
+}
+
 std::string json_text(const nlohmann::json& value) {
   return value.is_string() ? value.get<std::string>() : std::string();
 }
@@ -80,10 +91,12 @@ std::string json_text(const nlohmann::json& value) {
 std::vector<TorchArgument> arguments_of(const JsonRecord& event) {
   const nlohmann::json sizes = array_of(event, "args.Input Dims"),
                        types = array_of(event, "args.Input type"),
-                       values = array_of(event, "args.Concrete Inputs");
+                       values = array_of(event, "args.Concrete Inputs"),
+                       strides = array_of(event, "args.Input Strides");
   std::vector<TorchArgument> arguments(sizes.size());
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     arguments[i].shapes = shapes_of(sizes[i]);
+    if (i < strides.size()) arguments[i].transposed = is_transposed(arguments[i], strides[i]);
     if (i < types.size()) arguments[i].type = json_text(types[i]);
     if (i < values.size()) arguments[i].value = json_text(values[i]);
   }
@@ -281,7 +294,8 @@ std::string TorchOp::describe() const {
     constexpr std::size_t kShown = 4;  // tensors of a list
     const std::string type = hlo_type(argument.type);
     for (std::size_t i = 0; i < std::min(kShown, argument.shapes.size()); ++i) {
-      text += fmt::format(" {}[{}]", type, fmt::join(argument.shapes[i], ","));
+      text += fmt::format(" {}[{}]{}", type, fmt::join(argument.shapes[i], ","),
+                          argument.transposed ? "^T" : "");
     }
     if (argument.shapes.size() > kShown)
       text += fmt::format(" ... {} tensors", argument.shapes.size());

@@ -26,10 +26,12 @@ struct CalibrateArguments {
 };
 
 hybrid::PreparedFit fit(const CalibrateArguments& arguments) {
-  Progress progress("calibrate: fits", hybrid::kMostFits);
+  Progress progress("calibrate:", hybrid::kMostFits);
   std::deque<host::TemporaryFolder> folders;  // of profiles, as sets
   CalibrationHooks hooks;
+  std::size_t reads = 0;
   hooks.read = [&](const std::string& path) {
+    progress.say(fmt::format("reads set {} of {}", ++reads, arguments.request.sets.size()));
     if (!is_profile(path)) return measured::read_measurement_set(path);
     return profile_set(path, arguments.devices.names.front(), arguments.modules,
                        folders.emplace_back());
