@@ -484,6 +484,18 @@ SimtModel::Traffic SimtModel::traffic(const Block& block, const Launch& launch, 
   return moved;
 }
 
+// Blocks of clusters store one tile while they load and multiply the next: cuBLAS's and CUTLASS's
+// kernels for single products of operands of at most two bytes (Hopper, warp specialised). Those of
+// batches, of wider types and of convolutions start a block for every tile.
+bool SimtModel::blocks_stay() const {
+  if (!space_.matrix || device_->multiplexing.cluster_blocks <= 1) return false;
+  const ProductType& type = compute_.product_type();
+  constexpr double kMostBytes = 2;
+  return space_.matrix->groups == 1 && space_.matrix->positions.empty() &&
+         whole_product(space_, space_.matrix->batch) <= 1 && type.on_unit() &&
+         ir::storage_bytes(type.dtype) <= kMostBytes;
+}
+
 Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
                           std::span<const Extents> groups) const {
   using enum Bound;
@@ -530,11 +542,8 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
   loop.round_trip_s = launch.waves * (steps * (memory.latency_s + step_s) + pass_s) + in_step;
   loop.in_order_s = slowed * launch.waves * (steps * (step_s + overhead) + use.finish_s);
 
-  // Blocks of clusters stay: they store one tile while they load and multiply the next.
-  const bool stays =
-      space_.matrix && space_.matrix->groups == 1 && device_->multiplexing.cluster_blocks > 1;
-  const double ended = stays ? 1 : launch.waves;  // waves whose ends nothing hides
-  double ends = code_ ? memory.latency_s          // the first load is in the period
+  const double ended = blocks_stay() ? 1 : launch.waves;  // waves whose ends nothing hides
+  double ends = code_ ? memory.latency_s                  // the first load is in the period
                       : 2 * memory.latency_s * (1 + (ended - 1) / launch.resident);
   if (space_.matrix) {
     const double first = block.step_bytes * block.covered_blocks * splits;

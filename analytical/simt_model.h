@@ -86,6 +86,7 @@ class SimtModel final : public TileModel {
   [[nodiscard]] double code_starts_s(const Block& block) const;
   [[nodiscard]] double streamed_s(const Block& block, double memory_s, double bytes) const;
 
+  [[nodiscard]] bool blocks_stay() const;
   [[nodiscard]] Block prepare(const TileConfig& tile, std::span<Extents> groups) const;
   void set_needs(std::span<const Extents> groups, Block& block) const;
   [[nodiscard]] double bytes_between_passes(const Block& block,
