@@ -146,9 +146,9 @@ class KernelBuilder {
   Kernel::Content content_;
 };
 
-// The kernel of one instruction of `computation` (fusions inlined, backend_config read). `xla_gpu`:
-// XLA:GPU compiled the module, so that fusions say how they are written.
+// The kernel of one instruction of `computation` (fusions inlined, backend_config read).
+// `gpu_code`: XLA:GPU compiled the module, so that fusions say how they are written.
 [[nodiscard]] Kernel make_kernel(const Module& module, ComputationId computation,
-                                 InstrId instruction, WorkCounter& counter, bool xla_gpu = false);
+                                 InstrId instruction, WorkCounter& counter, bool gpu_code = false);
 
 }  // namespace tilecast::ir

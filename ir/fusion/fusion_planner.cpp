@@ -194,7 +194,9 @@ std::optional<FusionPlanner::Home> FusionPlanner::accepted_home(std::uint32_t pr
   if (home.evaluations > kMaxEvaluations) return std::nullopt;
   if (is_costly(op) && !is_matrix(op) && home.reused) return std::nullopt;
   if (breaks_update(kernel, op)) return std::nullopt;
-  if (is_gpu() && kernel.has_matrix && !is_light(computation_, op)) return std::nullopt;
+  if (is_gpu() && kernel.has_matrix && !(is_light(computation_, op) && takes_others(kernel))) {
+    return std::nullopt;
+  }
   if (home.position == Position::kRow && !accepts_row(kernel, op)) return std::nullopt;
   if (is_kept(FusionStep::kInto, producer, reads.front().cluster)) return std::nullopt;
   if ((is_matrix(op) || is_reduction(op)) && !accepts_hero(kernel, op, home)) return std::nullopt;
@@ -224,6 +226,14 @@ bool FusionPlanner::accepts_second_product(const Cluster& cluster, const Instruc
          is_factor(id, home.cluster);
 }
 
+// Whether the kernel's product may be computed with what surrounds it: cuDNN's convolutions stand
+// alone (but for a bias and an activation that it has code for, which is not modelled).
+bool FusionPlanner::takes_others(const Cluster& cluster) const {
+  return std::ranges::none_of(cluster.members, [&](InstrId id) {
+    return computation_.at(id).opcode == Opcode::kConvolution;
+  });
+}
+
 bool FusionPlanner::accepts_hero(const Cluster& cluster, const Instruction& hero,
                                  const Home& home) const {
   if (options_.windows && is_matrix(hero) && cluster.has_matrix) {
@@ -233,7 +243,8 @@ bool FusionPlanner::accepts_hero(const Cluster& cluster, const Instruction& hero
   if (home.position == Position::kRow) return true;  // see accepts_row()
   if (is_matrix(hero)) {
     const auto light = [&](InstrId id) { return is_light(computation_, computation_.at(id)); };
-    if (is_gpu() && !std::ranges::all_of(cluster.members, light)) return false;
+    const bool takes = hero.opcode != Opcode::kConvolution;
+    if (is_gpu() && !(takes && std::ranges::all_of(cluster.members, light))) return false;
     return home.position == (cluster.has_reduction ? Position::kBefore : Position::kAfter);
   }
   return home.position == Position::kAfter &&

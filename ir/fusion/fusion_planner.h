@@ -87,6 +87,7 @@ class FusionPlanner {
   [[nodiscard]] std::optional<Home> accepted_home(std::uint32_t producer,
                                                   std::span<const Read> reads) const;
   void add_indexers(const Read& read, Home& producer) const;
+  [[nodiscard]] bool takes_others(const Cluster& cluster) const;
   [[nodiscard]] bool accepts_hero(const Cluster& cluster, const Instruction& hero,
                                   const Home& home) const;
   [[nodiscard]] bool accepts_second_product(const Cluster& cluster, const Instruction& hero,

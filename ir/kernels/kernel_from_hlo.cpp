@@ -431,11 +431,11 @@ WiredKernel make_wired_kernel(const Module& module, ComputationId computation, I
 }
 
 Kernel make_kernel(const Module& module, ComputationId computation, InstrId instruction,
-                   WorkCounter& counter, bool xla_gpu) {
+                   WorkCounter& counter, bool gpu_code) {
   const auto [where, what] = working_instruction(module, computation, instruction);
   const Instruction& worker = module.at(where).at(what);
   KernelInliner inliner(module, computation, module.at(computation).at(instruction), counter);
-  if (xla_gpu) inliner.set_gpu_code(read_gpu_code(worker));
+  if (gpu_code) inliner.set_gpu_code(read_gpu_code(worker));
   return inliner.build(module.at(where), worker, counter.of(where, what));
 }
 

@@ -17,7 +17,9 @@
 namespace tilecast::ir {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
 constexpr FusionOptions kGpu{.compiler = Compiler::kXlaGpu};
@@ -120,6 +122,20 @@ ENTRY main { x = f32[32,64] parameter(0)
   EXPECT_THAT(kernels(fused(text + "multiply(s, other) }", kGpu)),
               ElementsAre("tanh", "convert+dot", "add+broadcast+multiply"));
   EXPECT_THAT(kernels(fused(text + "maximum(s, b) }", kGpu)).size(), 2U);
+}
+
+TEST(GpuFusion, AConvolutionStandsAlone) {
+  const std::string text = R"(
+ENTRY main { x = bf16[2,16,16,8] parameter(0)
+  w = f32[1,1,8,8] parameter(1)
+  k = bf16[1,1,8,8] convert(w)
+  c = bf16[2,16,16,8] convolution(x, k), window={size=1x1}, dim_labels=b01f_01io->b01f
+  z = bf16[] constant(0)
+  zs = bf16[2,16,16,8] broadcast(z), dimensions={}
+  ROOT r = bf16[2,16,16,8] maximum(c, zs) })";
+  EXPECT_EQ(kernels(fused(text, {})).size(), 1U);
+  EXPECT_THAT(kernels(fused(text, kGpu)), Contains("convolution"));
+  EXPECT_THAT(kernels(fused(text, kGpu)), Contains(HasSubstr("maximum")));
 }
 
 TEST(GpuFusion, SlicesAreReadWhereTheyAreUsed) {
