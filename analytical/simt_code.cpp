@@ -1,11 +1,11 @@
 // SimtModel: fusions whose code the file states (ir::GpuCode).
 //
-// Loops: blocks of warps_per_block warps in memory order of the results, four per thread once there
-// is one for every thread that the machine holds. Tiles (Triton): a thread keeps its share of what
+// Loops: blocks of warps_per_block warps in memory order of the results, up to four per thread once
+// every thread that the machine holds has one. Tiles (Triton): a thread keeps its share of what
 // the tile needs after each reduction in registers, which bounds the threads per worker. Requests
 // in flight bound the rate of main memory (Little's law): with m its time at the full rate and w
-// the time at bytes in flight / latency, hypot(m, w). Blocks start one after the other
-// (Multiplexing::block_start).
+// the time at bytes in flight / latency, hypot(m, w). Warps start one after the other
+// (Multiplexing::warp_start).
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -23,9 +23,7 @@ constexpr double kLoopResults = 4;           // of a thread (XLA:GPU's largest u
 constexpr double kBytesInFlight = 2.0 * 16;  // of a thread: two loads of the widest kind
 constexpr double kReductionLoads = 4;        // in flight of a thread that reduces
 constexpr double kRegisterBytes = 4;
-constexpr double kTransposedTile = 32.0 * 32;               // elements of a block
-constexpr double kReducedAtLeast = 2, kReducedAtMost = 16;  // elements of a thread
-constexpr double kReducingWarps = 8;                        // of a block
+constexpr double kReducedAtLeast = 2, kReducedAtMost = 16, kTransposed = 8;  // elements of a thread
 
 double threads_of_worker(const hwdesc::Multiplexing& machine) {
   return static_cast<double>(machine.max_resident) * machine.warps_per_block * machine.warp_lanes;
@@ -95,8 +93,8 @@ double SimtModel::threads_of_code() const {
 }
 
 double SimtModel::results_per_thread(double results) const {
-  const bool fills = results >= workers_ * threads_of_worker(device_->multiplexing);
-  return fills && unrolls_ ? kLoopResults : 1;
+  const double threads = workers_ * threads_of_worker(device_->multiplexing);
+  return unrolls_ ? std::clamp(std::floor(results / threads), 1.0, kLoopResults) : 1;
 }
 
 // Rows that are reduced stay whole; the other loops are filled from the innermost, as results lie
@@ -148,17 +146,17 @@ double SimtModel::resident_code(const Block& block) const {
 }
 
 double SimtModel::code_starts_s(const Block& block) const {
-  double blocks = block.covered_blocks;
+  const double lanes = device_->multiplexing.warp_lanes;
+  double warps = block.covered_blocks * threads_of_code() / lanes;
   if (code_->emitter == Emitter::kHero) {
     double elements = 1;
     for (const Loop& loop : space_.loops) elements *= static_cast<double>(loop.size);
-    const double lanes = device_->multiplexing.warp_lanes;
-    const double of_thread =
-        std::clamp(passes_.row_elements / lanes, kReducedAtLeast, kReducedAtMost);
-    blocks = elements /
-             (passes_.row_elements > 1 ? kReducingWarps * lanes * of_thread : kTransposedTile);
+    const double of_thread = passes_.row_elements > 1 ? std::clamp(passes_.row_elements / lanes,
+                                                                   kReducedAtLeast, kReducedAtMost)
+                                                      : kTransposed;
+    warps = elements / (of_thread * lanes);
   }
-  return blocks * device_->multiplexing.block_start.value;
+  return warps * device_->multiplexing.warp_start.value;
 }
 
 double SimtModel::streamed_s(const Block& block, double memory_s, double bytes) const {

@@ -164,6 +164,9 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     if (depth_step_ > 0) set_run_slowdowns(kernel);
     set_broadcasts();
     setup_s_ = engine.setup.value;
+    constexpr double kWidest = 2;  // bytes of operands of such kernels (cuBLAS's nvjet_sm90)
+    stays_ = device.multiplexing.cluster_blocks > 1 && space_.matrix->positions.empty() &&
+             operand_bytes_ <= kWidest;
     shared_rate_ = device.scratchpad().bandwidth.value / workers_;
   }
 }
@@ -319,6 +322,9 @@ double SimtModel::step_depth(double depth) const {
   return round_up(whole, depth_step_) / std::ceil(whole / depth);
 }
 
+// cuDNN pads the channels of a convolution to what one load brings.
+constexpr double kVectorBytes = 16;
+
 // One step of one block, padded to the instruction's rows x columns x contraction, and to the sides
 // of a library's tiles, which are powers of two and computed whole. Groups too narrow for the unit
 // run on the vector units when those are faster.
@@ -350,7 +356,11 @@ UnitCycles SimtModel::multiply(const LoopSizes& extents) const {
                           : side(loops.rows, in_tile, static_cast<double>(unit.rows), sides_.rows);
   const double positions =
       std::max(product(extents, loops.positions) / static_cast<double>(loops.dilation), 1.0);
-  const double depth = step_depth(product(extents, loops.contraction) * positions);
+  double channels = product(extents, loops.contraction);
+  if (!loops.positions.empty() && loops.groups == 1) {
+    channels = round_up(channels, std::max(kVectorBytes / operand_bytes_, 1.0));
+  }
+  const double depth = step_depth(channels * positions);
   columns = side(loops.columns, columns, static_cast<double>(unit.columns), sides_.columns);
   const double flops = 2 * matrices * rows * depth * columns;
   const double reads = depth_step_ > 0 ? operand_reads_on_lanes(rows, columns) : 1;
@@ -484,18 +494,6 @@ SimtModel::Traffic SimtModel::traffic(const Block& block, const Launch& launch, 
   return moved;
 }
 
-// Blocks of clusters store one tile while they load and multiply the next: cuBLAS's and CUTLASS's
-// kernels for single products of operands of at most two bytes (Hopper, warp specialised). Those of
-// batches, of wider types and of convolutions start a block for every tile.
-bool SimtModel::blocks_stay() const {
-  if (!space_.matrix || device_->multiplexing.cluster_blocks <= 1) return false;
-  const ProductType& type = compute_.product_type();
-  constexpr double kMostBytes = 2;
-  return space_.matrix->groups == 1 && space_.matrix->positions.empty() &&
-         whole_product(space_, space_.matrix->batch) <= 1 && type.on_unit() &&
-         ir::storage_bytes(type.dtype) <= kMostBytes;
-}
-
 Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
                           std::span<const Extents> groups) const {
   using enum Bound;
@@ -542,13 +540,17 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
   loop.round_trip_s = launch.waves * (steps * (memory.latency_s + step_s) + pass_s) + in_step;
   loop.in_order_s = slowed * launch.waves * (steps * (step_s + overhead) + use.finish_s);
 
-  const double ended = blocks_stay() ? 1 : launch.waves;  // waves whose ends nothing hides
-  double ends = code_ ? memory.latency_s                  // the first load is in the period
-                      : 2 * memory.latency_s * (1 + (ended - 1) / launch.resident);
-  if (space_.matrix) {
-    const double first = block.step_bytes * block.covered_blocks * splits;
-    const double last = block.out_bytes * block.covered_blocks;
-    ends += (first / cache.read + last / cache.write) / launch.resident * ended / launch.waves;
+  double ends = memory.latency_s;  // stated code: the first load is in the period
+  if (!code_) {
+    double moved_s = 0;  // first loads and last stores of a wave
+    if (space_.matrix) {
+      const double first = block.step_bytes * block.covered_blocks * splits;
+      const double last = block.out_bytes * block.covered_blocks;
+      moved_s = (first / cache.read + last / cache.write) / launch.resident / launch.waves;
+    }
+    const double next_s = 2 * memory.latency_s / launch.resident + moved_s;
+    const double hidden_s = stays_ ? launch.resident * steps * step_s : 0;
+    ends = 2 * memory.latency_s + moved_s + (launch.waves - 1) * std::max(next_s - hidden_s, 0.0);
   }
   ends = kept_s(removed, kFillDrain, block.cut ? passes * ends : ends);
   const double launches = block.cut ? passes : splits > 1 ? 2 : 1;

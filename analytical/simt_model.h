@@ -9,8 +9,8 @@
 // working set of each wave once, unless the shared cache keeps it (simt_launch.h); that serves the
 // loads of every block. Round trip: waves x steps x (latency + use), over the stages; the blocks of
 // a wave hide each other's latency. In order: one block's own steps. ends: first load and last
-// store of a wave, hidden by other resident blocks except once; if blocks form clusters, which
-// then stay for all waves, by the next wave as well.
+// store of a wave, hidden by other resident blocks except once; where blocks form clusters, which
+// then stay for all waves, those of operands up to 2 bytes by the products of the next wave, too.
 //
 // A product's loads queue for main memory. With m its time alone and w = waves x steps x latency /
 // stages they take (m + w + sqrt(m^2 + w^2)) / 2: a load waits latency x (1 + b / (2 (1 - b))) at a
@@ -86,7 +86,6 @@ class SimtModel final : public TileModel {
   [[nodiscard]] double code_starts_s(const Block& block) const;
   [[nodiscard]] double streamed_s(const Block& block, double memory_s, double bytes) const;
 
-  [[nodiscard]] bool blocks_stay() const;
   [[nodiscard]] Block prepare(const TileConfig& tile, std::span<Extents> groups) const;
   void set_needs(std::span<const Extents> groups, Block& block) const;
   [[nodiscard]] double bytes_between_passes(const Block& block,
@@ -138,7 +137,7 @@ class SimtModel final : public TileModel {
   std::vector<MemoryStream> outputs_;
   double input_bytes_ = 0, output_bytes_ = 0;
   MemoryPath memory_, cache_;
-  bool has_cache_ = false;
+  bool has_cache_ = false, stays_ = false;  // stays_: a block computes one tile after the other
   double cache_capacity_ = 0, shared_rate_ = 0;  // bytes; bytes per second of one worker
   double matrix_rate_ = 0;  // FLOP/s of one worker, efficiency applied; 0: cannot
   double lane_rate_ = 0;    // FLOP/s of its lanes

@@ -104,7 +104,7 @@ struct Multiplexing {
   bool guards_branch = false;                // lane conditions are branches, not predicates
   int cluster_blocks = 1;                    // blocks that share loads by multicast; 1 = none
   Bytes registers_per_worker{0};
-  Seconds block_start;  // from the start of one block to that of the next, all workers together
+  Seconds warp_start;  // from the start of one warp to that of the next, all workers together
   Provenance provenance;
 };
 

@@ -208,8 +208,8 @@ void walk_multiplexing(Fields& f, Multiplexing& m) {
   f.optional("cluster_blocks", kCount, 1, 1 << 6, "blocks whose shared loads are multicast",
              m.cluster_blocks);
   f.optional("registers_per_worker", kCapacity, 0, kTiB, "register file", m.registers_per_worker);
-  f.optional("block_start", kTime, 0, 1,
-             "from the start of a block to that of the next, all workers together", m.block_start);
+  f.optional("warp_start", kTime, 0, 1,
+             "from the start of a warp to that of the next, all workers together", m.warp_start);
   f.source(m.provenance);
 }
 

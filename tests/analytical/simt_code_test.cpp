@@ -75,15 +75,15 @@ Estimate estimate(const ir::Kernel& kernel, const hwdesc::Device& device) {
   return KernelAnalysis(kernel, device).estimate_best();
 }
 
-TEST(SimtCode, BlocksOfALoopStartOneAfterTheOther) {
+TEST(SimtCode, WarpsOfALoopStartOneAfterTheOther) {
   hwdesc::Device device = gpu();
-  device.multiplexing.block_start = Seconds{1e-6};
-  const double blocks = 1048576.0 / (4 * 128);  // four results per thread
+  device.multiplexing.warp_start = Seconds{0.25e-6};  // four warps
+  const double blocks = 1048576.0 / (4 * 128);        // four results per thread
   const Estimate loop = estimate(negation("kLoop"), device);
   EXPECT_NEAR(loop.time.value, blocks * 1e-6 + 1e-6, 1e-12);  // and the last store
   EXPECT_EQ(loop.bound, Bound::kIssue);
   EXPECT_EQ(loop.tile.output, ir::Dims{512});
-  device.multiplexing.block_start = Seconds{0};
+  device.multiplexing.warp_start = Seconds{0};
   EXPECT_EQ(estimate(negation("kLoop"), device).bounds[index_of(Bound::kIssue)].value, 0);
 }
 
