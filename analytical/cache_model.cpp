@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "analytical/simt_launch.h"
+#include "analytical/xla_cpu.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -46,7 +48,8 @@ CacheModel::CacheModel(const ir::Kernel& kernel, const hwdesc::Device& device)
       compute_(kernel, device, space_, footprints_),
       passes_(space_.matrix ? Passes{} : passes_of(kernel, footprints_)),
       inputs_(input_streams(kernel, footprints_, line_bytes(device))),
-      outputs_(output_streams(kernel, footprints_, line_bytes(device))) {
+      outputs_(output_streams(kernel, footprints_, line_bytes(device))),
+      as_written_(is_written_in_order(kernel, space_, device)) {
   if (space_.matrix && space_.matrix->op.valid()) find_dot_operands(kernel);
   if (space_.matrix && space_.matrix->group_loop >= 0) step_groups_with_rows();
   workers_ = std::max(device.multiplexing.workers, 1);
@@ -59,6 +62,12 @@ CacheModel::CacheModel(const ir::Kernel& kernel, const hwdesc::Device& device)
                        .write = path.write,
                        .capacity = device.memory[i].capacity.value,
                        .run_cost_bytes = engine.full_efficiency_run.value});
+  }
+  for (auto* streams : {&inputs_, &outputs_}) {
+    for (MemoryStream& stream : *streams) {
+      stream.level = std::min(stream.level, levels_.size() - 1);
+      near_latency_s_ = std::max(near_latency_s_, device.memory[stream.level].latency.value);
+    }
   }
   packed_capacity_ = packed_capacity(device, inputs_.size() + outputs_.size());
   overhead_s_ = device.engines.back().iteration_overhead.value;
@@ -172,6 +181,9 @@ double CacheModel::transposed_elements(const ProductSizes& sizes, std::span<cons
 CacheModel::ProductCost CacheModel::cheapest_product(const Nest& nest,
                                                      std::span<const Extents> groups,
                                                      std::span<const double> times) const {
+  if (is_xla_cpu(*device_) && space_.matrix->groups > 1) {
+    return {.multiplied_s = grouped_product_cycles(space_, *device_) * cycle_s_};
+  }
   ProductCost best{.multiplied_s = std::numeric_limits<double>::infinity()};
   for (const ProductSizes& way : product_ways(space_, nest.extents, depth_is_minor_)) {
     const ProductCost cost{.multiplied_s = product_s(way, nest) * nest.tiles,
@@ -234,9 +246,17 @@ PerBound CacheModel::parts(const Nest& nest, std::span<const Extents> groups,
   parts[index_of(kHbmWrite)] += std::max(0.0, moved.store_s - finish_s * share);
   parts[index_of(kOnChip)] += moved.caches_s;
   parts[index_of(kIssue)] += (moved.issue_s + nest.prefetch_s) * share;
-  parts[index_of(kLatency)] = device_->main_memory().latency.value;
+  parts[index_of(kLatency)] = moved.far ? device_->main_memory().latency.value : near_latency_s_;
   parts[index_of(kOverhead)] = nest.whole_tiles * nest.row_pieces * overhead_s_ * share;
   hide_behind_prefetch(nest, moved, parts);
+  // What came from a cache is not main memory's time.
+  const auto to_cache = [&](Bound memory, double near_s, double all_s) {
+    const double near = all_s > 0 ? parts[index_of(memory)] * near_s / all_s : 0;
+    parts[index_of(memory)] -= near;
+    parts[index_of(kOnChip)] += near;
+  };
+  to_cache(kHbmRead, moved.near_read_s, moved.memory_s);
+  to_cache(kHbmWrite, moved.near_write_s, moved.store_s);
   parts[index_of(kOverhead)] += device_->dispatch.kernel_launch.value;
   return parts;
 }
@@ -325,28 +345,59 @@ std::string CacheModel::infeasible_reason(const TileConfig& tile) const {
                      cache.name, cache.capacity.value / kKiB);
 }
 
+// A compiler that does not cut loops has one tile: a row of the result.
+std::vector<TileConfig> CacheModel::candidates(std::size_t limit) const {
+  if (!as_written_ || space_.order.empty()) return TileModel::candidates(limit);
+  LoopSizes extents;
+  extents.fill(1);
+  extents[space_.order.back()] = space_.loops[space_.order.back()].size;
+  return {tile_of_extents(space_, extents)};
+}
+
 // CacheModel: cost of the loads and stores of a nest.
 
+// How many times its bytes a region takes of a cache: rows a multiple of lines apart share some sets
+// and leave the others empty. The last cache spreads its lines over all sets by a hash.
+double CacheModel::spread_in_sets(std::size_t level, const MemoryStream& stream,
+                                  const Extents& region) const {
+  const hwdesc::MemoryLevel& cache = device_->memory[level];
+  const double line = line_bytes(*device_);
+  const double gap = gap_bytes(stream.array, region);
+  if (level <= 1 || cache.ways == 0 || gap <= 0) return 1;
+  const double run = contiguous_bytes(stream.array, region);
+  const auto sets = static_cast<std::int64_t>(cache.capacity.value / (cache.ways * line));
+  const auto apart = static_cast<std::int64_t>((run + gap) / line);
+  if (apart < 1 || run + gap != line * static_cast<double>(apart)) return 1;
+  const double shared = static_cast<double>(std::gcd(sets, apart));
+  return std::max(1.0, shared * line / std::max(run, line));
+}
+
 void CacheModel::set_sweeps(std::span<const Extents> groups, Nest& nest) const {
-  boost::container::small_vector<double, 16> touched;
+  boost::container::small_vector<double, 16> touched, spread;
   for (const auto* streams : {&inputs_, &outputs_}) {
     for (const MemoryStream& stream : *streams) {
       touched.push_back(region_bytes(stream.array, groups[stream.group]));
+      for (std::size_t l = 0; as_written_ && l < levels_.size(); ++l) {
+        spread.push_back(spread_in_sets(l, stream, groups[stream.group]));
+      }
     }
   }
   std::uint32_t open = (1U << levels_.size()) - 1;  // levels that have held everything so far
   for (const NestLoop& step : nest.loops) {
-    double bytes = nest.scratchpad_bytes;
     std::size_t i = 0;
     for (const auto* streams : {&inputs_, &outputs_}) {
       for (const MemoryStream& stream : *streams) {
         if (stream.moved_by(step.loop)) touched[i] *= step.tiles;
-        bytes += touched[i++];
+        ++i;
       }
     }
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       if ((open >> l & 1U) == 0) continue;
       nest.swept[l] |= 1U << step.loop;
+      double bytes = nest.scratchpad_bytes;
+      for (i = 0; i < touched.size(); ++i) {
+        bytes += touched[i] * (spread.empty() ? 1 : spread[i * levels_.size() + l]);
+      }
       if (bytes > levels_[l].capacity) open &= ~(1U << l);
     }
   }
@@ -418,14 +469,18 @@ CacheModel::Traffic CacheModel::traffic(const Nest& nest, std::span<const Extent
   Traffic sum;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const Moved load = moved(inputs_[i], nest, {sweeps.data(), sweeps.size()});
+    const std::size_t found = inputs_[i].level;
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       const double times = loads[i][l];
-      (l == 0 ? sum.memory_s : sum.caches_s) += times * through_s(load, l, &Level::read);
+      const double from_s = times * through_s(load, std::max(l, found), &Level::read);
+      (l == 0 ? sum.memory_s : sum.caches_s) += from_s;
+      if (l == 0 && found > 0) sum.near_read_s += from_s;
       sum.caches_s += times * load.elements * spilled_s;
       sum.issue_s += times * nest.row_pieces * setup_s_;
       if (l > 0) sum.inner_bytes[l - 1] += times * load.lines[l];
     }
-    sum.read_bytes += loads[i][0] * load.lines[0];
+    if (found == 0) sum.read_bytes += loads[i][0] * load.lines[0];
+    sum.far |= found == 0;
   }
   for (const MemoryStream& output : outputs_) {
     double times = 1;
@@ -433,9 +488,15 @@ CacheModel::Traffic CacheModel::traffic(const Nest& nest, std::span<const Extent
       if ((output.loops >> step.loop & 1U) != 0) times *= step.tiles;
     }
     const Moved store = moved(output, nest, {sweeps.data(), sweeps.size()});
-    sum.store_s += times * through_s(store, 0, &Level::write);
+    const double store_s = times * through_s(store, output.level, &Level::write);
+    sum.store_s += store_s;
     sum.issue_s += times * nest.row_pieces * setup_s_;
-    sum.write_bytes += times * store.lines[0];
+    sum.far |= output.level == 0;
+    if (output.level == 0) {
+      sum.write_bytes += times * store.lines[0];
+    } else {
+      sum.near_write_s += store_s;
+    }
     for (std::size_t l = 1; l < levels_.size(); ++l) {
       sum.inner_bytes[l - 1] += times * store.lines[0];
     }

@@ -19,6 +19,9 @@
 // written, written back, and fetched again. Arrays take one way each of the cache sets. Tiles are
 // spread over `multiplexing.workers` cores. Edge tiles count only their existing part; rows that
 // are reduced before use are whole.
+// Arrays that earlier kernels left in a cache (ir/cache_residency.h) come from there, not from memory.
+// XLA:CPU (`fusion: xla_cpu`) cuts nothing but products and reductions: other kernels are loops over
+// the rows of their result, and what they broadcast is computed for every row.
 #pragma once
 
 #include "analytical/block_product.h"
@@ -33,6 +36,7 @@ class CacheModel final : public TileModel {
  public:
   CacheModel(const ir::Kernel& kernel, const hwdesc::Device& device);
 
+  [[nodiscard]] std::vector<TileConfig> candidates(std::size_t limit) const override;
   [[nodiscard]] double time_s(const TileConfig& tile) const override;
   [[nodiscard]] Accounting account(const TileConfig& tile, BoundMask removed) const override;
   [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const override;
@@ -54,11 +58,14 @@ class CacheModel final : public TileModel {
     PerLevel lines{}, skipped{};
   };
   struct Traffic {  // whole nest; bytes of main memory
+    // memory_s: first loads, from main memory or the cache in which an array is found
     double memory_s = 0, caches_s = 0, store_s = 0, issue_s = 0;
     double read_bytes = 0, write_bytes = 0;
     std::array<double, kInnerLevels> inner_bytes{};  // as Accounting::inner_bytes
     double window_bytes = 0;                         // largest window a tile reads
     double beside_s = 0;                             // saved by overlapping reads and writes
+    double near_read_s = 0, near_write_s = 0;        // of memory_s and store_s: a cache's, not memory's
+    bool far = false;                                // whether anything lies in main memory
   };
   struct Nest {  // one tile, prepared
     LoopSizes extents{};
@@ -88,6 +95,8 @@ class CacheModel final : public TileModel {
                             std::span<const GroupExtents> sweeps) const;
   [[nodiscard]] double copy_s(const Moved& moved) const;
   [[nodiscard]] double through_s(const Moved& moved, std::size_t level, double Level::*rate) const;
+  [[nodiscard]] double spread_in_sets(std::size_t level, const MemoryStream& stream,
+                                      const Extents& region) const;
   void step_groups_with_rows();
   void find_dot_operands(const ir::Kernel& kernel);
   struct ProductCost {
@@ -120,6 +129,8 @@ class CacheModel final : public TileModel {
   std::vector<Level> levels_;             // as Device::memory
   double packed_capacity_ = 0;            // bytes of the innermost cache
   double overhead_s_ = 0, setup_s_ = 0, page_bytes_ = 0, workers_ = 1;
+  double near_latency_s_ = 0;  // of the caches in which the streams are found
+  bool as_written_ = false;    // loops as they stand, without tiles (XLA:CPU's)
 };
 
 }  // namespace tilecast::analytical

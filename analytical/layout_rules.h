@@ -14,6 +14,8 @@ namespace tilecast::analytical {
       return ir::Compiler::kXlaTpu;
     case hwdesc::Fusion::kXlaGpu:
       return ir::Compiler::kXlaGpu;
+    case hwdesc::Fusion::kXlaCpu:
+      return ir::Compiler::kXlaCpu;
     case hwdesc::Fusion::kNone:
       return ir::Compiler::kNone;
     case hwdesc::Fusion::kByExecution:
@@ -39,6 +41,10 @@ namespace tilecast::analytical {
     const double bytes = std::min(level.results.value, level.capacity.value);
     rules.scratchpad = {level.memory_space, static_cast<std::int64_t>(bytes),
                         static_cast<std::int64_t>(level.windows.value)};
+  }
+  if (rules.fusion.compiler == ir::Compiler::kXlaCpu) {
+    const std::size_t count = std::min(device.memory.size() - 1, rules.caches.size());
+    for (std::size_t i = 0; i < count; ++i) rules.caches[i] = device.memory[i + 1].capacity.value;
   }
   return rules;
 }

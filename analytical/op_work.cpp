@@ -8,6 +8,7 @@
 
 #include "analytical/footprint.h"
 #include "analytical/product_type.h"
+#include "analytical/xla_cpu.h"
 #include "ir/counts/work_counts.h"
 
 namespace tilecast::analytical {
@@ -65,10 +66,18 @@ double log2_of(std::int64_t n) {
   return std::ceil(std::log2(std::max<double>(2.0, double(n))));
 }
 
-void add_reduction(const Kernel& kernel, const Op& op, int group, int input_group,
-                   std::vector<ElementWork>& work) {
+void add_reduction(const Kernel& kernel, const Op& op, const hwdesc::Device& device, int group,
+                   int input_group, std::vector<ElementWork>& work) {
   const double steps = std::max(op.applied_flops, 1.0);
-  if (op.get<ir::WindowAttrs>() != nullptr) {
+  if (op.opcode == Opcode::kReduceWindow && is_xla_cpu(device)) {
+    double size = 1;
+    for (const ir::WindowDim& window : op.as<ir::WindowAttrs>().window) {
+      size *= static_cast<double>(window.size);
+    }
+    const hwdesc::VectorUnit& vector = device.vector;
+    work[group].vector += steps * size * window_element_cycles(op) * vector.alus *
+                          vector.efficiency * static_cast<double>(vector.lanes);
+  } else if (op.get<ir::WindowAttrs>() != nullptr) {
     work[group].vector +=
         steps * window_operations(op, ir::first_array(kernel.op(op.operands[0]).shape));
   } else {
@@ -234,7 +243,7 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
       work.vector += cost_of(device.vector.op_cycles, op.opcode, 0);
       break;
     case OpClass::kReduction:
-      add_reduction(kernel, op, group, input_group, by_group);
+      add_reduction(kernel, op, device, group, input_group, by_group);
       break;
     case OpClass::kDataMovement:
       add_movement(kernel, op, group, device, by_group);

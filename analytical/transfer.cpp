@@ -20,15 +20,21 @@ double padded_extent(const StoredArray& array, const Extents& extents, int posit
   return static_cast<double>(base::round_up(extent, tile));
 }
 
+std::size_t found_in(const ir::Shape& shape) {
+  return shape.layout ? static_cast<std::size_t>(shape.layout->cache) : 0;
+}
+
 MemoryStream stream_of(const ir::Kernel& kernel, const Footprints& footprints, ir::OpId id,
                        double granule_bytes) {
   const int group = footprints.group_of(id);
-  const StoredArray array = stored_array(kernel.op(id).shape, granule_bytes);
+  const ir::Shape& shape = kernel.op(id).shape;
+  const StoredArray array = stored_array(shape, granule_bytes);
   return {.array = array,
           .group = group,
           .loops = footprints.groups()[group].loops,
           .op = id,
-          .once_bytes = whole_bytes(array)};
+          .once_bytes = whole_bytes(array),
+          .level = found_in(shape)};
 }
 
 // Stream of the target tiles that an update falls into. For a scatter they lie anywhere, with the
@@ -37,6 +43,7 @@ MemoryStream update_stream(const ir::Kernel& kernel, const Footprints& footprint
                            const ir::InPlaceUpdate& update, double granule_bytes) {
   MemoryStream stream = stream_of(kernel, footprints, update.update, granule_bytes);
   stream.op = update.target;
+  stream.level = found_in(kernel.op(update.op).shape);
   stream.part_of_tiles = update.reads;
   if (update.reads) return stream;
   const ir::Dims& part = kernel.op(update.update).shape.dims;
@@ -418,6 +425,7 @@ std::vector<double> needed_shares(const ir::Kernel& kernel) {
 
 bool is_resident(const ir::Shape& shape, const hwdesc::Device& device) {
   constexpr int kScalars = 6;  // like the flags, in a small memory beside the levels
+  if (shape.layout && shape.layout->cache > 0) return true;
   const int space = shape.memory_space();
   if (space == kHostMemory && device.execution != hwdesc::Execution::kCache) return true;
   const auto level = std::ranges::find(device.memory, space, &hwdesc::MemoryLevel::memory_space);

@@ -88,6 +88,7 @@ struct MemoryStream {
   ir::OpId op;
   double once_bytes = 0;       // the whole array, or the part updated in place; padded
   bool part_of_tiles = false;  // an in-place update that fills its native tiles only partly
+  std::size_t level = 0;       // of the device's memory, where it is found (ir::Layout::cache)
   [[nodiscard]] bool moved_by(std::size_t loop) const { return (loops >> loop & 1U) != 0; }
   [[nodiscard]] bool moved_by_any(const std::vector<int>& of) const {
     return std::ranges::any_of(of, [&](int loop) { return moved_by(loop); });
@@ -128,7 +129,7 @@ inline constexpr int kSyncFlags = 2;  // HLO space S(2) of cores with a scratchp
 
 // Whether the array costs no main-memory traffic: a level below main memory holds its space S(n)
 // (MemoryLevel::memory_space), or it is in host memory. Other spaces are in main memory, except
-// sync flags S(2) and scalars S(6) of cores with a scratchpad.
+// sync flags S(2) and scalars S(6) of cores with a scratchpad. So does what is found in a cache.
 [[nodiscard]] bool is_resident(const ir::Shape& shape, const hwdesc::Device& device);
 
 }  // namespace tilecast::analytical

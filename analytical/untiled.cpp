@@ -11,6 +11,7 @@
 #include "analytical/product_type.h"
 #include "analytical/simt_launch.h"
 #include "analytical/transfer.h"
+#include "analytical/xla_cpu.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -188,13 +189,24 @@ std::optional<RowPasses> sort_passes(const Kernel& kernel, const hwdesc::Device&
   return bitonic_sort(*found, keys, rows, chunk, on_gpu, device);
 }
 
+// Whether a scan may add its elements up in any order.
+bool is_associative(const Op& scan) {
+  using enum Opcode;
+  constexpr Opcode kOps[] = {kAdd, kMultiply, kMaximum, kMinimum, kAnd, kOr, kXor};
+  return scan.applied && std::ranges::find(kOps, *scan.applied) != std::end(kOps);
+}
+
 // Steps per element of the longest scan, along one dimension.
 double scan_steps(const Kernel& kernel) {
   double most = 0;
   for (const Op& op : kernel.ops()) {
     const auto* attrs = op.get<ir::WindowAttrs>();
+    const Shape& input = op.operands.empty() ? op.shape : kernel.op(op.operands[0]).shape;
+    if (op.opcode == Opcode::kScan && is_associative(op)) {
+      const std::int64_t row = input.dims[static_cast<std::size_t>(op.dimensions.at(0))];
+      if (row > kScannedAtOnce) most = std::max(most, std::log2(static_cast<double>(row)));
+    }
     if (op.opcode != Opcode::kReduceWindow || attrs == nullptr) continue;
-    const Shape& input = kernel.op(op.operands[0]).shape;
     for (std::size_t i = 0; i < attrs->window.size(); ++i) {
       const double steps = window_steps(attrs->window[i], input.dims[i]);
       const bool scans = input.dims[i] > kScannedAtOnce && steps > 1 &&
@@ -226,9 +238,30 @@ std::optional<RowPasses> scan_passes(const Kernel& kernel, const hwdesc::Device&
   return RowPasses{moved, fmt::format("scan, {} passes over memory", count)};
 }
 
-// nullopt if the kernel does no such work, and on machines with caches.
+// XLA:CPU's sorts and selections: one comparison after the other, on one core.
+std::optional<RowPasses> compared_rows(const Kernel& kernel, const hwdesc::Device& device) {
+  if (!is_xla_cpu(device) || ir::op_class(kernel.opcode()) != OpClass::kSort) return std::nullopt;
+  const auto found = std::ranges::find(kernel.ops(), kernel.opcode(), &Op::opcode);
+  if (found == kernel.ops().end()) return std::nullopt;
+  const Shape& keys = kernel.op(found->operands[0]).shape;
+  if (keys.rank() == 0 || ir::element_count(keys) == 0) return std::nullopt;
+  const Rows rows = rows_of(kernel, *found);
+  const double cycles = sort_cycles({.count = rows.count,
+                                     .length = rows.length,
+                                     .selected = rows.selected,
+                                     .operands = rows.operands,
+                                     .integers = ir::is_integer(keys.dtype)});
+  const Traffic traffic = distinct_traffic(kernel, device);
+  const MemoryPasses moved{.read_bytes = traffic.read.value,
+                           .write_bytes = traffic.write.value,
+                           .core_s = cycles / device.clock.value,
+                           .core = Bound::kVector};
+  return RowPasses{moved, rows.selected > 0 ? "selection by a heap" : "merge sort"};
+}
+
+// nullopt if the kernel does no such work, and on machines with caches unless XLA:CPU compiles.
 std::optional<RowPasses> row_passes(const Kernel& kernel, const hwdesc::Device& device) {
-  if (device.execution == hwdesc::Execution::kCache) return std::nullopt;
+  if (device.execution == hwdesc::Execution::kCache) return compared_rows(kernel, device);
   if (auto sort = sort_passes(kernel, device)) return sort;
   return scan_passes(kernel, device);
 }

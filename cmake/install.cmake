@@ -14,8 +14,8 @@ install(TARGETS ${libraries} EXPORT tilecastTargets
         FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tilecast)
 install(TARGETS tilecast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/devices ${PROJECT_SOURCE_DIR}/configs/programs
-        ${PROJECT_SOURCE_DIR}/configs/references ${PROJECT_SOURCE_DIR}/configs/imports
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/devices ${PROJECT_SOURCE_DIR}/configs/kernels
+        ${PROJECT_SOURCE_DIR}/configs/programs ${PROJECT_SOURCE_DIR}/configs/references ${PROJECT_SOURCE_DIR}/configs/imports
         DESTINATION ${CMAKE_INSTALL_DATADIR}/tilecast
         FILES_MATCHING PATTERN "*.yaml" PATTERN "*.hlo")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/models

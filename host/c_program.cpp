@@ -21,15 +21,6 @@ constexpr std::string_view kFunction = "tilecast_program";
 // Placeholder name of a function while its code is compared with existing ones.
 constexpr std::string_view kAnyFunction = "tilecast_part";
 
-// Prevents inlining of a kernel into its caller.
-constexpr std::string_view kPartAttribute = R"(
-#if defined(__GNUC__) && !defined(__clang__)
-#define TILECAST_PART __attribute__((noipa))
-#else
-#define TILECAST_PART __attribute__((noinline))
-#endif
-)";
-
 // Function name derived from the code, so that equal kernels have equal names.
 std::string function_of(const std::string& code) {
   ir::Hash128 hash;
@@ -38,31 +29,17 @@ std::string function_of(const std::string& code) {
   return fmt::format("part_{:016x}{:016x}", digits[0], digits[1]);
 }
 
-// Offset of an array placed at `end`; advances `end` past it.
-std::int64_t next(std::int64_t& end, const Shape& shape) {
-  constexpr std::int64_t kPage = ArrayUse::kAlignment;
-  const std::int64_t begin = end;
-  end += base::round_up(host_bytes(shape), kPage);
-  return begin;
-}
-
 class ProgramWriter {
  public:
   ProgramWriter(WiredProgram wired, const hwdesc::Device& device, const CProgramOptions& options)
-      : wired_(std::move(wired)), device_(device), options_(options) {
-    std::int64_t end = 0;
-    for (const ProgramInput& input : wired_.inputs)
-      input_offsets_.push_back(next(end, input.shape));
-    end = 0;
-    for (const Shape& result : wired_.results) output_offsets_.push_back(next(end, result));
-  }
+      : wired_(std::move(wired)), device_(device), options_(options) {}
 
   std::variant<CProgram, Unsupported> write() {
     const HeapPlan heap = plan_heap(wired_);
     for (const Launch& launch : wired_.launches) {
       const auto part = this->part(launch.kernel);
       if (const auto* problem = std::get_if<Unsupported>(&part)) return *problem;
-      program_.calls.push_back({std::get<std::size_t>(part), uses(launch, heap)});
+      program_.calls.push_back(std::get<std::size_t>(part));
     }
     std::int64_t scratch = 0;
     for (const PartKernel& part : program_.parts) {
@@ -92,10 +69,7 @@ class ProgramWriter {
     }
     const std::string& text = std::get<CKernel>(code).source;
     const auto [known, is_new] = part_by_text_.try_emplace(text, program_.parts.size());
-    if (!is_new) {
-      ++program_.parts[known->second].launches;
-      return known->second;
-    }
+    if (!is_new) return known->second;
     auto named = options_.generate(kernel, tile, function_of(text));
     TC_CHECK(std::holds_alternative<CKernel>(named), "a function's name does not matter");
     program_.parts.push_back({kernel, std::move(tile), std::get<CKernel>(std::move(named))});
@@ -128,7 +102,7 @@ class ProgramWriter {
         "  char* const heap = (char*)scratch + {};\n  (void)in;\n  (void)out;\n  (void)heap;\n",
         kFunction, scratch);
     for (std::size_t i = 0; i < program_.calls.size(); ++i) {
-      text += call(wired_.launches[i], program_.parts[program_.calls[i].part], heap);
+      text += call(wired_.launches[i], program_.parts[program_.calls[i]], heap);
     }
     for (const auto& [from, result] : wired_.copies) {
       text += fmt::format("  __builtin_memcpy(out[{}], {}, {});\n", result, place(from, heap),
@@ -159,27 +133,7 @@ class ProgramWriter {
     return fmt::format("heap + {}", heap.offsets[ref.index]);
   }
 
-  [[nodiscard]] std::vector<ArrayUse> uses(const Launch& launch, const HeapPlan& heap) const {
-    std::vector<ArrayUse> all;
-    for (const ArrayRef& read : launch.reads) all.push_back(use(read, heap));
-    for (const std::size_t array : launch.writes) {
-      all.push_back(use({ArrayRef::Kind::kArray, array}, heap));
-    }
-    return all;
-  }
-
-  [[nodiscard]] ArrayUse use(const ArrayRef& ref, const HeapPlan& heap) const {
-    if (ref.kind == ArrayRef::Kind::kInput) {
-      const Shape& shape = wired_.inputs[ref.index].shape;
-      return {ArrayUse::Memory::kInput, input_offsets_[ref.index], host_bytes(shape)};
-    }
-    const ProgramArray& array = wired_.arrays[ref.index];
-    if (!array.result) return {ArrayUse::Memory::kHeap, heap.offsets[ref.index], array.bytes};
-    return {ArrayUse::Memory::kOutput, output_offsets_[*array.result], array.bytes};
-  }
-
   WiredProgram wired_;
-  std::vector<std::int64_t> input_offsets_, output_offsets_;
   const hwdesc::Device& device_;
   const CProgramOptions& options_;
   CProgram program_;
@@ -202,18 +156,6 @@ std::variant<CProgram, Unsupported> make_c_program(const ir::Module& module,
   return ProgramWriter(std::get<WiredProgram>(std::move(wired)), device, options).write();
 }
 
-std::string whole_source(const CProgram& program) {
-  std::string text(c_prelude());
-  text += kPartAttribute;
-  for (const PartKernel& part : program.parts) {
-    text += fmt::format(
-        "TILECAST_PART void {}(const void* const* in, void* const* out, void* scratch);\n",
-        part.code.function);
-  }
-  for (const PartKernel& part : program.parts) text += part.code.source;
-  return text + program.caller;
-}
-
 std::string part_source(const PartKernel& part) {
   return std::string(c_prelude()) + part.code.source;
 }
@@ -222,10 +164,6 @@ RunJob whole_job(const CProgram& program) {
   RunJob job{program.function, {}, program.outputs, program.scratch_bytes};
   for (const ProgramInput& input : program.inputs) job.inputs.push_back(input.shape);
   return job;
-}
-
-RunJob part_job(const PartKernel& part) {
-  return {part.code.function, part.code.inputs, part.code.outputs, part.code.scratch_bytes};
 }
 
 }  // namespace tilecast::host

@@ -1,9 +1,8 @@
-// A whole program as C: its kernels' functions, and one that calls them in schedule order. It is
-// used to compare a program's time with the times of its kernels alone.
+// A whole program as C: its kernels' functions, and one that calls them in schedule order.
 //
-//   auto result = make_c_program(variant.program, device);
-//   if (const auto* p = std::get_if<CProgram>(&result)) compile(whole_source(*p));
-//   run_kernels(library, {{whole_job(*p), part_job(p->parts[0]), ...}}, ...);
+//   auto result = make_c_program(module, device);
+//   if (const auto* p = std::get_if<CProgram>(&result)) ...  // compile part_source(), link
+//   p->caller run_kernels(library, {{whole_job(*p)}}, ...);
 //
 // The module must be fused and laid out; its entry may only launch kernels that generate_c() can
 // write (no loops, branches, calls, collectives). A kernel uses its given tile, else the one that
@@ -33,21 +32,6 @@ struct PartKernel {
   ir::Kernel kernel;  // the first launched of a group of equal kernels
   analytical::TileConfig tile;
   CKernel code;  // without the prelude; its function is named after the code
-  std::size_t launches = 1;
-};
-
-// Memory that a call reads or writes. Inputs are consecutive, and so are results; each starts on a
-// page boundary (kAlignment).
-struct ArrayUse {
-  enum class Memory : std::uint8_t { kInput, kOutput, kHeap };
-  static constexpr std::int64_t kAlignment = 4096;
-  Memory memory = Memory::kHeap;
-  std::int64_t offset = 0, bytes = 0;
-};
-
-struct PartCall {
-  std::size_t part = 0;
-  std::vector<ArrayUse> uses;  // arrays read, then arrays written
 };
 
 struct CProgram {
@@ -58,7 +42,7 @@ struct CProgram {
   std::int64_t scratch_bytes = 0;  // the kernels' scratch, followed by the heap
   std::int64_t heap_bytes = 0;
   std::vector<PartKernel> parts;
-  std::vector<PartCall> calls;  // in execution order
+  std::vector<std::size_t> calls;  // parts, in execution order
 };
 
 using Generate = std::function<std::variant<CKernel, Unsupported>(
@@ -80,11 +64,9 @@ struct CProgramOptions {
 [[nodiscard]] std::variant<CProgram, Unsupported> make_c_program(
     const ir::Module& module, const hwdesc::Device& device, const CProgramOptions& options = {});
 
-// The whole program as one text, or one part. Separately compiled parts link with the caller.
-[[nodiscard]] std::string whole_source(const CProgram& program);
+// Separately compiled parts link with the caller.
 [[nodiscard]] std::string part_source(const PartKernel& part);
 
 [[nodiscard]] RunJob whole_job(const CProgram& program);
-[[nodiscard]] RunJob part_job(const PartKernel& part);
 
 }  // namespace tilecast::host

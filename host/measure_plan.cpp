@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/random.h"
-#include "hwdesc/device_yaml.h"
 #include "ir/canonical_hash.h"
 #include "ir/load_program.h"
 #include "ir/program.h"
@@ -257,13 +256,10 @@ WorkSource schedule_source(const hwdesc::Device& device) {
 }
 
 std::vector<std::string> own_programs() {
-  const std::vector<std::string> presets = hwdesc::preset_names();
   std::vector<std::string> programs;
-  if (presets.empty()) return programs;
-  const fs::path devices = fs::path(hwdesc::preset_path(presets.front())).parent_path();
   std::error_code failed;
   for (const fs::directory_entry& entry :
-       fs::directory_iterator(devices.parent_path() / "programs", failed)) {
+       fs::directory_iterator(shipped_folder("programs"), failed)) {
     if (entry.path().extension() == ".hlo") programs.push_back(entry.path().string());
   }
   std::ranges::sort(programs);

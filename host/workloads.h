@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -29,9 +30,11 @@ struct Workload {
   std::string hash;  // ir::canonical_hash(kernel)
 };
 
-// The twelve convolutions of ResNet-18 (He et al., CVPR 2016), matrix products, products with fused
-// epilogues, reductions, transposes, row normalisations. Sizes are chosen for one core of about
-// 50 GFLOP/s and 15 GB/s: a run takes from 20 us to 30 ms, the last convolution about 75 ms.
+// A folder beside that of the presets: "programs", "kernels". Empty if there are no presets.
+[[nodiscard]] std::filesystem::path shipped_folder(const std::string& name);
+
+// Convolutions, matrix products, products with fused epilogues, reductions, transposes, row
+// normalisations: the kernels of configs/kernels. Throws Error if they are missing.
 [[nodiscard]] std::vector<Workload> tile_workloads(const hwdesc::Device& device);
 
 // The twelve convolutions of ResNet-18 with the network's own sizes; families C1 to C12.
@@ -74,18 +77,5 @@ struct FusionDraw {
 };
 [[nodiscard]] FusionDraw fusion_configuration(std::uint64_t seed, std::size_t number);
 [[nodiscard]] ir::Module fused(const ir::Module& program, const FusionDraw& draw);
-
-struct ProgramVariant {
-  std::string name;    // "mlp_train.c17"
-  ir::Module program;  // fused and laid out for the device
-  std::size_t kernels = 0;
-};
-
-// The whole program under each configuration, without duplicates, to compare a program's time with
-// the sum of its kernels' times. Throws Error for programs with loops, branches or kernels that
-// fusion_workloads() leaves out.
-[[nodiscard]] std::vector<ProgramVariant> whole_programs(const ir::Module& program,
-                                                         const hwdesc::Device& device,
-                                                         const FusionCut& cut = {});
 
 }  // namespace tilecast::host

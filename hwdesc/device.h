@@ -49,6 +49,7 @@ struct PublishedPeak {   // a data-sheet number; device_check recomputes it
 struct Device {
   std::string name, description, generation;
   std::string profile_names;  // names in profiles, comma-separated: hwdesc/device_check.h
+  std::string xla_target;     // what XLA compiles for: hwdesc/xla_target.h
   Execution execution = Execution::kScratchpad;
   Fusion fusion = Fusion::kByExecution;  // kXlaGpu for kSimt, else kXlaTpu
   Hertz clock;

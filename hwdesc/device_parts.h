@@ -18,7 +18,7 @@ struct Provenance {
 
 enum class Execution { kScratchpad, kSimt, kCache };
 // Whose rules fuse programs that are not optimised yet.
-enum class Fusion { kByExecution, kXlaTpu, kXlaGpu, kNone };
+enum class Fusion { kByExecution, kXlaTpu, kXlaGpu, kXlaCpu, kNone };
 
 struct MemoryLevel {
   std::string name;                               // "hbm", "vmem", "l2", "shared"

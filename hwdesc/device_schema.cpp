@@ -89,7 +89,7 @@ constexpr double kTiB = 1024 * kGiB;
 
 using Word = std::string_view;
 constexpr std::array<Word, 3> kExecutions = {"scratchpad", "simt", "cache"};
-constexpr std::array<Word, 4> kFusions = {"by_execution", "xla_tpu", "xla_gpu", "none"};
+constexpr std::array<Word, 5> kFusions = {"by_execution", "xla_tpu", "xla_gpu", "xla_cpu", "none"};
 constexpr std::array<Word, 5> kTopologies = {"none", "ring", "torus2d", "torus3d", "switch"};
 constexpr std::array<Word, 7> kUnits = {"matrix", "vector", "transcendental", "cross_lane",
                                         "scalar", "load",   "store"};
@@ -361,6 +361,7 @@ void walk_identity(Fields& f, Device& device) {
   f.text("description", 0, 2000, "one line", device.description);
   f.text("generation", 0, 100, "family and step", device.generation);
   f.text("profile_names", 0, 1000, "its names in profiles, commas between", device.profile_names);
+  f.text("xla_target", 0, 100, "what XLA compiles for: sm_90a, v5e", device.xla_target);
   auto execution = static_cast<std::size_t>(device.execution);
   f.visitor().choice({"execution", kCount, 0, 0, true, "how kernels run", kExecutions}, execution);
   device.execution = static_cast<Execution>(execution);

@@ -86,8 +86,8 @@ std::string name_of(const ConfigNode& root, const std::string& file) {
 
 // Whether a description keeps its parent's machine.
 bool only_calibrates(const ConfigNode& root) {
-  constexpr std::string_view kKeys[] = {"extends", "name", "description", "profile_names",
-                                        "calibration"};
+  constexpr std::string_view kKeys[] = {"extends",       "name",       "description",
+                                        "profile_names", "xla_target", "calibration"};
   return std::ranges::all_of(root.children, [&](const ConfigNode& child) {
     return std::ranges::find(kKeys, child.key) != std::end(kKeys);
   });
@@ -188,7 +188,10 @@ std::size_t machine_of(const Device& device) {
   const bool limited = device.power_limit().has_value();  // without a limit energy affects no time
   for (const auto& [path, value] : flatten(device)) {
     if (path.starts_with("energy.") && !limited) continue;
-    if (path == "name" || path == "description" || path == "profile_names") continue;
+    if (path == "name" || path == "description" || path == "profile_names" ||
+        path == "xla_target") {
+      continue;
+    }
     if (path.ends_with("source")) continue;
     if (path.starts_with("calibration.") || path.starts_with("published.")) continue;
     values += path + "=" + value + "\n";

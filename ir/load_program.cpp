@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ir/cache_residency.h"
 #include "ir/fusion/fusion_space.h"
 #include "ir/memory/carry_copies.h"
 #include "ir/verify/verifier.h"
@@ -25,6 +26,11 @@ bool has_tiled_sharding(const Module& module) {
   return std::ranges::any_of(module.computations, [&](const Computation& computation) {
     return std::ranges::any_of(computation.instructions, cuts);
   });
+}
+
+std::string_view name(Compiler compiler) {
+  if (compiler == Compiler::kXlaGpu) return "XLA:GPU";
+  return compiler == Compiler::kXlaCpu ? "XLA:CPU" : "XLA:TPU";
 }
 
 // Fuses modules that are not yet optimised, and adds notes on assumptions.
@@ -75,7 +81,7 @@ void fuse_by(const FusionOptions& rules, const LoadOptions& options, LoadedModul
     loaded.module = fuse(std::move(loaded.module), rules);
     loaded.notes.push_back(
         {fmt::format("not optimised: fused by Tilecast's rules for {} (--fusion=none keeps ops)",
-                     rules.compiler == Compiler::kXlaGpu ? "XLA:GPU" : "XLA:TPU")});
+                     name(rules.compiler))});
   }
   loaded.module = with_carry_copies(std::move(loaded.module));
 }
@@ -93,6 +99,9 @@ LoadedModule load_module(base::SourceText text, const LoadOptions& options) {
 DeviceProgram program_for(LoadedModule loaded, const LayoutRules& layout,
                           const LoadOptions& options) {
   fuse_by(layout.fusion, options, loaded);
+  if (const std::size_t found = find_in_caches(loaded.module, layout.caches); found > 0) {
+    loaded.notes.push_back({fmt::format("{} arrays are found in caches", found)});
+  }
   const bool has_tiles = has_device_layouts(loaded.module);
   if (has_tiles != layout.tiled && loaded.optimised) {
     loaded.notes.push_back({fmt::format("compiled for {}: its fusions and library calls are kept",

@@ -124,6 +124,7 @@ void add_shape(Hash128& hash, const Shape& shape) {
     for (const Dims& tile : shape.layout->tiles) hash.add(tile);
     hash.add(Dims{shape.layout->memory_space, shape.layout->element_bits,
                   shape.layout->tail_alignment, shape.layout->dynamic_prefix_bytes});
+    if (shape.layout->cache > 0) hash.add(std::uint64_t(shape.layout->cache));
     hash.add(shape.layout->split_config);
     hash.add(shape.layout->other);
   }

@@ -29,6 +29,7 @@ struct Layout {
   std::int64_t tail_alignment = 1;  // L(n), elements
   int element_bits = 0;             // E(n), 0 = natural
   int memory_space = 0;             // S(n): 0 HBM, 1 VMEM, 2 sync flags, 3 CMEM, 5 host, 6 scalar
+  int cache = 0;  // where it is found: 1 the largest cache, 2 the next ...; 0: main memory, unknown
   std::int64_t dynamic_prefix_bytes = 0;  // M(n)
   std::string split_config;               // `(1:50,200)` after SC, kept for printing
   std::string other;  // raw D(..) before T, or #(..) *(..) P(..) items, for printing

@@ -160,16 +160,4 @@ void FusionCost::ask(ir::ComputationId computation, std::span<const ir::FusedKer
   for (const auto& [name, work] : wanted) by_members_[name] = {by_work_.at(work), work};
 }
 
-std::vector<FusionCost::KernelTime> FusionCost::kernels(const ir::FusionConfiguration& chosen) {
-  std::vector<KernelTime> result;
-  for (const Part& part : parts_) {
-    std::vector<ir::FusedKernel> kernels = space_.plan(part.id, chosen);
-    const std::vector<Known> times = known(part.id, kernels);
-    for (std::size_t i = 0; i < kernels.size(); ++i) {
-      result.push_back({part.id, std::move(kernels[i]), times[i].seconds * part.launches});
-    }
-  }
-  return result;
-}
-
 }  // namespace tilecast::search

@@ -55,13 +55,6 @@ class FusionCost final : public FusionObjective {
   // Distinct kernels estimated so far.
   [[nodiscard]] std::size_t asked() const { return by_work_.size(); }
   [[nodiscard]] const ir::FusionSpace& space() const { return space_; }
-  // Time of each planned kernel over all its launches; used to choose what to change.
-  struct KernelTime {
-    ir::ComputationId computation;
-    ir::FusedKernel kernel;
-    double seconds = 0;  // of all launches
-  };
-  [[nodiscard]] std::vector<KernelTime> kernels(const ir::FusionConfiguration& chosen);
 
  private:
   struct HashOf {

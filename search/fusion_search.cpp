@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <random>
 #include <unordered_set>
 #include <utility>
@@ -133,97 +132,22 @@ void draw_at_random(Ledger& ledger, const ir::FusionSpace& space, std::mt19937_6
   while (ledger.open()) (void)ledger.seconds(first(space, true, random));
 }
 
-void descend(Ledger& ledger, const FusionMoves& moves, FusionConfiguration at,
-             const ir::FusionSpace& space, std::mt19937_64& random) {
-  std::vector<std::uint32_t> order(at.size());
-  std::iota(order.begin(), order.end(), 0U);
-  while (ledger.open() && !order.empty()) {
-    ledger.start();
-    double at_s = ledger.seconds(at);
-    for (bool faster = true; faster && ledger.open();) {
-      faster = false;
-      base::shuffle(order, random);
-      for (const std::uint32_t decision : order) {
-        for (const ir::FusionChoice other : moves.others(at, decision)) {
-          if (!ledger.open()) return;
-          const ir::FusionChoice before = std::exchange(at[decision], other);
-          const double next_s = ledger.seconds(at);
-          if (next_s < at_s) {
-            at_s = next_s;
-            faster = true;
-          } else {
-            at[decision] = before;
-          }
-        }
-      }
-    }
-    at = first(space, true, random);
-  }
-}
-
-// One round over the decisions, ordered by kernel time, longest first.
-void beam(Ledger& ledger, const FusionMoves& moves, FusionConfiguration at, FusionCost& cost,
-          std::mt19937_64& random) {
-  std::vector<FoundFusion> front;
-  front.push_back({at, cost.of(at)});
-  const auto faster = [](const FoundFusion& a, const FoundFusion& b) {
-    return a.cost.seconds < b.cost.seconds;
-  };
-  for (bool gained = true; gained && ledger.open();) {
-    ledger.start();
-    const double before = front.front().cost.seconds;
-    for (const std::uint32_t decision : moves.by_time(cost.kernels(front.front().chosen), random)) {
-      if (!ledger.open()) break;
-      std::vector<FoundFusion> next = front;
-      for (const FoundFusion& one : front) {
-        for (const ir::FusionChoice other : moves.others(one.chosen, decision)) {
-          if (!ledger.open()) break;
-          FusionConfiguration changed = one.chosen;
-          changed[decision] = other;
-          (void)ledger.seconds(changed);
-          const PlanCost changed_cost = cost.of(changed);
-          const auto same = [&](const FoundFusion& known) {
-            return known.cost.plan == changed_cost.plan;
-          };
-          if (std::ranges::any_of(next, same)) continue;
-          next.push_back({std::move(changed), changed_cost});
-        }
-      }
-      std::ranges::stable_sort(next, faster);
-      if (next.size() > kBeamWidth) next.resize(kBeamWidth);
-      front = std::move(next);
-    }
-    gained = front.front().cost.seconds < before;
-  }
-}
-
 }  // namespace
 
 FusionSearch search_fusions(FusionCost& cost, const FusionSearchOptions& options) {
-  return search_fusions(cost, cost, options);
+  return search_fusions(cost, cost.space(), options);
 }
 
-FusionSearch search_fusions(FusionObjective& objective, FusionCost& plans,
+FusionSearch search_fusions(FusionObjective& objective, const ir::FusionSpace& space,
                             const FusionSearchOptions& options) {
-  const ir::FusionSpace& space = plans.space();
   std::mt19937_64 random(options.seed);
   Ledger ledger(objective, space, options);
-  const FusionMoves moves(space);
   if (space.decisions().empty()) return ledger.take();
   FusionConfiguration at = first(space, options.random_start, random);
-  switch (options.strategy) {
-    case FusionStrategy::kAnneal:
-      anneal(ledger, moves, std::move(at), options, random);
-      break;
-    case FusionStrategy::kRandom:
-      draw_at_random(ledger, space, random);
-      break;
-    case FusionStrategy::kGreedy:
-      descend(ledger, moves, std::move(at), space, random);
-      break;
-    case FusionStrategy::kBeam:
-      beam(ledger, moves, std::move(at), plans, random);
-      break;
+  if (options.strategy == FusionStrategy::kRandom) {
+    draw_at_random(ledger, space, random);
+  } else {
+    anneal(ledger, FusionMoves(space), std::move(at), options, random);
   }
   return ledger.take();
 }
@@ -280,26 +204,6 @@ void FusionMoves::step(FusionConfiguration& chosen, std::mt19937_64& random) con
   }
   const FusionChoice all = base::draw(random, 2) == 0 ? FusionChoice::kKeep : FusionChoice::kRule;
   for (const std::uint32_t each : near) chosen[each] = all;
-}
-
-std::vector<std::uint32_t> FusionMoves::by_time(std::span<const FusionCost::KernelTime> kernels,
-                                                std::mt19937_64& random) const {
-  std::vector<double> seconds(space_.decisions().size(), 0);
-  for (const FusionCost::KernelTime& one : kernels) {
-    for (const ir::InstrId member : one.kernel.members) {
-      const auto found = at_.find({one.computation, member});
-      if (found == at_.end()) continue;
-      for (const std::uint32_t decision : found->second) {
-        seconds[decision] = std::max(seconds[decision], one.seconds);
-      }
-    }
-  }
-  std::vector<std::uint32_t> order(seconds.size());
-  std::iota(order.begin(), order.end(), 0U);
-  base::shuffle(order, random);
-  std::ranges::stable_sort(
-      order, [&](std::uint32_t a, std::uint32_t b) { return seconds[a] > seconds[b]; });
-  return order;
 }
 
 }  // namespace tilecast::search

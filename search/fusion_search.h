@@ -1,6 +1,6 @@
 // Searches for a program's fastest fusions by a cost model: the fusion autotuner of Kaufman et al.
-// (MLSys 2021, section 7.3) and Phothilimthana et al. (PACT 2021), with simpler searches as
-// baselines.
+// (MLSys 2021, section 7.3) and Phothilimthana et al. (PACT 2021), with random draws as a
+// baseline.
 //
 //   FusionCost cost(space, device, model);
 //   FusionSearch found = search_fusions(cost, {.strategy = FusionStrategy::kAnneal});
@@ -12,9 +12,6 @@
 //          a share kFirstAccepted of slower steps would be kept and falls geometrically over
 //          a quarter of the budget; then it restarts, cooler, from the best found.
 // kRandom  independent random configurations.
-// kGreedy  decisions in random order, keeping each change that is faster; repeated until none is.
-// kBeam    decisions by kernel time, longest first: every other choice of the next decision
-//          is tried on each of kBeamWidth configurations, and the fastest are kept.
 // Deterministic for a seed. Steps that lead to known kernels need no estimate, but count as costs.
 #pragma once
 
@@ -29,8 +26,8 @@
 
 namespace tilecast::search {
 
-enum class FusionStrategy { kAnneal, kRandom, kGreedy, kBeam };
-inline constexpr std::string_view kFusionStrategies[] = {"anneal", "random", "greedy", "beam"};
+enum class FusionStrategy { kAnneal, kRandom };
+inline constexpr std::string_view kFusionStrategies[] = {"anneal", "random"};
 
 struct FusionProgress {
   std::size_t costs = 0;
@@ -62,12 +59,11 @@ struct FusionSearch {
 };
 
 inline constexpr double kFirstAccepted = 0.4;
-inline constexpr std::size_t kBeamWidth = 4;
 
 // Searches by a model. Throws Error as FusionCost does.
 [[nodiscard]] FusionSearch search_fusions(FusionCost& cost, const FusionSearchOptions& options);
-// Searches by any objective, with kAnneal, kRandom or kGreedy; `plans` identifies programs.
-[[nodiscard]] FusionSearch search_fusions(FusionObjective& objective, FusionCost& plans,
+// Searches by any objective.
+[[nodiscard]] FusionSearch search_fusions(FusionObjective& objective, const ir::FusionSpace& space,
                                           const FusionSearchOptions& options);
 
 // Neighbours of a fusion configuration: the changes that one search step can make. Used by
@@ -83,9 +79,6 @@ class FusionMoves {
   // The choices available to a decision, other than its current one.
   [[nodiscard]] std::vector<ir::FusionChoice> others(const ir::FusionConfiguration& chosen,
                                                      std::uint32_t decision) const;
-  // All decisions, ordered by the time of the kernels they concern, longest first; ties at random.
-  [[nodiscard]] std::vector<std::uint32_t> by_time(std::span<const FusionCost::KernelTime> kernels,
-                                                   std::mt19937_64& random) const;
 
  private:
   void flip(ir::FusionConfiguration& chosen, std::uint32_t decision, std::mt19937_64& random) const;

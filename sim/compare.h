@@ -13,6 +13,7 @@
 
 #include "analytical/estimate.h"
 #include "hwdesc/units.h"
+#include "measured/importers/xplane.h"
 
 namespace tilecast::sim {
 
@@ -22,6 +23,7 @@ struct ProfileCounts {
   std::string category;  // as in the profile ("convolution fusion"); else the op class
   Seconds median;        // per launch
   std::optional<double> flops, bytes, profile_flops, profile_bytes;
+  std::optional<measured::XplaneLaunch> launch = {};  // of its longest kernel on a GPU
 };
 
 struct ProfileProgram {  // runs of one module; predicted: of one run, with copies overlapping
@@ -38,11 +40,14 @@ struct ProfileLeftOver {
 };
 
 struct ProfileSummary {
-  std::string file, device;     // device: the profile's name for it
-  std::string guess;            // why this preset; empty if the user chose it
-  std::string next;             // command that calibrates the device with this profile
-  Seconds device_time;          // of all cores
-  Seconds joined, step_median;  // joined: in instructions of modules that were read
+  std::string file, device;  // device: the profile's name for it
+  std::string guess;         // why this preset; empty if the user chose it
+  std::string next;          // command that calibrates the device with this profile, if any
+  std::string joined_to;     // what its time was joined to; "": instructions of programs
+  Seconds device_time;       // of all cores
+  // joined: in instructions of modules that were read, memsets and copies; or in operators whose
+  // shapes are known
+  Seconds joined, step_median;
   double steps = 0;
   std::vector<ProfileProgram> programs;    // most time first
   std::vector<ProfileLeftOver> left_over;  // device time without a row; most first

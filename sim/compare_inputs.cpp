@@ -401,19 +401,26 @@ class ProfileRows {
                                   : std::string(ir::name(opcode->second)),
                .kernel = kernel,
                .has_transfer = module.transfers.contains(name)},
-              times, answers);
+              times, &answers);
     };
-    for (const auto& [name, times] : module.instructions) add(name, times);
+    for (const auto& [name, times] : joined.instructions) add(name, times);
     for (const auto& [name, times] : module.transfers) add(name, times);
-    add_idle(module, kernels);
+    for (const auto& [name, times] : joined.transfers) {
+      add_row({.name = name, .op_class = name}, times, nullptr);
+    }
+    add_idle(joined, kernels);
     add_run(module, answers);
     if (setup_.step) setup_.step();
   }
 
   [[nodiscard]] Comparison finish(const measured::XplaneJoin& join) {
-    summary_.joined = join.kernels + join.controls;
+    summary_.joined = join.kernels + join.controls + join.transfers;
     std::map<std::string, ProfileLeftOver> left_over;
     for (const measured::XplaneLeftOver& left : join.left_over) {
+      if (!measured::transfer_category(left.category).empty()) {
+        add_outside(left);
+        continue;
+      }
       ProfileLeftOver& of = left_over[left.category];
       of.category = left.category;
       of.events += static_cast<double>(left.events);
@@ -433,12 +440,14 @@ class ProfileRows {
   }
 
  private:
+  // `answers`: null for what no model answers.
   void add_row(const ProfiledInstruction& of, const XplaneTimes& times,
-               const ModuleAnswers& answers) {
+               const ModuleAnswers* answers) {
     ProfileCounts counts{.category = times.category.empty() ? of.op_class : times.category,
                          .median = times.median,
                          .profile_flops = times.flops,
-                         .profile_bytes = times.bytes_accessed};
+                         .profile_bytes = times.bytes_accessed,
+                         .launch = times.launch};
     if (of.kernel) {
       const ir::WorkCounts& work = of.kernel->kernel.work();
       if (work.flops >= 0) counts.flops = work.flops;
@@ -453,12 +462,12 @@ class ProfileRows {
                                           .overlaps = times.asynchronous,
                                           .profile = std::move(counts)});
     builder_.set(row, measured_, {times.total / launches});
-    for (std::size_t column = 0; column < setup_.columns.size(); ++column) {
+    for (std::size_t column = 0; answers && column < setup_.columns.size(); ++column) {
       if (!of.is_timed(times)) {
         builder_.set(row, column, {Seconds{0}});
         continue;
       }
-      const auto& cells = answers.of_models[column].cells;
+      const auto& cells = answers->of_models[column].cells;
       if (const auto cell = cells.find(of.name); cell != cells.end()) {
         builder_.set(row, column, cell->second);
       }
@@ -466,11 +475,13 @@ class ProfileRows {
   }
 
   // Adds the time of runs without a kernel, for which models predict nothing.
-  void add_idle(const XplaneModule& module, const Kernels& kernels) {
+  void add_idle(const JoinedModule& joined, const Kernels& kernels) {
+    const XplaneModule& module = *joined.profiled;
     Seconds busy;
-    for (const auto& [name, times] : module.instructions) {
+    for (const auto& [name, times] : joined.instructions) {
       if (kernels.contains(name) && !times.asynchronous) busy += times.total;
     }
+    for (const auto& [name, times] : joined.transfers) busy += times.total;
     const Seconds idle = module.runs.total - busy;
     if (module.runs.occurrences <= 0 || idle.value <= 0) return;
     const auto runs = static_cast<double>(module.runs.occurrences);
@@ -485,6 +496,17 @@ class ProfileRows {
     for (std::size_t column = 0; column < setup_.columns.size(); ++column) {
       builder_.set(row, column, {Seconds{0}});
     }
+  }
+
+  // Memsets and copies outside of programs.
+  void add_outside(const measured::XplaneLeftOver& left) {
+    if (!outside_) outside_ = builder_.add_group("(outside of programs)", input_.file);
+    group_ = *outside_;
+    const XplaneTimes times{.occurrences = std::max<std::int64_t>(left.events, 1),
+                            .total = left.total,
+                            .median = left.total / static_cast<double>(left.events)};
+    add_row({.name = left.name, .op_class = left.category}, times, nullptr);
+    summary_.joined += left.total;
   }
 
   void add_run(const XplaneModule& module, const ModuleAnswers& answers) {
@@ -503,6 +525,7 @@ class ProfileRows {
   ProfileSummary summary_;
   std::map<std::string, int> modules_called_;
   std::size_t measured_ = 0, group_ = 0;
+  std::optional<std::size_t> outside_;  // the group of what is of no program
 };
 
 }  // namespace

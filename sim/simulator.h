@@ -32,6 +32,7 @@ struct SimulateOptions {
 struct SimulatedKernel {
   ir::KernelId id;
   std::string name, computation;
+  std::string op_name = {};  // of the framework: "jit(step)/layer1/dot_general"; may be empty
   std::string content = {};  // ir/canonical_hash.h; empty: not requested
   ir::Opcode opcode = ir::Opcode::kFusion;
   double multiplicity = 1;  // launches per run of the program

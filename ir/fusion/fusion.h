@@ -12,7 +12,7 @@
 namespace tilecast::ir {
 
 // Whose rules decide what fuses.
-enum class Compiler : std::uint8_t { kXlaTpu, kXlaGpu, kNone };
+enum class Compiler : std::uint8_t { kXlaTpu, kXlaGpu, kXlaCpu, kNone };
 
 struct FusionOptions {
   friend bool operator==(const FusionOptions&, const FusionOptions&) = default;

@@ -50,7 +50,7 @@ FusionPlanner::Position FusionPlanner::operand_position(const Instruction& user,
 std::vector<FusedKernel> FusionPlanner::plan() {
   for (auto id = static_cast<std::uint32_t>(computation_.instructions.size()); id-- > 0;)
     locate(id);
-  fuse_outputs();
+  if (!is_cpu()) fuse_outputs();
   std::vector<FusedKernel> kernels;
   for (Cluster& cluster : clusters_) {
     if (cluster.alive) kernels.push_back({std::move(cluster.members), std::move(cluster.roots)});
@@ -172,6 +172,10 @@ std::optional<FusionPlanner::Home> FusionPlanner::accepted_home(std::uint32_t pr
   const Cluster& kernel = clusters_[reads.front().cluster];
   const Instruction& op = at(producer);
   if (std::ssize(kernel.members) >= options_.max_ops) return std::nullopt;
+  // XLA:CPU calls libraries for products and reductions: nothing is computed on the way into a
+  // product, nor in the loop that uses either.
+  const bool needs_call = is_matrix(op) || is_reduction(op) || kernel.has_matrix;
+  if (is_cpu() && needs_call && op.opcode != Opcode::kBitcast) return std::nullopt;
   if (std::ssize(kernel.inputs) + std::ssize(op.operands) - 1 > options_.max_parameters) {
     return std::nullopt;
   }

@@ -64,9 +64,12 @@ OpAttrs kept_attrs(const Instruction& instruction) {
 }
 
 // The opcode that `called` applies to its two parameters, if it does nothing else. Compares are
-// excluded, because they have a direction as well.
+// excluded, because they have a direction as well. A scan's returns the result twice.
 std::optional<Opcode> applied_opcode(const Computation& called) {
-  const Instruction& root = called.root_instruction();
+  const Instruction& returned = called.root_instruction();
+  const bool is_twice = returned.opcode == Opcode::kTuple && returned.operands.size() == 2 &&
+                        returned.operands[0] == returned.operands[1];
+  const Instruction& root = is_twice ? called.at(returned.operands[0]) : returned;
   const bool plain = is_elementwise(root.opcode) && root.opcode != Opcode::kCompare &&
                      info(root.opcode).arity == 2 && root.operands.size() == 2;
   if (!plain || called.parameters.size() != 2) return std::nullopt;

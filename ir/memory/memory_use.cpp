@@ -1,7 +1,10 @@
 #include "ir/memory/memory_use.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -17,6 +20,7 @@ namespace {
 // calls, loops and branches are inlined at their position in the schedule.
 
 using ValueId = std::uint32_t;
+constexpr ValueId kNoValue = UINT32_MAX;
 using Position = std::uint32_t;  // in the inlined schedule; 0 is before the first instruction
 
 struct LiveValue {
@@ -27,6 +31,9 @@ struct LiveValue {
   bool donated = false;  // an argument whose buffer is free after its last use
   double bytes = 0;      // 0: in another memory space, or merged with another value
   Position first = 0, last = 0;
+  Position last_read = 0;    // `last` before another value took over the buffer
+  ValueId took = kNoValue;   // whose buffer it took over
+  bool in_argument = false;  // an output in the buffer of a donated argument
 };
 
 struct ScheduledAt {
@@ -62,6 +69,7 @@ class LivenessWalk {
   struct Share {
     ValueId taker, giver;
     Position at, until;
+    bool on_heap = true;  // false: only where the taker has a buffer of its own
   };
 
   std::vector<ValueId> walk(ComputationId id, std::span<const ValueId> arguments, int depth);
@@ -97,6 +105,7 @@ class LivenessWalk {
   void use_operands(const Frame& frame, const Instruction& op);
   void step(ComputationId computation, InstrId instruction);
   void settle_shares();
+  void reserve_outputs();
 
   const Module& module_;
   BufferSharing sharing_;
@@ -161,6 +170,7 @@ LiveValues LivenessWalk::run() {
   }
   close_entry(walk(module_.entry, arguments, 0));
   settle_shares();
+  reserve_outputs();
   return {std::move(values_), std::move(schedule_), aliased_, unsized_};
 }
 
@@ -311,7 +321,7 @@ void LivenessWalk::note_shares(const Frame& frame, InstrId id, std::span<const V
     const LiveValue& given = values_[find(giver)];
     const bool is_made_there =
         given.computation == frame.id && given.instruction == op.operands[share.operand];
-    if (share.in_place || is_made_there) shares_.push_back({made[share.output], giver, now_, now_});
+    shares_.push_back({made[share.output], giver, now_, now_, share.in_place || is_made_there});
   }
 }
 
@@ -423,7 +433,7 @@ void LivenessWalk::close_entry(std::vector<ValueId> roots) {
     first_leaf.push_back(leaves);
     leaves += leaf_count(entry.at(id).shape);
   }
-  std::vector<ValueId> donor(roots.size(), UINT32_MAX);
+  std::vector<ValueId> donor(roots.size(), kNoValue);
   for (const Alias& alias : module_.input_output_alias) {
     if (alias.operand < 0 || alias.operand >= std::ssize(entry.parameters)) continue;
     const auto parameter = static_cast<std::size_t>(alias.operand);
@@ -439,6 +449,7 @@ void LivenessWalk::close_entry(std::vector<ValueId> roots) {
     const ValueId id = find(roots[i]);
     values_[id].last = now_;
     if (id == donor[i]) continue;
+    values_[id].in_argument = donor[i] != kNoValue;
     if (values_[id].kind == BufferKind::kTemporary) {
       values_[id].kind = BufferKind::kOutput;
       continue;
@@ -463,14 +474,66 @@ void LivenessWalk::settle_shares() {
   }
   std::stable_sort(shares_.begin(), shares_.end(),
                    [](const Share& a, const Share& b) { return a.at < b.at; });
-  std::vector<bool> took(values_.size(), false);
+  for (LiveValue& value : values_) value.last_read = value.last;
   for (const Share& share : shares_) {
     const ValueId taker = find(share.taker);
     LiveValue& giver = values_[find(share.giver)];
-    const bool is_free = giver.last == share.until && giver.first < share.at;
-    if (took[taker] || !is_free || giver.bytes < values_[taker].bytes) continue;
-    took[taker] = true;
+    const bool is_free = share.on_heap && giver.last == share.until && giver.first < share.at;
+    LiveValue& taking = values_[taker];
+    if (taking.took != kNoValue || !is_free || giver.bytes < taking.bytes) continue;
+    taking.took = find(share.giver);
     giver.last = share.at - 1;
+  }
+}
+
+// An output has a buffer of its own while the program runs. Until it is made, temporary arrays that
+// fit lie there, one at a time, the largest first (XLA: BufferAssigner, which tries the buffers
+// that exist before it leaves an array to the heap).
+void LivenessWalk::reserve_outputs() {
+  const auto is_reserved = [](const LiveValue& value) {
+    return value.kind == BufferKind::kOutput && !value.in_argument;
+  };
+  struct Reserved {
+    double bytes;
+    std::map<Position, ValueId> held;  // by first position: the output and what lies there before
+  };
+  std::vector<Reserved> outputs;
+  std::vector<ValueId> arrays;
+  for (ValueId i = 0; i < values_.size(); ++i) {
+    const LiveValue& value = values_[i];
+    if (same_as_[i] != i || value.bytes <= 0) continue;
+    if (is_reserved(value)) outputs.push_back({value.bytes, {{value.first, i}}});
+    if (value.kind == BufferKind::kTemporary) arrays.push_back(i);
+  }
+  std::map<std::pair<ValueId, ValueId>, Position> overwrites;  // giver and taker
+  for (const Share& share : shares_)
+    overwrites[{find(share.giver), find(share.taker)}] = share.until;
+  const auto are_apart = [&](ValueId before, ValueId after) {
+    const LiveValue& first = values_[before];
+    if (first.last_read < values_[after].first) return true;
+    const auto over = overwrites.find({before, after});
+    const ValueId took = values_[after].took;
+    return over != overwrites.end() && first.last_read <= over->second &&
+           (took == kNoValue || took == before);
+  };
+  const auto lies_in = [&](Reserved& output, ValueId array) {
+    const auto after = output.held.lower_bound(values_[array].first);
+    if (after == output.held.end() || !are_apart(array, after->second)) return false;
+    if (after != output.held.begin() && !are_apart(std::prev(after)->second, array)) return false;
+    output.held.emplace_hint(after, values_[array].first, array);
+    return true;
+  };
+  std::ranges::stable_sort(outputs, std::ranges::less{}, &Reserved::bytes);
+  const auto bytes = [this](ValueId array) { return values_[array].bytes; };
+  std::ranges::stable_sort(arrays, std::ranges::greater{}, bytes);
+  for (const ValueId array : arrays) {
+    const auto fits = std::ranges::lower_bound(outputs, bytes(array), {}, &Reserved::bytes);
+    const bool placed =
+        std::any_of(fits, outputs.end(), [&](Reserved& output) { return lies_in(output, array); });
+    if (placed) values_[array].bytes = 0;
+  }
+  for (LiveValue& value : values_) {
+    if (is_reserved(value)) value.first = 0;
   }
 }
 

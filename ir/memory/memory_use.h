@@ -7,12 +7,13 @@
 //
 // Every array has one live interval, from the op that produces it to its last reader. The peak is
 // the largest sum of arrays whose intervals overlap. Arguments and constants are always live,
-// except that an argument with `input_output_alias` is free after its last use; an output is live
-// from its producer to the end. Bitcasts, tuples and tuple elements refer to the arrays of their
-// operands. An op that may write in place (ir/memory/buffer_sharing.h) reuses the buffer of an
-// operand that has no later reader. Loops hold one copy of their state; state that the body does
-// not change stays in its original buffer. Calls, loops and branches add the arrays live inside
-// them while they run. This is a lower bound for any allocator with this schedule; fragmentation,
+// except that an argument with `input_output_alias` is free after its last use. An output has a
+// buffer of its own from start to end, unless it is such an argument's; arrays that fit and are
+// read no more when the output is written lie there before, one at a time, the largest first.
+// Bitcasts, tuples and tuple elements refer to the arrays of their operands. An op that may write
+// in place (ir/memory/buffer_sharing.h) reuses the buffer of an operand that has no later reader.
+// Loops hold one copy of their state; state that the body does not change stays in its original
+// buffer. Calls, loops and branches add the arrays live inside them while they run. Fragmentation,
 // tuple tables and alignment come on top (XLA: buffer assignment, heap simulator).
 #pragma once
 

@@ -44,7 +44,8 @@ class XplaneRows {
  public:
   XplaneRows(SetWriter& writer, ImportReport& report) : writer_(writer), report_(report) {
     writer_.begin_rows({"kernel", "program", "runtime_ns", "repeats", "spread_ns", "x_min_ns",
-                        "x_category", "x_flops", "x_bytes_accessed"});
+                        "x_category", "x_flops", "x_bytes_accessed", "x_registers",
+                        "x_shared_bytes", "x_grid", "x_block", "x_occupancy"});
   }
 
   void add(const std::string& kernel, const std::string& program, const XplaneTimes& times) {
@@ -54,9 +55,20 @@ class XplaneRows {
       return;
     }
     const double repeats = std::clamp(static_cast<double>(times.occurrences), 1.0, kMostRepeats);
-    writer_.add({kernel, program, median, fmt::format("{:.0f}", repeats), ns_text(times.spread),
-                 ns_text(times.min), times.category, count_text(times.flops),
-                 count_text(times.bytes_accessed)});
+    std::vector<std::string> cells{kernel,
+                                   program,
+                                   median,
+                                   fmt::format("{:.0f}", repeats),
+                                   ns_text(times.spread),
+                                   ns_text(times.min),
+                                   times.category,
+                                   count_text(times.flops),
+                                   count_text(times.bytes_accessed)};
+    const XplaneLaunch launch = times.launch.value_or(XplaneLaunch{});
+    const auto of_launch = [&](double value) { return times.launch ? count_text(value) : ""; };
+    cells.insert(cells.end(), {of_launch(launch.registers), of_launch(launch.shared_bytes),
+                               launch.grid, launch.block, of_launch(launch.occupancy)});
+    writer_.add(cells);
     ++report_.rows;
   }
 
@@ -90,6 +102,9 @@ void add_coverage(const XplaneProfile& profile, const XplaneJoin& join, ImportRe
   report.coverage.emplace_back("kernels of its modules", join.kernels);
   if (join.controls.value > 0)
     report.coverage.emplace_back("their loops, calls and views", join.controls);
+  if (join.transfers.value > 0) {
+    report.coverage.emplace_back("memsets and copies in graphs", join.transfers);
+  }
   std::map<std::string, Seconds> rest;
   for (const XplaneLeftOver& left : join.left_over) rest[left.category] += left.total;
   report.coverage.insert(report.coverage.end(), rest.begin(), rest.end());

@@ -2,7 +2,8 @@
 //
 // A record is an element of the array, or a member of the object, under one key of the top level
 // ("traceEvents", "cache"); its scalars are given as path and text: {"a": {"b": [1, "x"]}} is a.b[]
-// = 1, a.b[] = "x". Scalars elsewhere in the file go to `header`, with paths of the same form.
+// = 1, a.b[] = "x". Scalars elsewhere in the file go to `header`, with paths of the same form. With
+// `arrays_as_text`, an array of a record is one field, its JSON: a.b = [1,"x"].
 #pragma once
 
 #include <functional>
@@ -26,6 +27,7 @@ using JsonRecord = std::vector<JsonField>;
 struct JsonRecordReader {
   std::string container;   // top-level key that holds the records
   bool top_array = false;  // the file may also be a single array of records
+  bool arrays_as_text = false;
   std::function<void(const std::string& key, const JsonRecord&)> record;  // key: "" in arrays
   std::function<void(const JsonField&)> header = [](const JsonField&) {};
   // Accept a file that ends between two records, as left behind by an interrupted writer.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "measured/importers/byte_source.h"
 #include "measured/importers/xplane_events.h"
 #include "measured/importers/xplane_names.h"
@@ -63,9 +64,10 @@ constexpr std::int64_t kMaxOccurrences = 1'000'000'000;  // per event
 constexpr std::int64_t kEventsPerProgress = 1 << 17;
 constexpr double kSecondsPerPs = 1e-12, kNamesReadShare = 0.2;
 
-enum class LineKind { kIgnored, kModules, kOps, kTransfers, kSteps, kStream };
+enum class LineKind { kIgnored, kModules, kOps, kTransfers, kSteps, kStream, kThread };
 
 LineKind line_kind(std::string_view name, const XplanePlane& plane) {
+  if (plane.is_processor) return LineKind::kThread;
   if (plane.has_streams) return name.starts_with("Stream") ? LineKind::kStream : LineKind::kIgnored;
   if (name == "XLA Ops" || name == "Sparse Core Ops") return LineKind::kOps;
   if (plane.is_sparse_core) return LineKind::kIgnored;
@@ -74,15 +76,29 @@ LineKind line_kind(std::string_view name, const XplanePlane& plane) {
   return name == "Steps" ? LineKind::kSteps : LineKind::kIgnored;
 }
 
-// The category of a copy outside programs, from its name in CUDA and ROCm.
-std::string nameless_category(std::string_view name) {
-  for (const std::string_view copy : {"Memcpy", "memcpy", "copyBuffer", "CopyBuffer"}) {
-    if (name.find(copy) != std::string_view::npos) return "memcpy";
+// What a kernel of a launched graph is called in XLA ("command_buffer_1").
+constexpr std::string_view kGraphInstruction = "command_buffer";
+
+// "regs:20 static_shared:32 dynamic_shared:0 grid:8192,1,1 block:256,1,1 occ_pct:100"
+std::optional<XplaneLaunch> launch_of(std::string_view details) {
+  if (!details.starts_with("regs:")) return std::nullopt;
+  XplaneLaunch launch;
+  while (!details.empty()) {
+    const std::size_t end = std::min(details.find(' '), details.size());
+    const std::string_view word = details.substr(0, end);
+    details.remove_prefix(std::min(end + 1, details.size()));
+    const std::size_t colon = std::min(word.find(':'), word.size());
+    const std::string_view key = word.substr(0, colon);
+    std::string value(word.substr(std::min(colon + 1, word.size())));
+    const double number = base::parse_number(value).value_or(0);
+    std::ranges::replace(value, ',', 'x');
+    if (key == "regs") launch.registers = static_cast<int>(std::clamp(number, 0.0, 1e6));
+    if (key.ends_with("_shared")) launch.shared_bytes += number;
+    if (key == "grid") launch.grid = value;
+    if (key == "block") launch.block = value;
+    if (key == "occ_pct") launch.occupancy = number / 100;
   }
-  for (const std::string_view fill : {"Memset", "memset", "fillBuffer", "FillBuffer"}) {
-    if (name.find(fill) != std::string_view::npos) return "memset";
-  }
-  return "no instruction named";
+  return launch;
 }
 
 bool is_host_transfer(std::string_view name) {
@@ -105,7 +121,9 @@ class ProfileReader {
   void add_nested(const XplaneEvent& event, std::int64_t self_ps);
   void add_module_run(const XplaneEvent& event, const std::string& name, bool remember);
   std::uint64_t program_at(std::int64_t time_ps) const;
-  XplaneTimes times_of(const TimeSamples& samples, std::uint32_t kind) const;
+  XplaneTimes times_of(const XplaneTally::Instruction& of) const;
+  XplaneGraph graph_of(std::uint32_t instruction,
+                       const std::map<XplaneTally::NodeKey, XplaneTally::GraphNode>& nodes) const;
   XplaneModule module_of(const XplaneRunKey& key, const XplaneTally::Program& program) const;
   void add_device(XplaneProfile& profile) const;
   void add_notes(XplaneProfile& profile) const;
@@ -118,8 +136,18 @@ class ProfileReader {
   std::map<std::int64_t, std::pair<std::int64_t, std::uint64_t>> runs_;  // per plane: start -> end
   std::set<std::string> planes_, lines_, ignored_;
   std::int64_t events_ = 0, impossible_ = 0;
-  int cores_ = 0;
+  int cores_ = 0, device_ = 0;  // device: the plane that is read
 };
+
+// `correlation` identifies the launch of a graph, where no scope does.
+void set_graph(const xplane::Stat& stat, XplaneStat known, XplaneEvent& event,
+               std::uint64_t& correlation) {
+  const std::uint64_t id = XplaneNames::id(stat);
+  if (known == XplaneStat::kScope) event.scope = id;
+  if (known == XplaneStat::kCorrelation) correlation = id;
+  if (known == XplaneStat::kGraph) event.graph = id;
+  if (known == XplaneStat::kGraphNode) event.node = id;
+}
 
 std::optional<XplaneEvent> ProfileReader::event_of(const xplane::Event& event,
                                                    const XplanePlane& plane, bool named_by_stats) {
@@ -137,6 +165,7 @@ std::optional<XplaneEvent> ProfileReader::event_of(const xplane::Event& event,
                      .program = kind.program};
   if (named_by_stats) result.instruction = 0;
   std::optional<double> device_start, device_duration;
+  std::uint64_t correlation = 0;
   for (const xplane::Stat& stat : event.stats()) {
     const auto known = plane.stats.find(stat.metadata_id());
     if (known == plane.stats.end()) continue;
@@ -150,8 +179,16 @@ std::optional<XplaneEvent> ProfileReader::event_of(const xplane::Event& event,
       result.instruction = names_.text(stat, plane);
     } else if (named_by_stats && known->second == XplaneStat::kModule) {
       result.module = names_.text(stat, plane);
+    } else if (known->second == XplaneStat::kKernelDetails) {
+      result.details = names_.text(stat, plane);
+    } else {
+      set_graph(stat, known->second, result, correlation);
     }
   }
+  result.in_graph =
+      result.instruction != 0 &&
+      (result.node != 0 || names_.texts.at(result.instruction).starts_with(kGraphInstruction));
+  if (result.in_graph && result.scope == 0) result.scope = correlation;
   // Uses the device's own clock if available; the other one is fitted to the host's.
   if (device_start && device_duration && std::max(*device_start, *device_duration) <= kMaxPs) {
     result.start_ps = static_cast<std::int64_t>(*device_start);
@@ -213,7 +250,7 @@ void ProfileReader::add(const XplaneEvent& event, LineKind kind, const XplanePla
 
 void ProfileReader::read_line(ProtoFields& fields, const XplanePlane& plane) {
   LineKind kind = LineKind::kIgnored;
-  StreamKernels stream(tally_);
+  StreamKernels stream(tally_, device_);
   SelfTimes self([&](const XplaneEvent& event, std::int64_t ps) { add_nested(event, ps); });
   xplane::Event message;
   std::string name;
@@ -228,11 +265,13 @@ void ProfileReader::read_line(ProtoFields& fields, const XplanePlane& plane) {
         return;
       }
       if (++events_ % kEventsPerProgress == 0) report_progress_();
-      any = true;
       fields.parse(message);
-      const auto event = event_of(message, plane, kind == LineKind::kStream);
+      const bool is_thread = kind == LineKind::kThread;
+      const auto event = event_of(message, plane, kind == LineKind::kStream || is_thread);
+      if (is_thread && (!event || event->instruction == 0)) continue;
+      any = true;
       if (!event) continue;
-      kind == LineKind::kOps ? self.add(*event) : add(*event, kind, plane, stream);
+      kind == LineKind::kOps || is_thread ? self.add(*event) : add(*event, kind, plane, stream);
     }
   }
   self.finish();
@@ -255,6 +294,7 @@ void ProfileReader::read(const std::string& path, double done, double share) {
     if (top.field() != xplane_field::kPlanes) return;
     const XplanePlane& plane = planes[at++];
     if (!plane.is_device) return;
+    ++device_;
     runs_.clear();
     top.enter([&](ProtoFields& fields) {
       while (fields.next()) {
@@ -267,13 +307,14 @@ void ProfileReader::read(const std::string& path, double done, double share) {
   cores_ += static_cast<int>(planes_.size());
 }
 
-XplaneTimes ProfileReader::times_of(const TimeSamples& samples, std::uint32_t kind) const {
-  const XplaneEventKind& facts = names_.kinds[kind];
+XplaneTimes ProfileReader::times_of(const XplaneTally::Instruction& of) const {
+  const XplaneEventKind& facts = names_.kinds[of.kind];
   XplaneTimes times{.category = names_.texts.at(facts.category),
                     .flops = facts.flops,
                     .bytes_accessed = facts.bytes_accessed,
-                    .model_flops = facts.model_flops};
-  samples.write_to(times);
+                    .model_flops = facts.model_flops,
+                    .launch = launch_of(names_.texts.at(of.details))};
+  of.times.write_to(times);
   return times;
 }
 
@@ -290,14 +331,30 @@ XplaneModule ProfileReader::module_of(const XplaneRunKey& key,
   }
   program.runs.write_to(module.runs);
   for (const auto& [name, entry] : program.instructions) {
-    module.instructions[names_.texts.at(name)] = times_of(entry.times, entry.kind);
+    module.instructions[names_.texts.at(name)] = times_of(entry);
   }
   for (const auto& [name, entry] : program.transfers) {
     XplaneTimes& times = module.transfers[names_.texts.at(name)];
-    times = times_of(entry.times, entry.kind);
+    times = times_of(entry);
     times.asynchronous = true;
   }
+  for (const auto& [graph, nodes] : program.graphs) {
+    module.graphs.push_back(graph_of(graph.instruction, nodes));
+  }
   return module;
+}
+
+XplaneGraph ProfileReader::graph_of(
+    std::uint32_t instruction,
+    const std::map<XplaneTally::NodeKey, XplaneTally::GraphNode>& nodes) const {
+  std::vector<const XplaneTally::GraphNode*> by_start;
+  for (const auto& [key, node] : nodes) by_start.push_back(&node);
+  std::ranges::stable_sort(by_start, {}, &XplaneTally::GraphNode::start_ps);
+  XplaneGraph graph{.instruction = names_.texts.at(instruction), .nodes = {}};
+  for (const XplaneTally::GraphNode* node : by_start) {
+    graph.nodes.push_back({names_.texts.at(names_.kinds[node->kind].name), times_of(*node)});
+  }
+  return graph;
 }
 
 void ProfileReader::add_device(XplaneProfile& profile) const {
@@ -315,6 +372,7 @@ void ProfileReader::add_device(XplaneProfile& profile) const {
     return std::isfinite(result) ? std::max(result * unit, 0.0) : 0.0;
   };
   device.type = text("device_type_string");
+  if (device.type.empty()) device.type = text("gpu_device_name");
   device.vendor = text("device_vendor");
   if (device.vendor.empty() && device.type.starts_with("TPU")) device.vendor = "Google";
   device.peak_flops = number("peak_teraflops_per_second", 1e12);
@@ -344,13 +402,18 @@ XplaneProfile ProfileReader::profile() {
   const auto busy = [](const XplaneModule& module) {
     double seconds = 0;
     for (const auto& [name, times] : module.instructions) seconds += times.total.value;
+    for (const XplaneGraph& graph : module.graphs) {
+      for (const auto& [name, times] : graph.nodes) seconds += times.total.value;
+    }
     return seconds;
   };
   std::stable_sort(profile.modules.begin(), profile.modules.end(),
                    [&](const auto& a, const auto& b) { return busy(a) > busy(b); });
   for (const auto& [id, samples] : tally_.nameless) {
     const std::string& name = names_.texts.at(id);
-    profile.left_over.push_back({nameless_category(name), name, samples.count(), samples.total()});
+    const std::string_view transfer = transfer_category(name);
+    profile.left_over.push_back({std::string(transfer.empty() ? "no instruction named" : transfer),
+                                 name, samples.count(), samples.total()});
   }
   std::stable_sort(profile.left_over.begin(), profile.left_over.end(),
                    [](const auto& a, const auto& b) { return a.total > b.total; });
@@ -373,12 +436,22 @@ XplaneProfile read_xplane(const std::vector<std::string>& paths, const XplaneOpt
   XplaneProfile profile = reader.profile();
   if (profile.device_time.value <= 0) {
     throw Error(
-        fmt::format("{}: no time of instructions on a device plane (/device:TPU:0 ...): a "
+        fmt::format("{}: no time of instructions on a device plane (/device:TPU:0 ...) nor of XLA:CPU: a "
                     "profile of the host only, or none at all",
                     files.front()));
   }
   options.progress(1);
   return profile;
+}
+
+std::string_view transfer_category(std::string_view name) {
+  for (const std::string_view copy : {"Memcpy", "memcpy", "copyBuffer", "CopyBuffer"}) {
+    if (name.find(copy) != std::string_view::npos) return "memcpy";
+  }
+  for (const std::string_view fill : {"Memset", "memset", "fillBuffer", "FillBuffer"}) {
+    if (name.find(fill) != std::string_view::npos) return "memset";
+  }
+  return "";
 }
 
 // Recognises the first plane: field 1, then its id (field 1, a varint) if present, then its name.

@@ -1,5 +1,5 @@
 // Reads a profile of JAX, PyTorch/XLA or XLA (*.xplane.pb): the device, the modules that ran, and
-// the time of every instruction on the device planes.
+// the time of every instruction on the device planes; without any, of XLA:CPU on the host's.
 //
 //   XplaneProfile profile = read_xplane({"plugins/profile/2026_01_01"}, {});
 //
@@ -13,11 +13,20 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hwdesc/units.h"
 
 namespace tilecast::measured {
+
+// How a GPU kernel was launched, as the profile states it (stat "kernel_details").
+struct XplaneLaunch {
+  int registers = 0;        // per thread
+  double shared_bytes = 0;  // per block, static and dynamic
+  std::string grid, block;  // "8192x1x1": blocks; threads of one block
+  double occupancy = 0;     // of the warps that an SM can hold, 0 to 1, at most
+};
 
 // Times of an instruction of one program, a module or a step, over all occurrences on all cores.
 // For instructions that contain others it is the self time. All GPU kernels of one execution of an
@@ -32,6 +41,18 @@ struct XplaneTimes {
   std::optional<double> bytes_accessed;
   std::optional<double> model_flops;
   bool asynchronous = false;  // measured from start to done, while other instructions may run
+  std::optional<XplaneLaunch> launch = {};  // of its longest kernel
+};
+
+// A graph of kernels that one instruction launches at once (CUDA graphs). Its kernels name that
+// instruction only ("command_buffer_1"); xplane_join.h finds those that they belong to.
+struct XplaneGraph {
+  struct Node {
+    std::string name;  // of the kernel: "loop_add_fusion_2"
+    XplaneTimes times;
+  };
+  std::string instruction;
+  std::vector<Node> nodes;  // in the order in which they started
 };
 
 struct XplaneModule {
@@ -41,6 +62,7 @@ struct XplaneModule {
   XplaneTimes runs;              // whole module, from first to last instruction
   std::map<std::string, XplaneTimes> instructions;  // by name without `%`
   std::map<std::string, XplaneTimes> transfers;     // asynchronous pairs, by name of the start
+  std::vector<XplaneGraph> graphs;                  // not part of `instructions`
 };
 
 // As stated by the device planes; zero or empty if unknown.
@@ -75,6 +97,9 @@ struct XplaneProfile {
 struct XplaneOptions {
   std::function<void(double)> progress = [](double) {};
 };
+
+// "memcpy" or "memset" for the names that CUDA and ROCm give to copies and fills; else empty.
+[[nodiscard]] std::string_view transfer_category(std::string_view name);
 
 // Whether the file is a profile, by its first bytes (plain or gzip); false if it cannot be read.
 [[nodiscard]] bool is_xplane(const std::string& path);

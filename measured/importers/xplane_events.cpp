@@ -57,15 +57,29 @@ void XplaneTally::add(const XplaneRunKey& program, std::uint32_t instruction,
   Instruction& entry = programs[program].instructions[instruction];
   entry.times.add(picoseconds, event.count);
   entry.kind = event.kind;
+  entry.details = event.details;
+}
+
+void XplaneTally::add_node(const XplaneRunKey& program, int device, const XplaneEvent& event) {
+  auto& nodes = programs[program].graphs[{event.instruction, device, event.graph}];
+  const auto [found, is_new] = nodes.try_emplace({event.node, event.kind});
+  GraphNode& node = found->second;
+  if (is_new) node.start_ps = event.start_ps;
+  node.times.add(static_cast<double>(event.duration_ps), event.count);
+  node.kind = event.kind;
+  node.details = event.details;
+}
+
+bool StreamKernels::starts_occurrence(const XplaneEvent& event) const {
+  if (event.instruction != first_kernel_.instruction) return true;
+  if (event.scope != 0 && first_kernel_.scope != 0) return event.scope != first_kernel_.scope;
+  return event.kind == first_kernel_.kind && event.node == first_kernel_.node;
 }
 
 void StreamKernels::add(const XplaneEvent& event) {
   const XplaneRunKey program{event.program.value_or(0), event.module};
   const bool same_run = running_ && program == program_;
-  if (occurring_ && (!same_run || event.instruction != first_kernel_.instruction ||
-                     event.kind == first_kernel_.kind)) {
-    end_occurrence();
-  }
+  if (occurring_ && (!same_run || starts_occurrence(event))) end_occurrence();
   if (!occurring_) {
     if (!same_run || event.instruction == first_instruction_) {
       end_run();
@@ -76,7 +90,12 @@ void StreamKernels::add(const XplaneEvent& event) {
     }
     occurring_ = true;
     first_kernel_ = event;
-    occurrence_ps_ = 0;
+    occurrence_ps_ = longest_ps_ = 0;
+  }
+  if (event.in_graph) tally_.add_node(program, device_, event);
+  if (event.duration_ps > longest_ps_) {
+    longest_ps_ = event.duration_ps;
+    first_kernel_.details = event.details;
   }
   occurrence_ps_ += event.duration_ps;
   run_end_ = std::max(run_end_, event.end_ps());
@@ -85,6 +104,7 @@ void StreamKernels::add(const XplaneEvent& event) {
 void StreamKernels::end_occurrence() {
   if (!occurring_) return;
   occurring_ = false;
+  if (first_kernel_.in_graph) return;
   tally_.add(program_, first_kernel_.instruction, first_kernel_,
              static_cast<double>(occurrence_ps_));
 }

@@ -44,6 +44,10 @@ struct XplaneEvent {
   std::uint32_t kind = 0;
   std::uint32_t instruction = 0, module = 0;  // named by the event itself; 0: none
   std::optional<std::uint64_t> program;
+  std::uint32_t details = 0;  // text of its launch's details
+  std::uint64_t scope = 0;    // of one execution of `instruction`; 0: unknown
+  bool in_graph = false;      // `instruction` launches a graph
+  std::uint64_t graph = 0, node = 0;
 
   [[nodiscard]] std::int64_t end_ps() const { return start_ps + duration_ps; }
 };
@@ -84,11 +88,22 @@ struct XplaneRunKey {
 struct XplaneTally {
   struct Instruction {
     TimeSamples times;
-    std::uint32_t kind = 0;
+    std::uint32_t kind = 0, details = 0;
   };
+  struct GraphKey {
+    std::uint32_t instruction = 0;
+    int device = 0;
+    std::uint64_t graph = 0;
+    auto operator<=>(const GraphKey&) const = default;
+  };
+  struct GraphNode : Instruction {
+    std::int64_t start_ps = 0;  // of the first occurrence
+  };
+  using NodeKey = std::pair<std::uint64_t, std::uint32_t>;  // node id, kind
   struct Program {
     TimeSamples runs;
     std::unordered_map<std::uint32_t, Instruction> instructions, transfers;
+    std::map<GraphKey, std::map<NodeKey, GraphNode>> graphs;
   };
   std::map<XplaneRunKey, Program> programs;
   std::map<std::uint32_t, TimeSamples> nameless;  // by name: kernels without an instruction
@@ -97,14 +112,16 @@ struct XplaneTally {
 
   void add(const XplaneRunKey& program, std::uint32_t instruction, const XplaneEvent& event,
            double picoseconds);
+  void add_node(const XplaneRunKey& program, int device, const XplaneEvent& event);
 };
 
 // Groups the kernels of a GPU stream. Consecutive kernels of an instruction are one occurrence of
-// it (until its first kernel is launched again). Consecutive kernels of a program are one run
-// (until its first instruction occurs again).
+// it (of one scope, or until its first kernel is launched again). Consecutive kernels of a program
+// are one run (until its first instruction occurs again). Kernels of graphs are counted node by
+// node.
 class StreamKernels {
  public:
-  explicit StreamKernels(XplaneTally& tally) : tally_(tally) {}
+  StreamKernels(XplaneTally& tally, int device) : tally_(tally), device_(device) {}
   void add(const XplaneEvent& event);
   void finish();
 
@@ -112,11 +129,15 @@ class StreamKernels {
   void end_occurrence();
   void end_run();
 
+  [[nodiscard]] bool starts_occurrence(const XplaneEvent& event) const;
+
   XplaneTally& tally_;
+  int device_;
   XplaneRunKey program_;
   bool running_ = false, occurring_ = false;
   std::uint32_t first_instruction_ = 0;
   XplaneEvent first_kernel_;        // of the current occurrence
+  std::int64_t longest_ps_ = 0;     // of its kernels
   std::int64_t occurrence_ps_ = 0;  // time of its kernels so far
   std::int64_t run_start_ = 0, run_end_ = 0;
 };

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "ir/load_program.h"
 #include "ir/proto/hlo_proto.h"
+#include "measured/importers/xplane_graphs.h"
 
 namespace tilecast::measured {
 namespace {
@@ -99,15 +100,22 @@ void leave_over(const XplaneModule& module, std::string_view category, std::stri
 void add_module(JoinedModule joined, XplaneJoin& join) {
   const XplaneModule& profiled = *joined.profiled;
   const KernelOf kernels = kernels_by_instruction(joined.module, joined.program);
-  for (const auto& [name, times] : profiled.instructions) {
+  const auto add = [&](const std::string& name, const XplaneTimes& times) {
     const auto found = kernels.find(name);
-    if (found == kernels.end()) {
-      leave_over(profiled, "unknown instruction", name, times, join);
-      continue;
-    }
+    if (found == kernels.end())
+      return leave_over(profiled, "unknown instruction", name, times, join);
     (found->second.empty() ? join.controls : join.kernels) += times.total;
-    if (found->second == name) joined.kernels[name] = times;
+    add_times(times, joined.instructions[name]);
+    if (found->second == name) joined.kernels[name] = joined.instructions[name];
+  };
+  for (const auto& [name, times] : profiled.instructions) add(name, times);
+  GraphTimes graphs = times_of_graphs(profiled, joined.program, kernels);
+  for (const auto& [name, times] : graphs.kernels) add(name, times);
+  for (const auto& [name, times] : graphs.unknown) {
+    leave_over(profiled, "unknown kernel", name, times, join);
   }
+  for (const auto& [name, times] : graphs.transfers) join.transfers += times.total;
+  joined.transfers = std::move(graphs.transfers);
   for (const auto& [name, times] : profiled.transfers) {
     if (kernels.contains(name)) joined.kernels[name] = times;
   }
@@ -126,6 +134,11 @@ XplaneJoin join_modules(const XplaneProfile& profile, const std::vector<std::str
     }
     for (const auto& [name, times] : profiled.instructions) {
       leave_over(profiled, "unknown module", name, times, join);
+    }
+    for (const XplaneGraph& graph : profiled.graphs) {
+      for (const auto& [name, times] : graph.nodes) {
+        leave_over(profiled, "unknown module", name, times, join);
+      }
     }
   }
   source.require_all_used(profile);

@@ -21,12 +21,16 @@ struct JoinedModule {
   ir::Module module;
   ir::Program program;                         // with the layouts of the profiled module
   std::map<std::string, XplaneTimes> kernels;  // by name; asynchronous kernels from start to done
+  // All that take device time, by name: those that name themselves, and what graphs launched.
+  std::map<std::string, XplaneTimes> instructions;
+  std::map<std::string, XplaneTimes> transfers;  // "memset", "memcpy" in graphs, of no instruction
 };
 
 struct XplaneJoin {
   std::vector<JoinedModule> modules;  // those with a readable module, most device time first
   Seconds kernels;                    // device time of kernels, including ends of asynchronous ones
   Seconds controls;                   // of instructions that are not kernels: loops, calls
+  Seconds transfers;                  // of memsets and copies in graphs that are no instructions
   std::vector<XplaneLeftOver> left_over;  // the rest of the device time; most time first
   std::vector<std::string> notes;
 };

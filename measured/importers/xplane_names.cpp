@@ -10,7 +10,7 @@
 namespace tilecast::measured {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, XplaneStat>, 9> kStatNames = {{
+constexpr std::array<std::pair<std::string_view, XplaneStat>, 14> kStatNames = {{
     {"hlo_op", XplaneStat::kInstruction},
     {"hlo_module", XplaneStat::kModule},
     {"program_id", XplaneStat::kProgram},
@@ -20,7 +20,30 @@ constexpr std::array<std::pair<std::string_view, XplaneStat>, 9> kStatNames = {{
     {"bytes_accessed", XplaneStat::kBytesAccessed},
     {"device_offset_ps", XplaneStat::kDeviceOffset},
     {"device_duration_ps", XplaneStat::kDeviceDuration},
+    {"scope_range_id", XplaneStat::kScope},
+    {"correlation_id", XplaneStat::kCorrelation},
+    {"cuda_graph_id", XplaneStat::kGraph},
+    {"cuda_graph_node_id", XplaneStat::kGraphNode},
+    {"kernel_details", XplaneStat::kKernelDetails},
 }};
+
+bool is_host(const XplanePlane& plane) {
+  return plane.name.starts_with("/host:CPU");
+}
+
+bool names_instructions(const XplanePlane& plane) {
+  return std::ranges::any_of(plane.stats, [](const auto& stat) {
+    return stat.second == XplaneStat::kInstruction;
+  });
+}
+
+// XLA:CPU writes instructions among the host's own events. Beside devices these are not read.
+void take_host_for_device(std::vector<XplanePlane>& planes) {
+  if (std::ranges::any_of(planes, &XplanePlane::is_device)) return;
+  for (XplanePlane& plane : planes) {
+    plane.is_device = plane.is_processor = is_host(plane) && names_instructions(plane);
+  }
+}
 
 std::string_view instruction_name(std::string_view name) {
   name = name.substr(0, name.find(" = "));
@@ -80,7 +103,7 @@ void XplaneNames::read_stat_names(ProtoFields& fields, XplanePlane& plane) {
       plane.name = fields.bytes();
       plane.is_device = plane.name.starts_with("/device:");
       plane.is_sparse_core = plane.name.find("SparseCore") != std::string::npos;
-    } else if (fields.field() == xplane_field::kStatNames && plane.is_device) {
+    } else if (fields.field() == xplane_field::kStatNames && (plane.is_device || is_host(plane))) {
       fields.parse(entry);
       const std::string& name = entry.value().name();
       plane.texts[entry.key()] = texts.add(name);
@@ -187,6 +210,7 @@ std::vector<XplanePlane> XplaneNames::read(const std::string& path) {
     });
   };
   for_each_plane([&](ProtoFields& fields) { read_stat_names(fields, planes.emplace_back()); });
+  take_host_for_device(planes);
   std::size_t at = 0;
   for_each_plane([&](ProtoFields& fields) { read_event_names(fields, planes[at++]); });
   return planes;

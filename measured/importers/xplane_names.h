@@ -43,7 +43,12 @@ enum class XplaneStat {
   kModelFlops,
   kBytesAccessed,
   kDeviceOffset,
-  kDeviceDuration
+  kDeviceDuration,
+  kScope,        // of one execution of an instruction
+  kCorrelation,  // of one launch, of a kernel or a graph
+  kGraph,
+  kGraphNode,
+  kKernelDetails
 };
 
 // The data shared by all events of a metadata entry.
@@ -57,6 +62,7 @@ struct XplaneEventKind {
 struct XplanePlane {
   std::string name;
   bool is_device = false, is_sparse_core = false, has_streams = false;
+  bool is_processor = false;                           // of the host, whose events XLA:CPU names
   bool names_programs = false;                         // some entry of `events` names its program
   std::unordered_map<std::int64_t, XplaneStat> stats;  // those used
   std::unordered_map<std::int64_t, std::uint32_t> texts;   // names of all stats

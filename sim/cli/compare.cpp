@@ -17,6 +17,7 @@
 #include "sim/cli/profiles.h"
 #include "sim/cli/terminal.h"
 #include "sim/compare_inputs.h"
+#include "sim/compare_torch.h"
 #include "sim/evaluation.h"
 #include "sim/modules.h"
 #include "sim/views/compare.h"
@@ -149,14 +150,19 @@ Comparison sets_or_programs(const CompareArguments& arguments, CompareSetup& set
   return inputs;
 }
 
-// Uses the profile's own device if the user names none.
-Comparison profile_comparison(CompareArguments& arguments, CompareSetup& setup) {
+// Throws UsageError unless a profile is the only input.
+void require_only_profile(const CompareArguments& arguments) {
   if (arguments.inputs.size() != 1 || !arguments.measured.empty() || !arguments.traces.empty() ||
       !arguments.where.empty()) {
     throw UsageError(
         "a profile holds programs and their times; expected one, without --measured, --trace and "
         "--where");
   }
+}
+
+// Uses the profile's own device if the user names none.
+Comparison profile_comparison(CompareArguments& arguments, CompareSetup& setup) {
+  require_only_profile(arguments);
   const std::string& file = arguments.inputs.front();
   ProfileInput input{file, read_profile(file), arguments.modules, {}};
   input.guess = choose_device(input.profile.device, file, arguments.devices);
@@ -179,11 +185,25 @@ Comparison profile_comparison(CompareArguments& arguments, CompareSetup& setup) 
   return inputs;
 }
 
+Comparison torch_comparison(CompareArguments& arguments, CompareSetup& setup) {
+  require_only_profile(arguments);
+  if (!arguments.modules.empty()) throw UsageError("--module: expected a profile (*.xplane.pb)");
+  const std::string& file = arguments.inputs.front();
+  TorchInput input{file, read_torch(file), {}};
+  input.guess = choose_device(input.trace.device, file, arguments.devices);
+  setup = make_setup(arguments);
+  Progress progress("compared", setup.columns.size());
+  setup.step = [&progress] { progress.step(); };
+  return compare_torch(input, setup);
+}
+
 Comparison make_comparison(CompareArguments arguments) {
   CompareSetup setup;
   Comparison inputs;
   if (std::ranges::any_of(arguments.inputs, is_profile)) {
     inputs = profile_comparison(arguments, setup);
+  } else if (std::ranges::any_of(arguments.inputs, measured::is_torch_trace)) {
+    inputs = torch_comparison(arguments, setup);
   } else {
     setup = make_setup(arguments);
     inputs = sets_or_programs(arguments, setup);
@@ -207,7 +227,8 @@ void run(const CompareArguments& arguments) {
 
 void add_options(CLI::App& verb, CompareArguments& arguments) {
   add_required(verb, "inputs", arguments.inputs, "FILE|SET|PROFILE",
-               "programs, folders of measurements, or a profile (*.xplane.pb)");
+               "programs, folders of measurements, or a profile (*.xplane.pb of JAX, "
+               "*.pt.trace.json of PyTorch)");
   add_device_options(verb, arguments.devices, Devices::kAnyNumber);
   add_repeated(verb, "--model", arguments.models, "MODEL",
                "what predicts: analytical, roofline, bottleneck, hybrid, learned, default or the "
@@ -242,7 +263,7 @@ struct EvaluateArguments {
   std::vector<std::string> sets, models, by = {"class"};
   DeviceOptions devices;
   OutputOptions output;
-  std::string card, references, rows;
+  std::string references, rows;
   bool faults = false, doubted = false, show_references = false;
   measured::BootstrapOptions bootstrap;
   int jobs = 1;
@@ -270,8 +291,8 @@ EvaluationReport make_report(const EvaluateArguments& arguments) {
 
 // Evaluates models of a quantity other than time.
 void run_quantities(const EvaluateArguments& arguments) {
-  if (!arguments.card.empty() || !arguments.rows.empty() || arguments.output.format == "csv") {
-    throw UsageError("--card, --rows and --format csv are of models of times");
+  if (!arguments.rows.empty() || arguments.output.format == "csv") {
+    throw UsageError("--rows and --format csv are of models of times");
   }
   const std::vector<hwdesc::Device> devices = load_devices(arguments.devices);
   if (devices.size() > 1) throw UsageError("--device: got several; models of quantities take one");
@@ -300,9 +321,6 @@ void run(const EvaluateArguments& arguments) {
   if (std::ranges::any_of(arguments.models, predicts_quantity)) return run_quantities(arguments);
   const EvaluationReport report = make_report(arguments);
   const views::EvaluationViewOptions view{.faults = arguments.faults};
-  if (!arguments.card.empty()) {
-    write({.format = "markdown", .file = arguments.card}, views::model_card(report));
-  }
   if (!arguments.rows.empty()) {
     write({.format = "csv", .file = arguments.rows}, views::evaluation_rows_csv(report));
   }
@@ -325,7 +343,6 @@ void add_options(CLI::App& verb, EvaluateArguments& arguments) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->capture_default_str();
-  add_output_file(verb, "--card", arguments.card, "write a model card (Markdown) too");
   add_output_file(verb, "--rows", arguments.rows, "write every row with its predictions too (CSV)");
   verb.add_flag("--faults", arguments.faults, "list every row that was left out, and why");
   verb.add_flag("--doubted", arguments.doubted, "score rows that only physics doubts, too");
@@ -353,7 +370,9 @@ void add_compare(CLI::App& app) {
 Rows are kernels of programs, or work and tile of measurements, those first in which most
 microseconds are lost to the reference; a model says which bound it blames.
 A profile needs no --device: its own facts name the preset. Its rows are the instructions
-that ran, with the profile's FLOP and byte counts beside Tilecast's.
+that ran, with the profile's FLOP and byte counts beside Tilecast's, and on GPUs how its
+kernels were launched. Kernels of CUDA graphs are joined by name and schedule; instructions
+that share a kernel are one row. Rows of a trace of PyTorch are operators by shape.
 A hybrid's cells say by which factor it corrects the analytical time, the 90 % interval
 over that time, and the weight k of the correction, 0 for physics alone.)");
   verb.callback([arguments] { run(*arguments); });

@@ -47,6 +47,8 @@ constexpr Example kExamples[] = {
     {"hw check ./my_tpu.yaml", "the same for a description of your own"},
     {"hw diff tpu_v2 tpu_v3", "what changed from one generation to the next"},
     {"hw diff h100_sxm h200_sxm --format csv", "the same for a spreadsheet"},
+    {"hw export h100_sxm --to xla-gpu-target",
+     "the target that XLA:GPU compiles for, where there is no GPU"},
     {"hw probe -o this_machine.yaml --name my_laptop",
      "measure this processor for about 20 s and describe it as a device", false},
     {"hw probe --seconds 60 --format json", "longer and more exact, with every repeat's spread",
@@ -93,8 +95,8 @@ constexpr Example kExamples[] = {
 
     {"evaluate --device tpu_v3 configs/measurements/example_matmul",
      "roofline and analytical model against a set"},
-    {"evaluate -d tpu_v3 configs/measurements/example_matmul --by class,size --card card.md",
-     "tables by op class and size, and a model card"},
+    {"evaluate -d tpu_v3 configs/measurements/example_matmul --by class,size",
+     "tables by op class and size"},
     {"evaluate -d tpu_v3 configs/measurements/example_matmul --rows rows.csv",
      "every row with its predictions, for a plot"},
     {"evaluate -d tpu_v3 --model alexnet_model alexnet",
@@ -152,11 +154,6 @@ constexpr Example kExamples[] = {
      "200 kernels again, some other time", false},
     {"measure repeat my_machine --budget 2m --out my_machine_again --format json",
      "as many as two minutes allow", false},
-    {"measure programs --device my_machine/host.yaml --out my_programs",
-     "the programs of Tilecast, whole and in kernels", false},
-    {"measure programs --device my_machine/host.yaml --out my_mlp "
-     "configs/programs/small_mlp_train.hlo",
-     "a program of your own", false},
 
     {"tune tiles --device tpu_v3 --from tile_set --strategy model --trials 2",
      "a search among tiles that were measured already"},

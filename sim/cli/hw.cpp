@@ -8,6 +8,7 @@
 #include "host/probe.h"
 #include "hwdesc/device_check.h"
 #include "hwdesc/device_yaml.h"
+#include "hwdesc/xla_target.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/views/rows.h"
@@ -187,6 +188,10 @@ void diff(const HwArguments& arguments) {
   write_rows(arguments.output, rows, "tilecast.hw.diff/1");
 }
 
+void export_target(const HwArguments& arguments) {
+  write(arguments.output, hwdesc::xla_gpu_target(load_devices(arguments.device).front()));
+}
+
 using Action = void (*)(const HwArguments&);
 
 CLI::App& add(CLI::App& hw, const char* name, const char* help, int min_devices, int max_devices,
@@ -199,9 +204,14 @@ CLI::App& add(CLI::App& hw, const char* name, const char* help, int min_devices,
         ->required(min_devices > 0);
     add_repeated(verb, "--set", arguments->device.set, "KEY=VALUE", "override a value");
   }
-  if (action == show) {
-    arguments->output.format = "yaml";
-    verb.add_flag("--schema", arguments->schema, "every key with unit, range and meaning");
+  if (action == show || action == export_target) {
+    arguments->output.format = action == show ? "yaml" : "xla-gpu-target";
+    if (action == show) {
+      verb.add_flag("--schema", arguments->schema, "every key with unit, range and meaning");
+    } else {
+      add_choice(verb, "--to", arguments->output.format, {"xla-gpu-target"},
+                 "GpuTargetConfig of XLA, as protobuf text");
+    }
     add_output_file(verb, "-o,--output", arguments->output.file, "file to write instead of stdout");
   } else {
     add_output_options(verb, arguments->output, {"table", "json", "csv"});
@@ -213,12 +223,13 @@ CLI::App& add(CLI::App& hw, const char* name, const char* help, int min_devices,
 }  // namespace
 
 void add_hw(CLI::App& app) {
-  CLI::App& hw = *app.add_subcommand("hw", "devices: list, show, check, diff, probe");
+  CLI::App& hw = *app.add_subcommand("hw", "devices: list, show, check, diff, export, probe");
   hw.require_subcommand(1);
   add(hw, "list", "the presets", 0, 0, list);
   add(hw, "show", "a device in full, as YAML", 0, 1, show);
   add(hw, "check", "recomputed peaks against published ones; all presets by default", 0, 64, check);
   add(hw, "diff", "the values in which two devices differ", 2, 2, diff);
+  add(hw, "export", "what a compiler needs to know of a device", 1, 1, export_target);
   add_hw_probe(hw);
 }
 

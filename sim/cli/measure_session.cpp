@@ -141,13 +141,6 @@ void add_measure_options(CLI::App& verb, MeasureArguments& arguments) {
                "folder of the measurement set, created or resumed");
   add_value(verb, "--limit", arguments.limit, "N", "kernels of each set at most; 0: all");
   add_number(verb, "--tiles-per-kernel", arguments.tiles, 1, 4096, "tiles of a kernel at most");
-  add_timing_options(verb, arguments);
-  arguments.jobs = base::default_jobs();
-  verb.add_option("-j,--jobs", arguments.jobs, "compilers at once; nothing is timed meanwhile")
-      ->check(CLI::Range(1, kMaxCompilers));
-}
-
-void add_timing_options(CLI::App& verb, TimingArguments& arguments) {
   add_text(verb, "--budget", arguments.budget, "TIME", "stop after this long: 90s, 10m, 1h");
   add_text(verb, "--longest", arguments.longest, "TIME",
            "leave out what is predicted to take longer");
@@ -155,6 +148,9 @@ void add_timing_options(CLI::App& verb, TimingArguments& arguments) {
              "core to measure on; -1: the last one allowed");
   verb.add_option("--seed", arguments.seed, "of what is sampled")->capture_default_str();
   add_format_option(verb, arguments.format, {"table", "json", "csv"}, "form of the summary");
+  arguments.jobs = base::default_jobs();
+  verb.add_option("-j,--jobs", arguments.jobs, "compilers at once; nothing is timed meanwhile")
+      ->check(CLI::Range(1, kMaxCompilers));
 }
 
 Seconds parse_budget(const std::string& text) {
@@ -168,7 +164,7 @@ Seconds parse_budget(const std::string& text) {
   return Seconds{value * scale};
 }
 
-Seconds longest_of(const TimingArguments& arguments) {
+Seconds longest_of(const MeasureArguments& arguments) {
   return Seconds{seconds_of(arguments.longest, "--longest")};
 }
 

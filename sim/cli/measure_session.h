@@ -17,24 +17,17 @@ class App;
 
 namespace tilecast::sim::cli {
 
-// Options of every verb that times something on this machine.
-struct TimingArguments {
-  std::string budget, longest = "100 ms", format = "table";
-  std::uint64_t seed = 1;
-  int core = -1;
-};
-void add_timing_options(CLI::App& verb, TimingArguments& arguments);
-
-struct MeasureArguments : TimingArguments {
-  std::string out, device, cache = "cold";
+struct MeasureArguments {
+  std::string out, device, cache = "cold", budget, longest = "100 ms", format = "table";
   std::size_t tiles = 128, limit = 0;
-  int jobs = 2;
+  std::uint64_t seed = 1;
+  int jobs = 2, core = -1;
 };
 void add_measure_options(CLI::App& verb, MeasureArguments& arguments);
 
 // Parse "10m", "90s", "1.5h", and --longest. Throw UsageError.
 [[nodiscard]] Seconds parse_budget(const std::string& text);
-[[nodiscard]] Seconds longest_of(const TimingArguments& arguments);
+[[nodiscard]] Seconds longest_of(const MeasureArguments& arguments);
 
 // A description, and its name in the folder's manifest.
 struct ChosenDevice {

@@ -40,6 +40,11 @@ measured::XplaneProfile read_profile(const std::string& path) {
                                {.progress = [&](double done) { progress.show_share(done, ""); }});
 }
 
+measured::TorchTrace read_torch(const std::string& path) {
+  Progress progress("read trace:", Progress::kPercent);
+  return measured::read_torch_trace(path, [&](double done) { progress.show_share(done, ""); });
+}
+
 std::string choose_device(const measured::XplaneDevice& of, const std::string& path,
                           DeviceOptions& options) {
   if (!options.names.empty()) return "";

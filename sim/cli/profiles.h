@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "host/child_process.h"
+#include "measured/importers/torch_trace.h"
 #include "measured/importers/xplane.h"
 #include "measured/measurement_set.h"
 #include "sim/cli/options.h"
@@ -16,6 +17,8 @@ namespace tilecast::sim::cli {
 [[nodiscard]] bool is_profile(const std::string& path);
 // Shows progress on a terminal.
 [[nodiscard]] measured::XplaneProfile read_profile(const std::string& path);
+
+[[nodiscard]] measured::TorchTrace read_torch(const std::string& path);
 
 // Call it if the user named no device: puts the preset that matches the profile's own facts into
 // `options` and returns the reason. Throws Error if no preset is close enough.

@@ -201,7 +201,7 @@ class OnHardware {
                     fmt::format(", {} programs, best {:.4g} us", done.costs, done.best_s * 1e6));
       return !Interrupt::asked();
     };
-    search::FusionSearch found = search_fusions(objective, plans, options);
+    search::FusionSearch found = search_fusions(objective, plans.space(), options);
     searched_s_ = trials.spent_s();
     return found;
   }
@@ -264,7 +264,7 @@ void run_fusion(const FusionArguments& arguments) {
 
 void add_search_options(CLI::App& verb, FusionArguments& arguments) {
   constexpr std::size_t kMost = 1'000'000'000;
-  add_choice(verb, "--strategy", arguments.strategy, {"anneal", "random", "greedy", "beam"},
+  add_choice(verb, "--strategy", arguments.strategy, {"anneal", "random"},
              "how configurations are proposed");
   add_choice(verb, "--search-on", arguments.asked, {"model", "hardware"},
              "what is asked how long a program takes: model, or hardware, which then runs every "

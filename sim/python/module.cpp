@@ -5,6 +5,7 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "base/error.h"
 #include "base/jobs.h"
 #include "base/text.h"
+#include "hwdesc/xla_target.h"
 #include "ir/load_program.h"
 #include "measured/csv.h"
 #include "sim/answers.h"
@@ -117,6 +119,13 @@ void bind_devices(py::module_& m) {
            }),
            Released())
       .def_readonly("name", &hwdesc::Device::name)
+      .def_readonly("xla_target", &hwdesc::Device::xla_target)
+      .def_property_readonly("execution",
+                             [](const hwdesc::Device& device) {
+                               constexpr std::array kNames = {"scratchpad", "simt", "cache"};
+                               return kNames.at(static_cast<std::size_t>(device.execution));
+                             })
+      .def("xla_gpu_target", &hwdesc::xla_gpu_target)
       .def("yaml", &hwdesc::print_device, Released());
   py::class_<ReadProgram>(m, "_Program")
       .def(py::init(&read_file), Released())

@@ -24,9 +24,13 @@ std::string us(Seconds time) {
 
 std::string joined_line(const ProfileSummary& profile) {
   std::string out = fmt::format(
-      "joined  {} % of device time to instructions of {} program{}",
+      "joined  {} % of {} of device time to {}",
       profile.device_time.value > 0 ? percent(profile.joined / profile.device_time) : "0",
-      profile.programs.size(), profile.programs.size() == 1 ? "" : "s");
+      us(profile.device_time),
+      profile.joined_to.empty()
+          ? fmt::format("instructions of {} program{}", profile.programs.size(),
+                        profile.programs.size() == 1 ? "" : "s")
+          : profile.joined_to);
   for (std::size_t i = 0; i < profile.left_over.size(); ++i) {
     const ProfileLeftOver& left = profile.left_over[i];
     out += fmt::format("{} {} {} in {} events", i == 0 ? "; left:" : ",", left.category,
@@ -73,6 +77,7 @@ std::string lost_lines(const Comparison& c) {
 
 std::string program_table(const Comparison& c, std::size_t top) {
   const std::vector<ProfileProgram>& all = c.profile->programs;
+  if (all.empty()) return "";
   std::vector<Column> columns{{"program", 40}, ">runs", ">measured us", ">all runs us"};
   for (const CompareSide& side : c.sides) {
     if (side.kind != CompareSide::Kind::kModel) continue;
@@ -143,9 +148,9 @@ std::string profile_footer(const Comparison& c) {
   return fmt::format(
       "measured: mean; transfers overlap other rows and are in no total; Mflop, MB: of one "
       "launch,\n"
-      "by Tilecast and, where it counts, the profile; *: they differ by more than {} %\n\n"
-      "next: {}\n",
-      percent(kCountTolerance), c.profile->next);
+      "by Tilecast and, where it counts, the profile; *: they differ by more than {} %\n{}",
+      percent(kCountTolerance),
+      c.profile->next.empty() ? "" : fmt::format("\nnext: {}\n", c.profile->next));
 }
 
 using Json = nlohmann::ordered_json;
@@ -174,13 +179,21 @@ Json cell_json(const Comparison& c, const CompareRow& row, std::size_t side) {
 
 Json counts_json(const CompareRow& row) {
   const ProfileCounts& counts = *row.profile;
-  return {{"category", counts.category},
-          {"overlaps", row.overlaps},
-          {"median_s", counts.median.value},
-          {"flops", json_number(counts.flops)},
-          {"profile_flops", json_number(counts.profile_flops)},
-          {"bytes", json_number(counts.bytes)},
-          {"profile_bytes", json_number(counts.profile_bytes)}};
+  Json out = {{"category", counts.category},
+              {"overlaps", row.overlaps},
+              {"median_s", counts.median.value},
+              {"flops", json_number(counts.flops)},
+              {"profile_flops", json_number(counts.profile_flops)},
+              {"bytes", json_number(counts.bytes)},
+              {"profile_bytes", json_number(counts.profile_bytes)}};
+  if (counts.launch) {
+    out["registers"] = counts.launch->registers;
+    out["shared_bytes"] = counts.launch->shared_bytes;
+    out["grid"] = counts.launch->grid;
+    out["block"] = counts.launch->block;
+    out["occupancy"] = counts.launch->occupancy;
+  }
+  return out;
 }
 
 Json name_json(const Comparison& c, const CompareRow& row) {
@@ -294,7 +307,8 @@ constexpr std::string_view kColumns =
     "group,name,class,tile,launches,line,side,kind,device,time_s,total_s,bound,reference,reference_"
     "s,lost_s,relative,";
 constexpr std::string_view kProfileColumns =
-    "category,overlaps,median_s,flops,profile_flops,bytes,profile_bytes,";
+    "category,overlaps,median_s,flops,profile_flops,bytes,profile_bytes,registers,"
+    "shared_bytes,grid,block,occupancy,";
 
 Json csv_cells(const Comparison& c, const CompareRow& row, std::size_t side) {
   const std::size_t reference = c.references[side];
@@ -501,6 +515,21 @@ void add_side(const Comparison& c, std::size_t side, RowColumns& columns) {
   }
 }
 
+// How a GPU's kernels were launched, as the profile states it.
+void add_launch(RowColumns& columns) {
+  using measured::XplaneLaunch;
+  const auto add = [&](Column column, const auto& text) {
+    columns.push_back({std::move(column), [text](const CompareRow& row) {
+                         return row.profile->launch ? text(*row.profile->launch) : "";
+                       }});
+  };
+  add(">regs", [](const XplaneLaunch& of) { return std::to_string(of.registers); });
+  add(">shared B", [](const XplaneLaunch& of) { return count(of.shared_bytes); });
+  add("grid", [](const XplaneLaunch& of) { return of.grid; });
+  add("block", [](const XplaneLaunch& of) { return of.block; });
+  add(">occ %", [](const XplaneLaunch& of) { return percent(of.occupancy); });
+}
+
 // The median and Tilecast's counts; if the profile has counts, also its category and counts.
 void add_profile(const Comparison& c, RowColumns& columns) {
   const bool counted = any_row(c, [](const CompareRow& row) {
@@ -521,6 +550,9 @@ void add_profile(const Comparison& c, RowColumns& columns) {
   add(">median us", [](const ProfileCounts& of) { return microseconds(of.median.value); });
   add_count(">Mflop", &ProfileCounts::flops, &ProfileCounts::profile_flops);
   add_count(">MB", &ProfileCounts::bytes, &ProfileCounts::profile_bytes);
+  if (any_row(c, [](const CompareRow& row) { return row.profile && row.profile->launch; })) {
+    add_launch(columns);
+  }
 }
 
 // Those that have values.

@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "measured/csv.h"
 #include "sim/views/rows.h"
@@ -23,7 +22,7 @@ using measured::Score;
 using measured::Scores;
 using measured::Stratum;
 
-// The error and ranking metrics in text and Markdown, in this order; CSV and JSON have all.
+// The error and ranking metrics in text, in this order; CSV and JSON have all.
 constexpr std::array kErrorMetrics{Metric::kMape, Metric::kMedianApe, Metric::kP90Ape,
                                    Metric::kBias, Metric::kRowTau};
 constexpr std::array kRankingMetrics{
@@ -129,23 +128,6 @@ std::string reference_text(std::span<const ReferenceRow> rows) {
     if (const std::string text = caveats(first); !text.empty()) {
       out += fmt::format("    note: {}\n", text);
     }
-  }
-  return out;
-}
-
-std::string reference_markdown(std::span<const ReferenceRow> rows) {
-  std::string out = fmt::format("{}.\n", kHeading), source;
-  for (const auto& table : tables(rows)) {
-    const ReferenceRow& first = table.front();
-    if (first.source != source) {
-      out +=
-          fmt::format("\n{}\n\n| where | metric | on | figures | note |\n|---|---|---|---|---|\n",
-                      first.source);
-    }
-    source = first.source;
-    out +=
-        fmt::format("| {} | {}{} | {} | {} | {} |\n", first.where, first.metric,
-                    first.unit == "%" ? " %" : "", setting(first), values(table), caveats(first));
   }
   return out;
 }
@@ -263,9 +245,9 @@ std::string heading(const EvaluationReport& report, const Stratum& stratum) {
 
 using Cells = std::vector<std::string>;
 
-// The titles of a table that ends with metrics; `mark` before each of theirs.
-Cells with_metrics(Cells titles, std::span<const Metric> metrics, const std::string& mark = "") {
-  for (const Metric metric : metrics) titles.push_back(mark + metric_title(metric));
+// The titles of a table that ends with metrics.
+Cells with_metrics(Cells titles, std::span<const Metric> metrics) {
+  for (const Metric metric : metrics) titles.push_back(">" + metric_title(metric));
   return titles;
 }
 
@@ -286,7 +268,7 @@ TextTable score_table(const Cells& titles) {
 std::string block(const EvaluationReport& report, const Stratum& stratum, const Cells& titles,
                   std::span<const Metric> metrics,
                   const std::function<std::string(Scores&)>& lead) {
-  TextTable table = score_table(with_metrics(titles, metrics, ">"));
+  TextTable table = score_table(with_metrics(titles, metrics));
   for (std::size_t i = 0; i < report.columns.size(); ++i) {
     Scores scores = stratum.columns[i];
     const std::string answered = lead(scores);
@@ -315,7 +297,7 @@ std::string ranking_block(const EvaluationReport& report, const Stratum& stratum
 
 // Kernels are many and small: one line per kernel and model instead of one block per kernel.
 std::string kernel_table(const EvaluationReport& report) {
-  TextTable table = score_table(with_metrics({"kernel", ">n", "model"}, kKernelMetrics, ">"));
+  TextTable table = score_table(with_metrics({"kernel", ">n", "model"}, kKernelMetrics));
   bool any = false;
   for (const Stratum& stratum : report.evaluation.strata) {
     if (stratum.breakdown != measured::Breakdown::kKernel) continue;
@@ -340,135 +322,6 @@ std::string faults(const EvaluationReport& report) {
       out += fmt::format("fault: {}: line {}: {}: {}\n", set.name, fault.line,
                          measured::name(fault.kind), fault.message);
     }
-  }
-  return out;
-}
-
-// Others' text for a Markdown table: removes bars and line ends.
-std::string cell(std::string text) {
-  std::ranges::replace(text, '\n', ' ');
-  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
-    text.insert(at, "\\");
-  }
-  return text.empty() ? "-" : text;
-}
-
-std::string line(const std::vector<std::string>& cells) {
-  std::string out = "|";
-  for (const std::string& text : cells) out += " " + cell(text) + " |";
-  return out + "\n";
-}
-
-std::string table_head(const std::vector<std::string>& titles) {
-  std::string rule = "|";
-  for (std::size_t i = 0; i < titles.size(); ++i) rule += "---|";
-  return line(titles) + rule + "\n";
-}
-
-std::string models(const EvaluationReport& report) {
-  std::string out = "## Models\n\n" + table_head({"name", "model", "device", "calibrated on"});
-  for (const ModelColumn& column : report.columns) {
-    const hwdesc::Device& device = report.devices[column.device];
-    const std::string& source = device.calibration.source;
-    out += line({column.name, column.model, fmt::format("{}: {}", device.name, device.description),
-                 source.empty() ? "nothing: as described" : source});
-  }
-  return out;
-}
-
-std::string splits(const measured::ScoreSheet& sheet, std::size_t set) {
-  std::set<std::string> names;
-  for (const measured::ScoredRow& row : sheet.rows) {
-    if (row.set == set && !row.split.empty()) names.insert(row.split);
-  }
-  return names.empty() ? "none named" : fmt::format("{}", fmt::join(names, ", "));
-}
-
-std::string data(const EvaluationReport& report) {
-  std::string out = "\n## Data\n\n";
-  out += table_head(
-      {"set", "measured on", "rows", "left out", "split", "timing", "source", "licence", "hash"});
-  for (std::size_t i = 0; i < report.sheet.sets.size(); ++i) {
-    const measured::ScoredSet& set = report.sheet.sets[i];
-    out += line({set.name, set.device, std::to_string(set.rows),
-                 set.faults.empty() ? "0" : fault_summary(set.faults), splits(report.sheet, i),
-                 fmt::format("{}{}{}", measured::name(set.manifest.timing),
-                             set.manifest.how_timed.empty() ? "" : ": ", set.manifest.how_timed),
-                 set.manifest.source, set.manifest.licence, "`" + set.hash + "`"});
-  }
-  if (!report.notes.empty()) out += "\n";
-  for (const std::string& note : report.notes) out += "- " + note + "\n";
-  return out;
-}
-
-std::string of_measured(const Stratum& stratum) {
-  return stratum.rows == stratum.rows_measured
-             ? std::to_string(stratum.rows)
-             : fmt::format("{} of {}", stratum.rows, stratum.rows_measured);
-}
-
-// A row per stratum and model: what `lead` says of the stratum, the model, and the metrics.
-std::string scores_of(const EvaluationReport& report, Cells titles, std::span<const Metric> metrics,
-                      const std::function<Cells(const Stratum&)>& lead) {
-  const bool ranks = measured::ranks_tiles(metrics.front());
-  titles.emplace_back("model");
-  std::string out = table_head(with_metrics(std::move(titles), metrics));
-  for (const Stratum& stratum : report.evaluation.strata) {
-    if ((ranks && stratum.kernels_with_tiles == 0) || repeats_all(report.evaluation, stratum)) {
-      continue;
-    }
-    for (std::size_t i = 0; i < report.columns.size(); ++i) {
-      Cells cells = lead(stratum);
-      cells.push_back(report.columns[i].name);
-      out += line(with_scores(std::move(cells), metrics, stratum.columns[i]));
-    }
-  }
-  return out;
-}
-
-std::string accuracy(const EvaluationReport& report) {
-  return "\n## Accuracy\n\nAll models on the same rows. APE is |predicted / measured - 1|; bias is "
-         "the geometric mean of predicted / measured; brackets hold 95 % bootstrap intervals over "
-         "works (over rows where there is one work).\n\n" +
-         scores_of(report, {"stratum", "n", "works"}, error_metrics(report.evaluation),
-                   [&](const Stratum& stratum) {
-                     return Cells{stratum_title(report.evaluation, stratum), of_measured(stratum),
-                                  std::to_string(stratum.works)};
-                   });
-}
-
-std::string choice_of_tiles(const EvaluationReport& report) {
-  if (report.evaluation.strata.front().kernels_with_tiles == 0) return "";
-  return "\n## Choice of tiles\n\nWithin kernels of which at least two tiles were measured. "
-         "Tile-Size APE: time lost by the tile the model chooses, over the time of the best ones "
-         "(Kaufman et al., MLSys 2021, Eq. 2); top-k slowdown: of the best among the k it likes "
-         "best.\n\n" +
-         scores_of(report, {"stratum", "kernels"}, kRankingMetrics, [&](const Stratum& stratum) {
-           return Cells{stratum_title(report.evaluation, stratum),
-                        std::to_string(stratum.kernels_with_tiles)};
-         });
-}
-
-std::string limits(const EvaluationReport& report) {
-  std::string out =
-      "\n## What these numbers are not\n\n"
-      "- Not a promise for other kernels, shapes or machines: they hold for the rows above.\n"
-      "- The intervals say how much the numbers would move with other works drawn like these; they "
-      "hold no systematic error of the measurements, and are too narrow for few works.\n"
-      "- Rows that were left out, or that one model did not answer, count for no model.\n";
-  const bool calibrated = std::ranges::any_of(
-      report.devices, [](const auto& device) { return !device.calibration.source.empty(); });
-  if (calibrated) {
-    out +=
-        "- A calibrated device may have been fitted to some of these rows: only rows of a split "
-        "that its provenance leaves out are held out.\n";
-  }
-  const bool with_dispatch = std::ranges::any_of(
-      report.sheet.sets, [](const measured::ScoredSet& set) { return set.with_dispatch > 0; });
-  if (with_dispatch) {
-    out +=
-        "- Where a time holds the host's dispatch, its error mixes the kernel's with that of an "
-        "assumed dispatch.\n";
   }
   return out;
 }
@@ -545,18 +398,6 @@ std::string evaluation_text(const EvaluationReport& report, const EvaluationView
   for (const std::string& note : report.notes) out += fmt::format("note: {}\n", note);
   if (options.faults) out += faults(report);
   if (!report.references.empty()) out += "\n" + reference_text(report.references);
-  return out;
-}
-
-std::string model_card(const EvaluationReport& report) {
-  std::vector<std::string> names;
-  for (const ModelColumn& column : report.columns) names.push_back(column.name);
-  std::string out = fmt::format("# Model card: {}\n\n", fmt::join(names, ", "));
-  out +=
-      models(report) + data(report) + accuracy(report) + choice_of_tiles(report) + limits(report);
-  if (!report.references.empty()) {
-    out += "\n## Others' numbers\n\n" + reference_markdown(report.references);
-  }
   return out;
 }
 

@@ -23,11 +23,6 @@ struct EvaluationViewOptions {
 // ns", its 90 % interval, for every column with intervals.
 [[nodiscard]] std::string evaluation_rows_csv(const EvaluationReport& report);
 
-// A model card in Markdown: models and devices, data with source, licence, timing and hash, rows
-// left out, metrics by stratum with the roofline for comparison, caveats, and published numbers if
-// the report has them.
-[[nodiscard]] std::string model_card(const EvaluationReport& report);
-
 inline constexpr std::size_t kShortHash = 12;  // of a set's hash, as shown
 
 // A metric for display: whether it is shown in %, its title with unit, and its cells.

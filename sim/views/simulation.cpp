@@ -249,6 +249,7 @@ Json kernel_json(const SimulatedKernel& kernel) {
               {"start_s", kernel.start.value},
               {"end_s", kernel.end.value},
               {"lane", std::string(name(kernel.lane))}};
+  if (!kernel.op_name.empty()) out["op_name"] = kernel.op_name;
   if (!kernel.content.empty()) out["content"] = kernel.content;
   out.update(kernel.skipped ? Json{{"time_s", 0.0}} : estimate_json(*kernel.estimate));
   return out;

@@ -469,6 +469,25 @@ TEST(RewrittenOps, AScanCostsTheLogarithmOfItsRow) {
   }
 }
 
+TEST(RewrittenOps, AnAssociativeScanCostsAsItsWindow) {
+  constexpr std::int64_t kLength = 4096;
+  const std::string rows = "f32[512,4096]", carry = "f32[512]";
+  const auto scan = [&](const std::string& opcode) {
+    return "HloModule m\nc {\n  a = f32[512] parameter(0)\n  b = f32[512] parameter(1)\n" +
+           ("  s = f32[512] " + opcode) +
+           "(a, b)\n  ROOT t = (f32[512], f32[512]) tuple(s, s)\n}\nENTRY e {\n  p = " + rows +
+           " parameter(0)\n  i = " + carry + " parameter(1)\n  ROOT r = (" + rows + ", " + carry +
+           ") scan(p, i), dimensions={1}, num_carries=1, to_apply=c\n}\n";
+  };
+  for (const char* device : kMachines) {
+    const double window_s =
+        best(window_over_rows(kLength, kLength, kLength - 1, 0), device).time.value;
+    EXPECT_NEAR(best(scan("maximum"), device).time.value / window_s, 1, 0.01) << device;
+    // Each step of this one waits for the step before.
+    EXPECT_GT(best(scan("subtract"), device).time.value, 2 * window_s) << device;
+  }
+}
+
 TEST(RewrittenOps, AShortWindowCostsItsSize) {
   const hwdesc::Device device = round_device();
   const auto vector_s = [&](std::int64_t size) {

@@ -284,10 +284,8 @@ TEST_F(EvaluateCommand, AnswersTheSameForAnyNumberOfThreads) {
   }
 }
 
-TEST_F(EvaluateCommand, WritesAModelCardWithOthersNumbersMarked) {
-  ok("-d tpu_v3 set --card card.md --references");
-  EXPECT_THAT(read("card.md"), StartsWith("# Model card: roofline, analytical"));
-  EXPECT_THAT(read("card.md"), HasSubstr("Others' published numbers"));
+TEST_F(EvaluateCommand, ShowsOthersNumbersMarked) {
+  EXPECT_THAT(ok("-d tpu_v3 set --references").out, HasSubstr("Others' published numbers"));
 }
 
 TEST_F(EvaluateCommand, RefusesWhatItCannotScore) {

@@ -333,5 +333,38 @@ TEST(CarryCopies, AreMadeWhereTheNewValueCannotLieOverTheOld) {
       << "b can be computed first";
 }
 
+TEST(XlaCpu, LibrariesComputeProductsAndReductionsAlone) {
+  const std::string text = R"(
+sum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+ENTRY e {
+  x = f32[64,64] parameter(0)
+  w = f32[64,64] parameter(1)
+  n = f32[64,64] negate(x)
+  d = f32[64,64] dot(n, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t = f32[64,64] tanh(d)
+  u = f32[64,64] add(t, w)
+  zero = f32[] constant(0)
+  r = f32[64] reduce(u, zero), dimensions={1}, to_apply=sum
+  b = f32[64,64] broadcast(r), dimensions={0}
+  ROOT m = f32[64,64] multiply(b, w)
+})";
+  EXPECT_THAT(kernels(fused(text, {.compiler = Compiler::kXlaCpu})),
+              ElementsAre("negate", "dot", "add+reduce+tanh", "broadcast+multiply"));
+}
+
+TEST(XlaCpu, ALoopHasOneResult) {
+  const std::string text = R"(
+ENTRY e {
+  x = f32[64] parameter(0)
+  a = f32[64] exponential(x)
+  b = f32[64] log(x)
+  ROOT t = (f32[64], f32[64]) tuple(a, b)
+})";
+  EXPECT_THAT(kernels(fused(text, {.compiler = Compiler::kXlaCpu})),
+              ElementsAre("exponential", "log"));
+}
+
 }  // namespace
 }  // namespace tilecast::ir

@@ -192,7 +192,7 @@ TEST_P(FusedRandomModules, ComputeTheSameInFewerKernels) {
 
 INSTANTIATE_TEST_SUITE_P(
     Fusion, FusedRandomModules,
-    ::testing::Combine(::testing::Bool(), ::testing::Values(Compiler::kXlaTpu, Compiler::kXlaGpu)));
+    ::testing::Combine(::testing::Bool(), ::testing::Values(Compiler::kXlaTpu, Compiler::kXlaGpu, Compiler::kXlaCpu)));
 
 TEST(Fusion, ComputesTheSameUnderEveryRandomConfiguration) {
   std::size_t different = 0;

@@ -284,6 +284,37 @@ TEST(Xplane, ALogFolderIsItsNewestRunWithAllHosts) {
               HasSubstr("a profile of the host only"));
 }
 
+TEST(Xplane, InstructionsOfXlaCpuStandAmongTheHostsEvents) {
+  ProfileOnDisk disk;
+  Plane host = disk.plane("/host:CPU");
+  host.line("tf_XLAPjRtCpuClient/1");
+  host.event("ThunkExecutor::Execute", 0, 1000);
+  host.kernel("while.1", "while.1", 7, 0, 600);
+  host.kernel("fusion.2", "fusion.2", 7, 100, 200);
+  host.event("end: fusion.2", 300, 1);
+  host.kernel("fusion.2", "fusion.2", 7, 400, 100);
+  host.line("python");
+  host.event("step", 0, 2000);
+  const XplaneProfile profile = read_xplane({disk.write()}, {});
+  expect_ps(profile.device_time, 600);
+  ASSERT_EQ(profile.modules.size(), 1U);
+  const auto& instructions = profile.modules[0].instructions;
+  ASSERT_EQ(instructions.size(), 2U);
+  expect_ps(instructions.at("while.1").total, 300);  // less what runs inside it
+  expect_ps(instructions.at("fusion.2").total, 300);
+  EXPECT_EQ(instructions.at("fusion.2").occurrences, 2);
+}
+
+TEST(Xplane, BesideDevicesTheHostsInstructionsAreNotRead) {
+  ProfileOnDisk disk;
+  Plane host = disk.plane("/host:CPU");
+  host.line("tf_XLAPjRtCpuClient/1");
+  host.kernel("fusion.2", "fusion.2", 7, 0, 100);
+  Plane device = disk.core();
+  device.op("a.1", 5, 0, 50);
+  expect_ps(read_xplane({disk.write()}, {}).device_time, 50);
+}
+
 // A core with one program known by its proto and one unknown program.
 std::string two_programs(ProfileOnDisk& disk) {
   Plane device = disk.plane("/device:TPU:0");

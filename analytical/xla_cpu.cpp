@@ -1,0 +1,71 @@
+#include "analytical/xla_cpu.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analytical/layout_rules.h"
+
+namespace tilecast::analytical {
+namespace {
+
+// A small product: one of a single multiply-add, and the loops around a larger one with what each
+// step of the depth adds per vector of columns (two sums in flight, four cycles each).
+constexpr double kSingleCycles = 9, kGroupCycles = 18, kStepCycles = 1.5;
+constexpr double kWindowCycles = 0.4, kPaddedWindowCycles = 2;
+// Of a comparison: half of the branches are mispredicted; a comparator is called through a pointer.
+constexpr double kCompareCycles = 8, kCallCycles = 38, kOperandCycles = 6;
+// Of a selection: an element against the least that is kept, and a step in the heap of those.
+constexpr double kScanCycles = 4.3, kHeapCycles = 35;
+
+double log2_of(double n) {
+  return std::log2(std::max(n, 2.0));
+}
+
+}  // namespace
+
+bool is_xla_cpu(const hwdesc::Device& device) {
+  return compiler(device) == ir::Compiler::kXlaCpu &&
+         device.execution == hwdesc::Execution::kCache;
+}
+
+bool is_written_in_order(const ir::Kernel& kernel, const IterationSpace& space,
+                         const hwdesc::Device& device) {
+  if (!is_xla_cpu(device) || space.matrix) return false;
+  return std::ranges::none_of(
+      kernel.ops(), [](const ir::Op& op) { return op.opcode == ir::Opcode::kReduce; });
+}
+
+double grouped_product_cycles(const IterationSpace& space, const hwdesc::Device& device) {
+  const MatrixLoops& matrix = *space.matrix;
+  const double products = whole_product(space, matrix.rows) * whole_product(space, matrix.batch) *
+                          whole_product(space, matrix.positions) *
+                          static_cast<double>(matrix.groups);
+  const double depth = whole_product(space, matrix.contraction);
+  const double vectors =
+      std::ceil(columns_per_group(space) / static_cast<double>(device.vector.lanes));
+  return products *
+         (depth > 1 ? kGroupCycles + kStepCycles * depth * vectors : kSingleCycles * vectors);
+}
+
+double window_element_cycles(const ir::Op& reduce_window) {
+  const auto padded = [](const ir::WindowDim& window) {
+    return window.pad_low != 0 || window.pad_high != 0;
+  };
+  return std::ranges::count_if(reduce_window.as<ir::WindowAttrs>().window, padded) > 1
+             ? kPaddedWindowCycles
+             : kWindowCycles;
+}
+
+double sort_cycles(const SortedRows& rows) {
+  if (rows.selected > 0) {
+    const double kept = std::min(rows.selected, rows.length);
+    const double steps = kept * (std::log(rows.length / kept) + 1) * log2_of(kept);
+    return rows.count * (rows.length * kScanCycles + steps * kHeapCycles);
+  }
+  const bool plain = rows.integers && rows.operands == 1;
+  const double further = static_cast<double>(rows.operands - 1);
+  const double comparison = kCompareCycles + (plain ? 0 : kCallCycles + kOperandCycles * further);
+  return rows.count * rows.length * log2_of(rows.length) * comparison;
+}
+
+}  // namespace tilecast::analytical
