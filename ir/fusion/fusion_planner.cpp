@@ -65,10 +65,6 @@ const FusionPlanner::Home* FusionPlanner::home(std::uint32_t id, std::uint32_t c
   return nullptr;
 }
 
-bool FusionPlanner::is_small_constant(InstrId id) const {
-  return is_scalar_constant(computation_.at(id));
-}
-
 bool FusionPlanner::is_kept(FusionStep step, std::uint32_t id, std::uint32_t cluster) const {
   if (choices_.empty()) return false;
   const auto readers = users(id);
@@ -347,7 +343,7 @@ void FusionPlanner::join(std::uint32_t id, Home home) {
   kernel.members.emplace_back(std::size_t{id});
   kernel.inputs.erase(id);
   for (const InstrId operand : op.operands) {
-    if (!is_small_constant(operand)) kernel.inputs.insert(operand.value);
+    if (!is_scalar_constant(computation_.at(operand))) kernel.inputs.insert(operand.value);
   }
   kernel.first = std::min(kernel.first, id);
   kernel.last = std::max(kernel.last, id);
@@ -598,7 +594,8 @@ bool FusionPlanner::drop_unread_members(std::uint32_t cluster) {
   for (const InstrId member : kernel.members) {
     for (const InstrId operand : computation_.at(member).operands) {
       const bool is_inside = home(operand.value, cluster) != nullptr;
-      if (!is_inside && !is_small_constant(operand)) kernel.inputs.insert(operand.value);
+      if (!is_inside && !is_scalar_constant(computation_.at(operand)))
+        kernel.inputs.insert(operand.value);
     }
   }
   kernel.alive = !kernel.members.empty();

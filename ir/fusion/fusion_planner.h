@@ -2,15 +2,13 @@
 //
 // 1. Producers into consumers, in reverse order: a producer joins the kernel of its users if they
 //    are all in one kernel. It is recomputed in several kernels if that is free (broadcast, iota,
-//    widening convert) or moves fewer bytes than writing and re-reading it. Otherwise it becomes
-//    the root of a kernel. A convert to a narrower type stays in the kernel that computes its
-//    operand.
+//    widening convert) or moves fewer bytes than writing and re-reading it, else becomes the root of
+//    a kernel. A convert to a narrower type stays in the kernel that computes its operand.
 // 2. Several outputs: a root joins a kernel that reads it element by element, and kernels that read
 //    the same array in the same loop nest are merged, unless that would close a cycle. XLA:CPU does
 //    not do this.
-// Choices (ir/fusion/fusion_space.h) may forbid a step of either kind or force a recomputation that
-// moves more bytes. They never allow an illegal step. The instructions of the computation must be
-// in topological order. Near-linear time.
+// Choices (ir/fusion/fusion_space.h) may forbid a step or force a recomputation that moves more
+// bytes, never allow an illegal step. The instructions must be in topological order. Near-linear.
 #pragma once
 
 #include <boost/container/flat_set.hpp>
@@ -76,7 +74,6 @@ class FusionPlanner {
     return graph_.users(id);
   }
   [[nodiscard]] const Home* home(std::uint32_t id, std::uint32_t cluster) const;
-  [[nodiscard]] bool is_small_constant(InstrId id) const;
   // Whether a choice forbids this step at an edge from `id` to a member of the kernel.
   [[nodiscard]] bool is_kept(FusionStep step, std::uint32_t id, std::uint32_t cluster) const;
   [[nodiscard]] bool is_forced(std::uint32_t id) const;  // into every reader's kernel

@@ -50,7 +50,7 @@ namespace tilecast::ir {
                                        std::size_t operand);
 
 // Whether the op takes elements from places that its result's windows do not state (XLA:TPU reads
-// such operands from arrays: in its dumps 1,700 of 1,738 slices with steps, pads, dynamic slices
+// such operands from arrays: in its dumps 2,139 of 2,175 slices with steps, pads, dynamic slices
 // and windows read a parameter of their kernel, and what is no parameter changes no element).
 [[nodiscard]] bool picks_elements(const Instruction& op);
 // Whether the op is a convolution of each feature by itself.
