@@ -261,7 +261,7 @@ averaged; time and kernels that do not match are reported.)");
           R"(A file, or a log folder, of which the newest run is read with all its hosts. The modules
 come from the profile, or from --module. Rows are medians over all occurrences on all
 cores; device time that is joined to no kernel is listed by category.)");
-  for (const char* name : {"tokamax", "tpugraphs"}) add_script(verb, name);
+  add_script(verb, "tokamax");
 }
 
 }  // namespace tilecast::sim::cli
