@@ -78,7 +78,6 @@ Comparison compare_torch(const TorchInput& input, const CompareSetup& setup) {
                          .device = measured::device_text(trace.device),
                          .guess = input.guess,
                          .next = {},
-                         .joined_to = "operators with their shapes",
                          .device_time = trace.device_time};
   std::map<std::string, ProfileLeftOver> left_over;
   std::vector<Questions> questions(setup.devices.size());

@@ -6,12 +6,12 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "ir/kernels/kernel_sketch.h"
 
 namespace tilecast::measured {
@@ -67,10 +67,13 @@ class TorchCall {
   [[nodiscard]] bool is_true(std::size_t i) const { return value(i) == "True"; }
   // The numbers of "[2, 2]"; empty if it is none.
   [[nodiscard]] std::vector<std::int64_t> list(std::size_t i) const {
-    const auto json = nlohmann::json::parse(value(i), nullptr, /*allow_exceptions=*/false);
     std::vector<std::int64_t> numbers;
-    for (const auto& each : json.is_array() ? json : nlohmann::json::array()) {
-      if (each.is_number_integer()) numbers.push_back(each.get<std::int64_t>());
+    std::string_view rest = i < op_.arguments.size() ? op_.arguments[i].value : std::string_view();
+    while (!rest.empty()) {
+      const std::string_view word = rest.substr(0, rest.find(','));
+      const auto number = base::parse_number<std::int64_t>(base::trim(word, "[ ]"));
+      if (number) numbers.push_back(*number);
+      rest.remove_prefix(std::min(word.size() + 1, rest.size()));
     }
     return numbers;
   }
