@@ -166,7 +166,7 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     setup_s_ = engine.setup.value;
     constexpr double kWidest = 2;  // bytes of operands of such kernels (cuBLAS's nvjet_sm90)
     stays_ = device.multiplexing.cluster_blocks > 1 && space_.matrix->positions.empty() &&
-             operand_bytes_ <= kWidest;
+             operand_bytes_ <= kWidest && whole_product(space_, space_.matrix->batch) <= 1;
     shared_rate_ = device.scratchpad().bandwidth.value / workers_;
   }
 }
