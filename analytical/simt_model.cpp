@@ -55,17 +55,20 @@ LibraryTiles tiles_of_batches_on_lanes(const hwdesc::Device& device) {
   return tiles;
 }
 
-// Blocks for the matrix work of `space`, computed in `type`.
+// Blocks for the matrix work of `space`, computed in `type`; those that are stated are not split.
 LibraryTiles library_tiles(const IterationSpace& space, const ProductType& type,
-                           const hwdesc::Device& device) {
+                           const hwdesc::Device& device, const std::optional<ir::GpuCode>& stated) {
   const ir::DType dtype = type.on_unit() ? type.dtype : ir::DType::kF32;
   const double bytes = ir::storage_bytes(dtype);
   const bool convolves = !space.matrix->positions.empty();
+  if (stated && stated->tile.size() == 2) {
+    const auto only = [&](std::size_t i) {
+      const auto side = static_cast<double>(stated->tile[i]);
+      return BlockSide{.least = side, .most = side};
+    };
+    return {.sides = {.rows = only(0), .columns = only(1)}, .splits = 1};
+  }
   if (space.matrix->groups > 1) return {};
-  // Two warp groups of 64 rows by 128 columns (CUTLASS's scaled_mm, DeepGEMM). Assumed not to split
-  // the contraction, as measured products on two GPUs suggest, though some kernels do.
-  if (bytes < 2 && ir::is_floating(dtype) && !convolves)
-    return {.sides = at_least(128, 128), .splits = 1};
   if (whole_product(space, space.matrix->rows) == 1 ||
       whole_product(space, space.matrix->columns) == 1)
     return {};
@@ -156,7 +159,7 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
   read_widened_operands(kernel);
   max_splits_ = kMaxSplits;
   if (device.execution == hwdesc::Execution::kSimt) {
-    const LibraryTiles tiles = library_tiles(space_, type, device);
+    const LibraryTiles tiles = library_tiles(space_, type, device, kernel.gpu_code());
     sides_ = tiles.sides;
     flat_rows_ = tiles.flat_rows;
     max_splits_ = tiles.splits;
@@ -166,7 +169,8 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     setup_s_ = engine.setup.value;
     constexpr double kWidest = 2;  // bytes of operands of such kernels (cuBLAS's nvjet_sm90)
     stays_ = device.multiplexing.cluster_blocks > 1 && space_.matrix->positions.empty() &&
-             operand_bytes_ <= kWidest && whole_product(space_, space_.matrix->batch) <= 1;
+             operand_bytes_ <= kWidest && whole_product(space_, space_.matrix->batch) <= 1 &&
+             !kernel.gpu_code();
     shared_rate_ = device.scratchpad().bandwidth.value / workers_;
   }
 }

@@ -203,7 +203,13 @@ ir::Kernel matmul(const OpRow& row, const OpDefaults& defaults) {
   if (!precision.empty() && precision != "highest") {
     row.fail("precision", fmt::format("got '{}', expected highest or nothing", precision));
   }
-  return sketch.build({sketch.dot(a, b, dims, result, row.out_dtype(), precision)});
+  const OpId product = sketch.dot(a, b, dims, result, row.out_dtype(), precision);
+  if (!row.text("block").empty()) {
+    const ir::Dims block = row.sizes("block");
+    if (block.size() != 2) row.fail("block", "expected rows and columns, as 128x64");
+    sketch.set_block(block);
+  }
+  return sketch.build({product});
 }
 
 ir::Kernel softmax(const OpRow& row, const OpDefaults& defaults) {

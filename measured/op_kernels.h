@@ -66,10 +66,11 @@ class OpRow {
   [[nodiscard]] ir::DType out_dtype() const;  // column out_dtype, else dtype
   // The sizes in column `shape`, else {elements}, else {rows, columns}.
   [[nodiscard]] ir::Dims elements() const;
+  // Sizes with x between them, each at least 1: "128x64". Required.
+  [[nodiscard]] ir::Dims sizes(std::string_view column) const;
   [[noreturn]] void fail(std::string_view column, std::string_view message) const;
 
  private:
-  [[nodiscard]] ir::Dims sizes(std::string_view column) const;
   [[nodiscard]] ir::DType dtype_in(std::string_view column) const;
 
   const CsvTable& table_;

@@ -184,6 +184,10 @@ OpId KernelSketch::convolution(OpId input, OpId kernel, ConvAttrs attrs, Dims re
               .attrs = std::move(attrs)});
 }
 
+void KernelSketch::set_block(const Dims& block) {
+  builder_.set_gpu_code(GpuCode{.emitter = GpuCode::Emitter::kTriton, .tile = block});
+}
+
 OpId KernelSketch::all_reduce(OpId operand, std::int64_t devices) {
   builder_.set_group_size(devices);
   work_.flops += static_cast<float>(elements_of(shape(operand)));

@@ -49,6 +49,9 @@ class KernelSketch {
   OpId convolution(OpId input, OpId kernel, ConvAttrs attrs, Dims result, DType dtype);
   OpId all_reduce(OpId operand, std::int64_t devices);
 
+  // The thread blocks of a product on GPUs, rows x columns, by which one kernel covers it.
+  void set_block(const Dims& block);
+
   [[nodiscard]] const Shape& shape(OpId id) const { return shapes_[id.index()]; }
   [[nodiscard]] Kernel build(std::vector<OpId> outputs);
 

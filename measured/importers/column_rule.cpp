@@ -27,9 +27,9 @@ constexpr std::array<std::string_view, 20> kWholeTargets{
     "batch",  "m",     "n",     "k",      "h",       "w",        "ci",
     "co",     "kh",    "kw",    "rows",   "columns", "elements", "devices",
     "layers", "nodes", "input", "output", "stride",  "repeats"};
-constexpr std::array<std::string_view, 14> kTextTargets{
-    "op",     "kernel", "program", "dtype",     "out_dtype", "device",     "class",
-    "family", "split",  "padding", "execution", "shape",     "transposed", "precision"};
+constexpr std::array<std::string_view, 15> kTextTargets{
+    "op",    "kernel",  "program",   "dtype", "out_dtype",  "device",    "class", "family",
+    "split", "padding", "execution", "shape", "transposed", "precision", "block"};
 constexpr std::array<std::string_view, 3> kScheduleTargets{"stages", "warps", "direct"};
 constexpr std::array<std::string_view, 3> kTimeTargets{"runtime", "dispatch", "spread"};
 constexpr std::array<std::string_view, 5> kTileTargets{"output_bounds", "kernel_bounds",

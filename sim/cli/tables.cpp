@@ -315,7 +315,8 @@ conv2d*, convert), transposed (rhs: a matmul's right operand is stored n x k) an
 execution (of softmax and layernorm: fused, reductions: a kernel up to every
 reduction, ops: one per op) are optional. TPUs end kernels at reductions.
 By op:
-  matmul                                    batch (1), m, n, k
+  matmul                                    batch (1), m, n, k; block (128x64: of the
+                                            library's only kernel on a GPU)
   conv2d conv2d_grad_input conv2d_grad_weight  n, h, w, ci, co, kh, kw, stride (1),
                                             padding (0; pixels, same or valid); conv2d
                                             also groups (1)
