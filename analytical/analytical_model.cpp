@@ -15,6 +15,7 @@
 #include "analytical/transfer.h"
 #include "analytical/untiled.h"
 #include "analytical/winograd.h"
+#include "analytical/xla_cpu.h"
 #include "base/error.h"
 #include "hwdesc/device.h"
 #include "ir/kernels/in_place_update.h"
@@ -124,6 +125,7 @@ KernelAnalysis::KernelAnalysis(const Kernel& kernel, const hwdesc::Device& descr
   const hwdesc::Device& device = *state_->device;
   if (!has_tiles(kernel, device)) return;
   state_->nests = loop_nests(kernel);
+  if (state_->nests.empty()) state_->nests = library_calls(kernel, device);
   if (!state_->nests.empty()) return;
   state_->tiled = tile_model(kernel, device);
   state_->full = analytical::full_tile(state_->tiled->space());
@@ -243,7 +245,7 @@ Estimate KernelAnalysis::estimate_tiled() const {
     return estimate_at(chosen, kernel, *tile_model(kernel, slower), slower);
   };
   Estimate estimate = estimate_at(chosen, kernel, *state_->tiled, device);
-  if (stated && !state_->tiled->infeasible_reason(*stated).empty()) {
+  if (stated && state_->tiled->scratchpad_bytes(*stated) > device.scratchpad().capacity.value) {
     estimate.flags.push_back("the compiler's tile does not fit by our count: taken all the same");
   }
   if (auto filtered = winograd_estimate(kernel, device)) {

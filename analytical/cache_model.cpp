@@ -13,6 +13,8 @@
 namespace tilecast::analytical {
 namespace {
 
+constexpr std::size_t kPrivate = 2;  // first level of a core's own caches, behind memory and the shared
+
 // Share of a window already prefetched when the previous tile is done. The prefetcher stops at a
 // page end, which is uniformly distributed: the mean of min(1, u / window) for u in [0, page].
 double prefetched_share(double window_bytes, double page_bytes) {
@@ -73,6 +75,10 @@ CacheModel::CacheModel(const ir::Kernel& kernel, const hwdesc::Device& device)
   overhead_s_ = device.engines.back().iteration_overhead.value;
   setup_s_ = device.engines.back().setup.value;
   page_bytes_ = device.engines.front().prefetch.value;
+  if (as_written_) {  // nothing is packed
+    overhead_s_ = setup_s_ = 0;
+    for (std::size_t i = kPrivate; i < levels_.size(); ++i) levels_[i].run_cost_bytes = 0;
+  }
 }
 
 // Records the operands of a dot and whether a contracted dimension is innermost in memory.
@@ -181,8 +187,8 @@ double CacheModel::transposed_elements(const ProductSizes& sizes, std::span<cons
 CacheModel::ProductCost CacheModel::cheapest_product(const Nest& nest,
                                                      std::span<const Extents> groups,
                                                      std::span<const double> times) const {
-  if (is_xla_cpu(*device_) && space_.matrix->groups > 1) {
-    return {.multiplied_s = grouped_product_cycles(space_, *device_) * cycle_s_};
+  if (is_xla_cpu(*device_) && compute_.has_matrix_work()) {
+    return {.multiplied_s = library_product_cycles(space_, *device_, compute_.product_type()) * cycle_s_};
   }
   ProductCost best{.multiplied_s = std::numeric_limits<double>::infinity()};
   for (const ProductSizes& way : product_ways(space_, nest.extents, depth_is_minor_)) {
@@ -347,10 +353,12 @@ std::string CacheModel::infeasible_reason(const TileConfig& tile) const {
 
 // A compiler that does not cut loops has one tile: a row of the result.
 std::vector<TileConfig> CacheModel::candidates(std::size_t limit) const {
-  if (!as_written_ || space_.order.empty()) return TileModel::candidates(limit);
+  if (!as_written_) return TileModel::candidates(limit);
   LoopSizes extents;
   extents.fill(1);
-  extents[space_.order.back()] = space_.loops[space_.order.back()].size;
+  const auto repeats = [&](int loop) { return space_.loops[loop].size > 1; };
+  const auto row = std::find_if(space_.order.rbegin(), space_.order.rend(), repeats);
+  if (row != space_.order.rend()) extents[*row] = space_.loops[*row].size;
   return {tile_of_extents(space_, extents)};
 }
 
@@ -363,7 +371,7 @@ double CacheModel::spread_in_sets(std::size_t level, const MemoryStream& stream,
   const hwdesc::MemoryLevel& cache = device_->memory[level];
   const double line = line_bytes(*device_);
   const double gap = gap_bytes(stream.array, region);
-  if (level <= 1 || cache.ways == 0 || gap <= 0) return 1;
+  if (level < kPrivate || cache.ways == 0 || gap <= 0) return 1;
   const double run = contiguous_bytes(stream.array, region);
   const auto sets = static_cast<std::int64_t>(cache.capacity.value / (cache.ways * line));
   const auto apart = static_cast<std::int64_t>((run + gap) / line);
@@ -382,7 +390,17 @@ void CacheModel::set_sweeps(std::span<const Extents> groups, Nest& nest) const {
       }
     }
   }
+  const auto held_bytes = [&](std::size_t level) {
+    double bytes = nest.scratchpad_bytes;
+    for (std::size_t i = 0; i < touched.size(); ++i) {
+      bytes += touched[i] * (spread.empty() ? 1 : spread[i * levels_.size() + level]);
+    }
+    return bytes;
+  };
   std::uint32_t open = (1U << levels_.size()) - 1;  // levels that have held everything so far
+  for (std::size_t l = 0; as_written_ && l < levels_.size(); ++l) {  // not even a row
+    if (held_bytes(l) > levels_[l].capacity) open &= ~(1U << l);
+  }
   for (const NestLoop& step : nest.loops) {
     std::size_t i = 0;
     for (const auto* streams : {&inputs_, &outputs_}) {
@@ -394,11 +412,7 @@ void CacheModel::set_sweeps(std::span<const Extents> groups, Nest& nest) const {
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       if ((open >> l & 1U) == 0) continue;
       nest.swept[l] |= 1U << step.loop;
-      double bytes = nest.scratchpad_bytes;
-      for (i = 0; i < touched.size(); ++i) {
-        bytes += touched[i] * (spread.empty() ? 1 : spread[i * levels_.size() + l]);
-      }
-      if (bytes > levels_[l].capacity) open &= ~(1U << l);
+      if (held_bytes(l) > levels_[l].capacity) open &= ~(1U << l);
     }
   }
 }
@@ -429,7 +443,9 @@ CacheModel::Moved CacheModel::moved(const MemoryStream& stream, const Nest& nest
     const Extents& nearer = sweeps[l + 2][stream.group];
     moved.lines[l] = region_bytes(stream.array, near) / tiles(l + 1);
     const double skipped = std::min(levels_[l].run_cost_bytes, gap_bytes(stream.array, nearer));
-    moved.skipped[l] = runs(nearer) / tiles(l + 2) * skipped;
+    double starts = runs(nearer) / tiles(l + 2);
+    if (as_written_) starts = std::min(starts, moved.lines[l] / line_bytes(*device_));
+    moved.skipped[l] = starts * skipped;
   }
   return moved;
 }

@@ -206,6 +206,11 @@ void add_conv_loops(const Kernel& kernel, const Op& op, const hwdesc::NativeTile
     push_loop(matrix.positions, loop);
     matrix.dilation *= positions_per_met(input, attrs.window[i]);
   }
+  matrix.overlaps = std::ranges::any_of(kernel.ops(), [](const Op& other) {
+    const auto* conv = other.get<ir::ConvAttrs>();
+    const auto wide = [](const ir::WindowDim& dim) { return dim.size > 1; };
+    return conv != nullptr && std::ranges::any_of(conv->window, wide);
+  });
   for (int d = 0; d < op.shape.rank(); ++d) roles[d]->push_back(space.anchor_loops[d]);
   push_loop(matrix.contraction,
             add_reduction_loop(space, rhs, attrs.dims.kernel_input_feature, native));
@@ -264,6 +269,24 @@ void add_matrix_loops(const Kernel& kernel, const hwdesc::NativeTile& native,
     add_dot_loops(kernel, op, native, space, matrix);
   }
   space.matrix = std::move(matrix);
+}
+
+// Marks the loops that cut a native tile of an operand of the product.
+void note_operand_tiles(const Kernel& kernel, const hwdesc::NativeTile& native,
+                        IterationSpace& space) {
+  const Op& op = kernel.op(space.anchor);
+  for (std::size_t operand = 0; operand < 2; ++operand) {
+    const Shape& shape = kernel.op(op.operands[operand]).shape;
+    const ir::IndexMap map = ir::operand_map(kernel, op, operand);
+    const Dims order = physical_order(shape);
+    if (map.same_volume || map.rank != std::ssize(order)) continue;
+    for (int slot = std::max(0, map.rank - 2); slot < map.rank; ++slot) {
+      const int dim = map.dims[static_cast<std::size_t>(order[slot])].source;
+      if (dim < 0) continue;
+      Loop& loop = space.loops[space.anchor_loops[dim]];
+      loop.least = std::max(loop.least, granule_of(native, slot, map.rank));
+    }
+  }
 }
 
 // Matrix units keep weights stationary, so loops that change the weights run outermost, and
@@ -329,7 +352,10 @@ IterationSpace make_iteration_space(const Kernel& kernel, const hwdesc::NativeTi
     return space;
   }
   add_anchor_loops(kernel, native, space);
-  if (matrix.valid()) add_matrix_loops(kernel, native, space);
+  if (matrix.valid()) {
+    add_matrix_loops(kernel, native, space);
+    note_operand_tiles(kernel, native, space);
+  }
   for (Loop& loop : space.loops) loop.size = std::max<std::int64_t>(loop.size, 1);
   space.order = loop_order(space);
   return space;

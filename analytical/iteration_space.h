@@ -32,6 +32,8 @@ struct Loop {
   bool reduction = false;    // contracted: splitting it needs an accumulator
   TileList list = TileList::kOutput;
   int slot = 0;  // position in that list of a TileConfig
+  // Elements below which an operand reads no less: its native tile spans them.
+  std::int64_t least = 1;
   // For rows in groups with a right-hand side each (ragged-dot): tiles computed again because a
   // group ends within them. At most one per group, except the last.
   std::int64_t revisits = 0;
@@ -48,6 +50,7 @@ struct MatrixLoops {
   std::vector<int> window_loops;
   std::vector<int>
       window_rows;          // per entry of `positions`: the row loop that the window moves along
+  bool overlaps = false;    // a convolution of the kernel reads overlapping windows
   int group_loop = -1;      // the groups of a ragged-dot
   std::int64_t groups = 1;  // feature groups
   double dilation = 1;      // one in this many positions meets input; the rest are holes or padding

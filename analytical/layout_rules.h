@@ -33,9 +33,14 @@ namespace tilecast::analytical {
                         .tiled = tile.tiled};
   rules.fusion.compiler = compiler(device);
   if (device.execution == hwdesc::Execution::kScratchpad) {
+    rules.fusion.windows = rules.fusion.compiler == ir::Compiler::kXlaTpu;
+    // XLA's dumps: so on v6e and v7x, which have such arrays, and not on v4, v5e and v5p.
+    constexpr std::int64_t kWide = 256;
+    rules.fusion.depthwise_first = device.matrix.rows >= kWide;
     const hwdesc::MemoryLevel& level = device.scratchpad();
     const double bytes = std::min(level.results.value, level.capacity.value);
-    rules.scratchpad = {level.memory_space, static_cast<std::int64_t>(bytes)};
+    rules.scratchpad = {level.memory_space, static_cast<std::int64_t>(bytes),
+                        static_cast<std::int64_t>(level.windows.value)};
   }
   if (rules.fusion.compiler == ir::Compiler::kXlaCpu) {
     const std::size_t count = std::min(device.memory.size() - 1, rules.caches.size());

@@ -78,6 +78,12 @@ double combining_steps(const Shape& input, const Op& op, const hwdesc::Device& d
   return lanes * std::log2(lanes) / row;
 }
 
+// What keeps the vector unit busy for so many cycles per element.
+double vector_operations(double cycles, const hwdesc::Device& device) {
+  const hwdesc::VectorUnit& vector = device.vector;
+  return cycles * vector.alus * vector.efficiency * static_cast<double>(vector.lanes);
+}
+
 void add_reduction(const Kernel& kernel, const Op& op, const hwdesc::Device& device, int group,
                    int input_group, std::vector<ElementWork>& work) {
   const double steps = std::max(op.applied_flops, 1.0);
@@ -86,15 +92,14 @@ void add_reduction(const Kernel& kernel, const Op& op, const hwdesc::Device& dev
     for (const ir::WindowDim& window : op.as<ir::WindowAttrs>().window) {
       size *= static_cast<double>(window.size);
     }
-    const hwdesc::VectorUnit& vector = device.vector;
-    work[group].vector += steps * size * window_element_cycles(op) * vector.alus *
-                          vector.efficiency * static_cast<double>(vector.lanes);
+    work[group].vector += vector_operations(steps * size * window_element_cycles(op), device);
   } else if (op.get<ir::WindowAttrs>() != nullptr) {
     work[group].vector +=
         steps * window_operations(op, ir::first_array(kernel.op(op.operands[0]).shape));
   } else {
     const Shape& input = kernel.op(op.operands[0]).shape;
-    work[input_group].vector += steps;
+    const bool together = op.shape.is_tuple() && is_xla_cpu(device);
+    work[input_group].vector += together ? vector_operations(kTogetherCycles, device) : steps;
     if (minor_is_reduced(op, input)) {
       work[input_group].vector += steps * combining_steps(input, op, device);
       work[input_group].cross_lane_reduce += 1;
@@ -114,7 +119,10 @@ void add_movement(const Kernel& kernel, const Op& op, int group, const hwdesc::D
       lanes_move(from, op.shape, op)) {
     work[group].cross_lane += words_per_element(op.shape, device);
   }
-  if (op.opcode == Opcode::kReverse) work[group].cross_lane += 1;
+  // XLA:CPU reverses whole vectors.
+  if (op.opcode == Opcode::kReverse) {
+    (is_xla_cpu(device) ? work[group].vector : work[group].cross_lane) += 1;
+  }
   if (op.opcode == Opcode::kPad || op.opcode == Opcode::kConcatenate) work[group].vector += 1;
 }
 
@@ -157,9 +165,10 @@ void add_product(const Kernel& kernel, const Op& op, const hwdesc::Device& devic
 }
 
 // FLOPs per element of a discrete Fourier transform as products with matrices of a block of the
-// array, in stages: XLA:TPU has no butterflies. 4 real multiply-adds per complex number and stage.
+// array, in stages: XLA:TPU has no butterflies. A stage is three real products (Gauss), also where
+// one side of the transform is real (its dumps).
 double transform_flops(const ir::FftAttrs& fft, double block) {
-  constexpr double kFlops = 2 * 4;
+  constexpr double kFlops = 2 * 3;
   double flops = 0;
   for (const std::int64_t length : fft.length) {
     const double stages =
@@ -187,7 +196,9 @@ void add_linear_algebra(const Kernel& kernel, const Op& op, const hwdesc::Device
   const ProductType real = full_product_type(doubles ? ir::DType::kF64 : ir::DType::kF32, device);
   const bool as_products = device.execution == hwdesc::Execution::kScratchpad && real.on_unit();
   const double block = static_cast<double>(std::max<std::int64_t>(device.matrix.rows, 2));
-  add_multiplications(as_products ? transform_flops(*fft, block) : flops,
+  const double all =
+      static_cast<double>(std::max(ir::element_count(op.shape), ir::element_count(a)));
+  add_multiplications(as_products ? transform_flops(*fft, block) * all / results : flops,
                       as_products ? real : ProductType{}, device, work);
 }
 
@@ -248,6 +259,10 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
     case OpClass::kElementwise:
       work.vector += op.opcode == Opcode::kMap ? std::max(op.applied_flops, 1.0)
                                                : cost_of(device.vector.op_cycles, op.opcode);
+      if (op.opcode == Opcode::kConvert && is_xla_cpu(device)) {
+        const ir::DType from = kernel.op(op.operands[0]).shape.dtype;
+        work.vector += vector_operations(rounding_cycles(from, op.shape.dtype), device);
+      }
       break;
     case OpClass::kTranscendental:
       work.transcendental += cost_of(device.transcendental.op_cost, op.opcode);

@@ -40,6 +40,9 @@ ScratchpadModel::ScratchpadModel(const ir::Kernel& kernel, const hwdesc::Device&
             .launch_s = device.dispatch.kernel_launch.value,
             .transfer_bytes = engine.full_efficiency_transfer.value};
   stages_ = engine.stages;
+  const auto limit = static_cast<double>(kernel.window_bytes());
+  window_bytes_ = device.scratchpad().capacity.value;
+  if (limit > 0) window_bytes_ = std::min(limit, window_bytes_);
   descriptor_s_ = engine.descriptor.value;
   add_streams(kernel);
   for (std::size_t i = 0; i < space_.loops.size(); ++i) {
@@ -297,8 +300,10 @@ double ScratchpadModel::ends_s(const Run& run) const {
 
 double ScratchpadModel::run_s(const TileConfig& tile, Run& run) const {
   move_to(tile, run);
+  if (run.accounting == nullptr && run.shape.scratchpad_bytes > window_bytes_) {
+    return std::numeric_limits<double>::infinity();
+  }
   const double excess = run.shape.scratchpad_bytes - device_->scratchpad().capacity.value;
-  if (excess > 0 && run.accounting == nullptr) return std::numeric_limits<double>::infinity();
   const MemoryPath& memory = run.rates.memory;
   const double spill_s = excess > 0 ? excess / memory.write : 0;
   const double refill_s = excess > 0 ? excess / memory.read : 0;
@@ -349,11 +354,11 @@ double ScratchpadModel::scratchpad_bytes(const TileConfig& tile) const {
 std::string ScratchpadModel::infeasible_reason(const TileConfig& tile) const {
   const hwdesc::MemoryLevel& scratchpad = device_->scratchpad();
   const double bytes = scratchpad_bytes(tile);
-  if (bytes <= scratchpad.capacity.value) return {};
+  if (bytes <= window_bytes_) return {};
   constexpr double kMiB = 1024.0 * 1024.0;
   return fmt::format(
       "needs {:.2f} MiB of {} ({} stages of every cut operand), {:.2f} MiB available", bytes / kMiB,
-      scratchpad.name, stages_, scratchpad.capacity.value / kMiB);
+      scratchpad.name, stages_, window_bytes_ / kMiB);
 }
 
 // Scratchpad space of array windows, and the cost of moving them from and to main memory.

@@ -142,6 +142,7 @@ class ScratchpadModel final : public TileModel {
   Rates rates_;
   std::uint32_t reductions_ = 0;  // one bit per loop
   double stages_ = 2;
+  double window_bytes_ = 0;  // most that a chosen tile may take
   double descriptor_s_ = 0;
   bool makes_operands_ = true;  // false: no vector work before the products
 };

@@ -23,17 +23,24 @@ std::vector<std::int64_t> ladder(std::int64_t units) {
   return steps;
 }
 
-// Cuts `loops` from the first to the last, each fully before the next.
+// Cuts `loops` from the first to the last, each fully before the next; what operands gain nothing
+// from is cut last.
 SizesList cut_in_order(const IterationSpace& space, const std::vector<int>& loops) {
   SizesList list;
   LoopSizes trips;
   trips.fill(1);
   list.push_back(trips);
-  for (const int loop : loops) {
-    for (const std::int64_t pieces : ladder(space.loops[loop].units())) {
-      if (pieces == 1) continue;
-      trips[loop] = pieces;
-      list.push_back(trips);
+  for (const bool within_tiles : {false, true}) {
+    for (const int i : loops) {
+      const Loop& loop = space.loops[i];
+      const std::int64_t most = within_tiles
+                                    ? loop.units()
+                                    : base::ceil_div(loop.size, std::max(loop.least, loop.granule));
+      for (const std::int64_t pieces : ladder(most)) {
+        if (pieces <= trips[i]) continue;
+        trips[i] = pieces;
+        list.push_back(trips);
+      }
     }
   }
   return list;
@@ -82,6 +89,16 @@ std::vector<int> spatial_loops(const IterationSpace& space) {
     const bool is_column = std::find(columns.begin(), columns.end(), loop) != columns.end();
     if (!space.loops[loop].reduction && !is_column) loops.push_back(loop);
   }
+  return loops;
+}
+
+// Spatial loops, those along which windows overlap after the others.
+std::vector<int> with_windows_last(const IterationSpace& space) {
+  std::vector<int> loops = spatial_loops(space);
+  std::ranges::stable_partition(loops, [&](int loop) {
+    const auto& rows = space.matrix->window_rows;
+    return std::ranges::find(rows, loop) == rows.end();
+  });
   return loops;
 }
 
@@ -231,8 +248,12 @@ double count_all_tiles(const IterationSpace& space) {
 std::vector<TileConfig> candidate_tiles(const IterationSpace& space, std::size_t limit) {
   SizesList list;
   if (space.matrix) {
-    list = combine(combine(cut_inside(space, spatial_loops(space)),
-                           cut_in_order(space, space.matrix->columns)),
+    SizesList spatial = cut_inside(space, spatial_loops(space));
+    if (space.matrix->overlaps && !space.matrix->window_rows.empty()) {
+      const SizesList whole = cut_in_order(space, with_windows_last(space));
+      spatial.insert(spatial.end(), whole.begin() + 1, whole.end());
+    }
+    list = combine(combine(spatial, cut_in_order(space, space.matrix->columns)),
                    cut_in_order(space, reduction_loops(*space.matrix)));
   } else {
     list = cut_inside(space, space.order);

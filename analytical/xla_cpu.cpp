@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "analytical/layout_rules.h"
+#include "analytical/roofline.h"
+#include "ir/kernels/kernel_split.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -35,16 +37,39 @@ bool is_written_in_order(const ir::Kernel& kernel, const IterationSpace& space,
       kernel.ops(), [](const ir::Op& op) { return op.opcode == ir::Opcode::kReduce; });
 }
 
-double grouped_product_cycles(const IterationSpace& space, const hwdesc::Device& device) {
+double library_product_cycles(const IterationSpace& space, const hwdesc::Device& device,
+                              const ProductType& type) {
   const MatrixLoops& matrix = *space.matrix;
-  const double products = whole_product(space, matrix.rows) * whole_product(space, matrix.batch) *
-                          whole_product(space, matrix.positions) *
-                          static_cast<double>(matrix.groups);
+  const double lanes = static_cast<double>(device.vector.lanes);
+  const double rows = whole_product(space, matrix.rows) * whole_product(space, matrix.batch);
   const double depth = whole_product(space, matrix.contraction);
-  const double vectors =
-      std::ceil(columns_per_group(space) / static_cast<double>(device.vector.lanes));
-  return products *
-         (depth > 1 ? kGroupCycles + kStepCycles * depth * vectors : kSingleCycles * vectors);
+  const double taps = whole_product(space, matrix.positions);
+  const double vectors = std::ceil(columns_per_group(space) / lanes);
+  if (matrix.groups > 1) {
+    const double step = depth > 1 ? kGroupCycles + kStepCycles * depth * vectors
+                                  : kSingleCycles * vectors;
+    return rows * taps * static_cast<double>(matrix.groups) * step;
+  }
+  const double columns = columns_per_group(space);
+  // Vectors run along whichever side leaves fewer lanes empty, or along the depth.
+  const double padded = std::min({rows * vectors * lanes * depth,
+                                  std::ceil(rows / lanes) * lanes * columns * depth,
+                                  rows * columns * std::ceil(depth / lanes) * lanes});
+  const double per_cycle =
+      product_peak(type, device).value / device.multiplexing.workers / device.clock.value;
+  return 2 * padded * taps / (per_cycle * device.matrix.efficiency);
+}
+
+std::vector<ir::Kernel> library_calls(const ir::Kernel& kernel, const hwdesc::Device& device) {
+  const auto is_product = [](const ir::Op& op) { return op.opcode == ir::Opcode::kDot; };
+  if (!is_xla_cpu(device) || std::ranges::count_if(kernel.ops(), is_product) < 2) return {};
+  return ir::split_kernel(kernel, ir::Launches::kPerProduct);
+}
+
+double rounding_cycles(ir::DType from, ir::DType to) {
+  constexpr double kRound = 0.5, kWiden = 0.25;
+  if (to == ir::DType::kBF16) return kRound;
+  return from == ir::DType::kBF16 ? kWiden : 0;
 }
 
 double window_element_cycles(const ir::Op& reduce_window) {

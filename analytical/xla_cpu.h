@@ -6,7 +6,10 @@
 // programs are listed in docs/model.md. Thread-safe.
 #pragma once
 
+#include <vector>
+
 #include "analytical/iteration_space.h"
+#include "analytical/product_type.h"
 #include "hwdesc/device.h"
 #include "ir/kernel.h"
 
@@ -18,9 +21,21 @@ namespace tilecast::analytical {
 [[nodiscard]] bool is_written_in_order(const ir::Kernel& kernel, const IterationSpace& space,
                                        const hwdesc::Device& device);
 
-// Cycles of a convolution in feature groups, one small product for each group, tap and position.
-[[nodiscard]] double grouped_product_cycles(const IterationSpace& space,
-                                            const hwdesc::Device& device);
+// Cycles of a product or convolution by a library: whole vectors of columns at the unit's rate, taps
+// and input features one depth. In feature groups each group, tap and position is a product of its own.
+[[nodiscard]] double library_product_cycles(const IterationSpace& space,
+                                            const hwdesc::Device& device, const ProductType& type);
+
+// The calls of a fusion that XLA:CPU hands to a library with several products (attention); empty
+// otherwise.
+[[nodiscard]] std::vector<ir::Kernel> library_calls(const ir::Kernel& kernel,
+                                                    const hwdesc::Device& device);
+
+// Cycles per element to convert to or from bf16, which takes integer arithmetic; 0 for other types.
+[[nodiscard]] double rounding_cycles(ir::DType from, ir::DType to);
+
+// Cycles per element of a reduction of several arrays together (an argmax): a chain of selections.
+inline constexpr double kTogetherCycles = 18;
 
 // Cycles per element of a window that a reduce-window combines: scalar code, with two tests or more
 // per element where several dimensions are padded.

@@ -433,7 +433,7 @@ McaRegion region_of(const measured::JsonRecord& record) {
   McaRegion region;
   std::size_t instruction = 0, resource = 0;
   std::map<std::size_t, std::map<std::size_t, double>> usage;  // by instruction and resource
-  for (const auto& [path, text, is_text] : record) {
+  for (const auto& [path, text, is_text, items] : record) {
     if (path == "Name") region.loop = static_cast<std::size_t>(number_of(text));
     if (path == "Instructions[]") ++region.instructions;
     if (path == "SummaryView.Iterations") region.iterations = number_of(text);

@@ -24,6 +24,7 @@ struct MemoryLevel {
   std::string name;                               // "hbm", "vmem", "l2", "shared"
   Bytes capacity;                                 // per instance
   Bytes results{0};                               // at most this much for results between kernels
+  Bytes windows{0};                               // and for tiles chosen for a kernel; 0: all
   BytesPerSecond bandwidth;                       // peak read rate, all instances together
   std::optional<BytesPerSecond> write_bandwidth;  // absent: as read
   double efficiency = 1.0;                 // share of the peak that large streams sustain, (0, 1]

@@ -99,6 +99,9 @@ void walk_level(Fields& f, MemoryLevel& level) {
   f.required("capacity", kCapacity, 1, 1000 * kTiB, "of one instance", level.capacity);
   f.optional("results", kCapacity, 0, 1000 * kTiB,
              "at most of it for results between kernels; 0: none", level.results);
+  f.optional("windows", kCapacity, 0, 1000 * kTiB,
+             "at most of it for the tiles of a kernel that no compiler chose yet; 0: all",
+             level.windows);
   f.required("bandwidth", kBandwidth, 1e3, 1e15, "peak read rate of all instances",
              level.bandwidth);
   f.optional("write_bandwidth", kBandwidth, 1e3, 1e15, "peak write rate; as read",

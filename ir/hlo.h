@@ -99,6 +99,7 @@ struct Module {
   std::vector<Computation> computations;  // callees before callers
   ComputationId entry;
   bool is_scheduled = false;
+  std::int64_t window_bytes = 0;  // most that the tiles of a kernel take; 0: not known
   std::int64_t replica_count = 1, num_partitions = 1;
   std::vector<Shape> entry_parameter_layouts;  // empty = none given
   std::optional<Shape> entry_result_layout;

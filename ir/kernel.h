@@ -68,6 +68,8 @@ class Kernel {
   [[nodiscard]] const std::optional<CustomCallCost>& custom_call_cost() const {
     return content_->custom_cost;
   }
+  // Most bytes that its tiles may take, where nothing states a tile; 0: not known.
+  [[nodiscard]] std::int64_t window_bytes() const { return content_->window_bytes; }
   // Collectives: the number of devices in one group; 1 for other kernels.
   [[nodiscard]] std::int64_t group_size() const { return content_->group_size; }
   [[nodiscard]] const DeviceGroups& device_groups() const;
@@ -93,6 +95,7 @@ class Kernel {
     std::optional<CompilerTile> tile;
     std::optional<GpuCode> gpu_code;
     std::optional<CustomCallCost> custom_cost;
+    std::int64_t window_bytes = 0;
     std::int64_t group_size = 1;
     bool on_host = false;
     std::vector<std::pair<std::size_t, std::size_t>> in_place;
@@ -122,6 +125,7 @@ class KernelBuilder {
   void set_compiler_tile(CompilerTile tile) { content_.tile = std::move(tile); }
   void set_gpu_code(std::optional<GpuCode> code) { content_.gpu_code = std::move(code); }
   void set_custom_call_cost(CustomCallCost cost) { content_.custom_cost = cost; }
+  void set_window_bytes(std::int64_t bytes) { content_.window_bytes = bytes; }
   void set_group_size(std::int64_t devices) { content_.group_size = devices; }
   void set_on_host(bool on_host) { content_.on_host = on_host; }
   void set_device_groups(DeviceGroups groups);
@@ -142,9 +146,9 @@ class KernelBuilder {
   Kernel::Content content_;
 };
 
-// The kernel of one instruction of `computation` (fusions inlined, backend_config read). `xla_gpu`:
-// XLA:GPU compiled the module, so that fusions say how they are written.
+// The kernel of one instruction of `computation` (fusions inlined, backend_config read).
+// `gpu_code`: XLA:GPU compiled the module, so that fusions say how they are written.
 [[nodiscard]] Kernel make_kernel(const Module& module, ComputationId computation,
-                                 InstrId instruction, WorkCounter& counter, bool xla_gpu = false);
+                                 InstrId instruction, WorkCounter& counter, bool gpu_code = false);
 
 }  // namespace tilecast::ir

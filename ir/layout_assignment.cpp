@@ -313,6 +313,7 @@ void pack_narrow_types(Module& module) {
 
 Module assign_layouts(Module module, const LayoutRules& rules) {
   check(rules);
+  module.window_bytes = rules.scratchpad.windows;
   const PreferredOrders orders = preferred_orders(module, rules);
   LayoutAssigner assigner(rules, orders);
   for (Computation& computation : module.computations) {

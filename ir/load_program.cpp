@@ -53,8 +53,16 @@ LoadedModule prepared(LoadedModule loaded, const LoadOptions& options) {
   return loaded;
 }
 
-ProgramOptions program_options(const LoadOptions& options, bool xla_gpu) {
-  return {.default_trip_count = options.trip_count, .xla_gpu = xla_gpu, .jobs = options.jobs};
+// Who runs the program, and whether its fusions are that compiler's own.
+struct MadeFor {
+  bool xla_gpu = false, compiled = false;
+};
+
+ProgramOptions program_options(const LoadOptions& options, MadeFor made) {
+  return {.default_trip_count = options.trip_count,
+          .xla_gpu = made.xla_gpu,
+          .gpu_code = made.xla_gpu && made.compiled,
+          .jobs = options.jobs};
 }
 
 DeviceProgram with_notes(Program program, std::vector<Note> notes) {
@@ -65,8 +73,8 @@ DeviceProgram with_notes(Program program, std::vector<Note> notes) {
   return {std::move(program), std::move(notes)};
 }
 
-DeviceProgram as_dumped(LoadedModule loaded, const LoadOptions& options, bool xla_gpu) {
-  return with_notes(make_program(loaded.module, program_options(options, xla_gpu)),
+DeviceProgram as_dumped(LoadedModule loaded, const LoadOptions& options, MadeFor made) {
+  return with_notes(make_program(loaded.module, program_options(options, made)),
                     std::move(loaded.notes));
 }
 
@@ -103,32 +111,33 @@ LoadedModule load_module(base::SourceText text, const LoadOptions& options) {
 
 DeviceProgram program_for(LoadedModule loaded, const LayoutRules& layout,
                           const LoadOptions& options) {
-  const bool compiled_for_gpus = loaded.module.is_scheduled && !loaded.unfused;
+  const bool fuses = loaded.unfused, compiled = loaded.module.is_scheduled && !fuses;
   fuse_by(layout.fusion, options, loaded);
   if (const std::size_t found = find_in_caches(loaded.module, layout.caches); found > 0) {
     loaded.notes.push_back({fmt::format("{} arrays are found in caches", found)});
   }
   const bool has_tiles = has_device_layouts(loaded.module);
-  const bool xla_gpu = compiled_for_gpus && !has_tiles && !layout.tiled &&
-                       layout.fusion.compiler == Compiler::kXlaGpu;
+  const MadeFor made{.xla_gpu = (fuses || compiled) && !has_tiles && !layout.tiled &&
+                                layout.fusion.compiler == Compiler::kXlaGpu,
+                     .compiled = compiled};
   if (has_tiles != layout.tiled && loaded.optimised) {
     loaded.notes.push_back({fmt::format("compiled for {}: its fusions and library calls are kept",
                                         has_tiles ? "a TPU" : "a GPU or a processor")});
   }
-  if (has_tiles == layout.tiled) return as_dumped(std::move(loaded), options, xla_gpu);
+  if (has_tiles == layout.tiled) return as_dumped(std::move(loaded), options, made);
   Module laid_out = assign_layouts(std::move(loaded.module), layout);
   loaded.notes.push_back({has_tiles ? "tiled layouts of the file dropped: the device has none"
                                     : "no device layouts in the file: assigned by device rules"});
   if (const std::size_t kept = keep_on_chip(laid_out, layout.scratchpad); kept > 0) {
     loaded.notes.push_back({fmt::format("{} results stay on chip between kernels", kept)});
   }
-  return with_notes(make_program(laid_out, program_options(options, xla_gpu)),
+  return with_notes(make_program(laid_out, program_options(options, made)),
                     std::move(loaded.notes));
 }
 
 DeviceProgram program_as_dumped(LoadedModule loaded, const LoadOptions& options) {
   fuse_by({}, options, loaded);
-  return as_dumped(std::move(loaded), options, false);
+  return as_dumped(std::move(loaded), options, {});
 }
 
 }  // namespace tilecast::ir

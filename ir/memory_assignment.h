@@ -20,6 +20,7 @@ struct ScratchpadRules {
   friend bool operator==(const ScratchpadRules&, const ScratchpadRules&) = default;
   int space = 0;              // S(n) of the scratchpad
   std::int64_t capacity = 0;  // bytes for whole arrays, in addition to kernels' tiles; 0: none
+  std::int64_t windows = 0;   // most bytes for the tiles of a kernel; 0: as many as there are
 };
 
 // Assigns S(space) to the results that stay and returns their number. The module's arrays must

@@ -110,12 +110,19 @@ std::string number(double value) {
   return text;
 }
 
-// Whether XLA:GPU can record it in a launch graph: fusions, copies, and products of cuBLAS.
+// Whether XLA:GPU can record it in a launch graph: fusions (all that it writes itself becomes one),
+// copies, and products of cuBLAS.
 bool is_recorded(const Module& module, const Instruction& op) {
   switch (op.opcode) {
     case Opcode::kFusion:
     case Opcode::kCopy:
     case Opcode::kDot:
+    case Opcode::kBroadcast:
+    case Opcode::kReduce:
+    case Opcode::kReduceWindow:
+    case Opcode::kTranspose:
+    case Opcode::kGather:
+    case Opcode::kScatter:
       return true;
     case Opcode::kAsyncStart:
       return !op.called.empty() &&
@@ -125,7 +132,7 @@ bool is_recorded(const Module& module, const Instruction& op) {
                                           op_class(inner.opcode) == OpClass::kFree;
                                  });
     default:
-      return false;
+      return is_elementwise(op.opcode);
   }
 }
 
@@ -432,7 +439,7 @@ void ProgramBuilder::make_kernels() {
     for (std::size_t i = first; i < end; ++i) {
       const auto& [computation, instruction] = launched_[i];
       Kernel& kernel = program_.kernels_[i].kernel;
-      kernel = make_kernel(module_, computation, instruction, counter, options_.xla_gpu);
+      kernel = make_kernel(module_, computation, instruction, counter, options_.gpu_code);
       contents.share(kernel);
     }
   };

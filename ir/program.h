@@ -40,11 +40,12 @@ struct Note {
 
 struct ProgramOptions {
   double default_trip_count = 5;  // XLA's memory-space assignment assumes 5 per unknown loop
-  // Compiled by XLA:GPU. Its runtime counts the turns of loops whose trip count is known, so that
+  // For XLA:GPU, whose runtime counts the turns of loops whose trip count is known, so that
   // their condition is no kernel, and records at least kLeastGraph kernels in a row as one graph
   // (CUDA graphs); what libraries launch by other means than XLA's commands ends a graph.
   bool xla_gpu = false;
-  int jobs = 1;  // threads; does not affect the result
+  bool gpu_code = false;  // its fusions say how XLA:GPU writes them (ir::GpuCode)
+  int jobs = 1;           // threads; does not affect the result
 };
 
 inline constexpr std::size_t kLeastGraph = 5;  // XLA's xla_gpu_graph_min_graph_size

@@ -23,20 +23,16 @@
 namespace tilecast::learned {
 
 struct NetworkWidths {
-  std::int32_t opcodes = 0;    // opcode_count()
-  std::size_t node = 0;        // features per node
-  std::size_t at_nodes = 0;    // kernel features added to every node (option 1)
-  std::size_t at_kernel = 0;   // kernel features added to the kernel's embedding (option 2)
-  std::size_t configured = 0;  // features of each node that a run configures
+  std::int32_t opcodes = 0;   // opcode_count()
+  std::size_t node = 0;       // features per node
+  std::size_t at_nodes = 0;   // kernel features added to every node (option 1)
+  std::size_t at_kernel = 0;  // kernel features added to the kernel's embedding (option 2)
 };
 
 // One input, with all features scaled. Spans must outlive the call.
 struct GraphInput {
   const KernelGraph* graph = nullptr;  // at least one node; shared by the tiles of a kernel
   std::span<const float> at_nodes, at_kernel;
-  // Nodes that this run configures, and a row of features for each; other nodes get zeros.
-  std::span<const std::int32_t> configured_nodes = {};
-  std::span<const float> configured = {};
 };
 struct GraphExample {
   GraphInput input;

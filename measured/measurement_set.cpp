@@ -342,9 +342,7 @@ MeasurementSet read_measurement_set(const std::string& path) {
   if (archive) check_devices_inside(set.manifest, path);
   if (set.manifest.subject == Subject::kGraph) {
     throw Error(
-        fmt::format("{}: holds graphs of features, no kernels; only learned models can use "
-                    "it",
-                    path));
+        fmt::format("{}: holds graphs of features, no kernels; they are no longer read", path));
   }
   const std::string table_file = (fs::path(path) / "measurements.csv").string();
   std::string hashed;

@@ -58,7 +58,7 @@ struct Quantity {
   friend bool operator==(const Quantity&, const Quantity&) = default;
 };
 
-// Content of the rows: kernels and programs, or graphs of features for learned models only.
+// Content of the rows: kernels and programs, or graphs of features, which are no longer read.
 enum class Subject { kWork, kGraph };
 
 // The time in which the host feeds one step of a program: a property of the measured runs (their

@@ -26,7 +26,7 @@ struct Axis {
 };
 
 struct Problem {
-  std::int64_t n = 1, ci = 1, co = 1;
+  std::int64_t n = 1, ci = 1, co = 1, groups = 1;
   Axis h, w;
 };
 
@@ -67,11 +67,20 @@ Axis axis(const OpRow& row, std::string_view size, std::string_view kernel) {
 }
 
 Problem problem(const OpRow& row) {
-  return {.n = row.integer("n"),
-          .ci = row.integer("ci"),
-          .co = row.integer("co"),
-          .h = axis(row, "h", "kh"),
-          .w = axis(row, "w", "kw")};
+  const Problem p{.n = row.integer("n"),
+                  .ci = row.integer("ci"),
+                  .co = row.integer("co"),
+                  .groups = row.integer("groups", 1),
+                  .h = axis(row, "h", "kh"),
+                  .w = axis(row, "w", "kw")};
+  if (p.groups != 1 && row.text("op") != "conv2d") {
+    row.fail("groups", fmt::format("got {}, expected 1 for a gradient", p.groups));
+  }
+  if (p.ci % p.groups != 0 || p.co % p.groups != 0) {
+    row.fail("groups",
+             fmt::format("got {}, expected a divisor of ci {} and co {}", p.groups, p.ci, p.co));
+  }
+  return p;
 }
 
 // `batch_feature`: positions of batch and feature in the three arrays. The spatial dimensions are
@@ -116,9 +125,10 @@ ir::Kernel conv2d(const OpRow& row, const ir::LayoutRules& layout) {
   const Problem p = problem(row);
   ir::KernelSketch sketch("conv2d", ir::Opcode::kConvolution, layout);
   const ir::OpId x = sketch.parameter(row.dtype(), {p.n, p.h.size, p.w.size, p.ci});
-  const ir::OpId k = sketch.parameter(row.dtype(), {p.h.kernel, p.w.kernel, p.ci, p.co});
+  const ir::OpId k = sketch.parameter(row.dtype(), {p.h.kernel, p.w.kernel, p.ci / p.groups, p.co});
   ir::ConvAttrs attrs{.window = {forward_window(p.h), forward_window(p.w)},
-                      .dims = labels("b01f_01io->b01f", {0, 3, 2, 3, 0, 3}, {0, 1}, {1, 2})};
+                      .dims = labels("b01f_01io->b01f", {0, 3, 2, 3, 0, 3}, {0, 1}, {1, 2}),
+                      .feature_group_count = p.groups};
   return sketch.build(
       {sketch.convolution(x, k, std::move(attrs), {p.n, p.h.out, p.w.out, p.co}, row.out_dtype())});
 }

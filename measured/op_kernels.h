@@ -1,9 +1,10 @@
 // Builds the kernels that a device runs for the operators of a table.
 //
 // matmul                batch (1), m, n, k                 [batch,m,k] x [batch,k,n]
-// conv2d                n, h, w, ci, co, kh, kw, stride (1), padding (0 | pixels | same | valid)
-// conv2d_grad_input     as conv2d: gradient to the n x h x w x ci input
-// conv2d_grad_weight    as conv2d: gradient to the kh x kw x ci x co weights
+// conv2d                n, h, w, ci, co, kh, kw, stride (1), padding (0 | pixels | same | valid),
+//                       groups (1)
+// conv2d_grad_input     as conv2d in one group: gradient to the n x h x w x ci input
+// conv2d_grad_weight    as conv2d in one group: gradient to the kh x kw x ci x co weights
 // softmax, layernorm    rows, columns; over the columns
 // reduce                rows, columns; sums over the columns
 // transpose             batch (1), rows, columns

@@ -1,5 +1,3 @@
-#include "search/command_hardware.h"
-
 #include <fmt/format.h>
 #include <sys/wait.h>
 
@@ -11,6 +9,7 @@
 #include "base/text.h"
 #include "host/child_process.h"
 #include "ir/text/hlo_printer.h"
+#include "search/hardware.h"
 
 namespace tilecast::search {
 namespace {

@@ -1,7 +1,6 @@
-#include "search/host_hardware.h"
-
 #include "host/program_bench.h"
 #include "ir/canonical_hash.h"
+#include "search/hardware.h"
 
 namespace tilecast::search {
 namespace {

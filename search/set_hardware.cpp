@@ -1,5 +1,3 @@
-#include "search/set_hardware.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include "host/c_program.h"
 #include "ir/canonical_hash.h"
 #include "ir/load_program.h"
+#include "search/hardware.h"
 
 namespace tilecast::search {
 

@@ -1,5 +1,4 @@
 // Compares times of the same work: models on devices, the compiler's own estimates, measurements.
-// Shows where they differ most, and which bound each model names for those rows.
 //
 //   Comparison c = compare({.sides = ..., .groups = {"prog"}, .rows = ...}, {.reference = "m"});
 //   c.rows.front()           // the row with the largest difference
@@ -17,8 +16,7 @@
 
 namespace tilecast::sim {
 
-// Only with profiles: the data of one row other than its time, and Tilecast's counts
-// (ir/counts/work_counts.h) next to the profile's. Counts are per launch.
+// Only with profiles: what they say of a row besides its time, and Tilecast's counts, per launch.
 struct ProfileCounts {
   std::string category;  // as in the profile ("convolution fusion"); else the op class
   Seconds median;        // per launch
@@ -43,13 +41,10 @@ struct ProfileSummary {
   std::string file, device;  // device: the profile's name for it
   std::string guess;         // why this preset; empty if the user chose it
   std::string next;          // command that calibrates the device with this profile, if any
-  std::string joined_to;     // what its time was joined to; "": instructions of programs
-  Seconds device_time;       // of all cores
-  // joined: in instructions of modules that were read, memsets and copies; or in operators whose
-  // shapes are known
-  Seconds joined, step_median;
+  // Of all cores; joined: in instructions, memsets and copies, or operators with shapes.
+  Seconds device_time, joined, step_median;
   double steps = 0;
-  std::vector<ProfileProgram> programs;    // most time first
+  std::vector<ProfileProgram> programs;    // most time first; empty: rows are operators
   std::vector<ProfileLeftOver> left_over;  // device time without a row; most first
 };
 

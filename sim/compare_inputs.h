@@ -51,7 +51,8 @@ struct CompareSetup {
 // Kernels get the models' times; instructions that are not kernels (loops, waits for copies, issues
 // of copies) are predicted to take no time. An asynchronous transfer has its own row, from start to
 // done, which overlaps other rows and is in no total. Modules come from the profile and are not
-// fused further. Time between kernels is a row of its own, also in no total.
+// fused further. Memsets and copies of no instruction have rows without predictions. Time between
+// kernels is a row of its own, also in no total.
 struct ProfileInput {
   std::string file;
   measured::XplaneProfile profile;

@@ -78,7 +78,6 @@ Comparison compare_torch(const TorchInput& input, const CompareSetup& setup) {
                          .device = measured::device_text(trace.device),
                          .guess = input.guess,
                          .next = {},
-                         .joined_to = "operators with their shapes",
                          .device_time = trace.device_time};
   std::map<std::string, ProfileLeftOver> left_over;
   std::vector<Questions> questions(setup.devices.size());
@@ -104,6 +103,9 @@ Comparison compare_torch(const TorchInput& input, const CompareSetup& setup) {
   for (auto& [category, left] : left_over) summary.left_over.push_back(std::move(left));
   add_models(questions, setup, builder);
   for (const std::string& note : trace.notes) builder.note(note);
+  builder.note(
+      "operators are predicted from the shapes and types of their operands, those without "
+      "arithmetic to speak of (gradients of norms, gathers ...) by what they read and write");
   builder.comparison().profile = std::move(summary);
   return builder.finish();
 }

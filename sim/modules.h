@@ -8,7 +8,6 @@
 
 #include "base/plugin.h"
 #include "learned/training/learner.h"
-#include "measured/evaluation.h"
 
 namespace CLI {
 class App;
@@ -29,7 +28,7 @@ inline constexpr std::uint64_t kVerbModuleAbi = base::plugin_abi(2, {sizeof(Verb
 //   made.json
 //
 // Trains one learner, or fits one hybrid, on the fitted rows of the first round of the experiment's
-// split, and scores it on the held-out rows. Training on graphs: learned/training/.
+// split, and scores it on the held-out rows.
 struct TrainingRequest {
   std::string experiment;  // a file
   std::string learner;     // or hybrid; may be empty if there is only one
@@ -62,17 +61,10 @@ struct TrainedModel {
 // Describes the training and its rows as text; the directory may be empty.
 [[nodiscard]] std::string training_plan(const TrainingRequest& request);
 
-namespace cli {
-struct OutputOptions;
-}
-
-// The interface of the module of the component `train`: its verb, training for other languages, and
-// `evaluate` of graphs (sim/cli/train.cpp).
+// The interface of the module of the component `train`: its verb, and training for other languages
+// (sim/cli/train.cpp).
 struct TrainModule : VerbModule {
   TrainedModel (*train)(const TrainingRequest& request, const TrainingHooks& hooks);
-  void (*evaluate_graphs)(const std::vector<std::string>& sets,
-                          const std::vector<std::string>& models, const cli::OutputOptions& output,
-                          const measured::EvaluationOptions& options);
 };
 inline constexpr base::Plugin kTrainPlugin = {
     "train", "the module that trains models",

@@ -25,6 +25,7 @@ bool is_optimised(const Module& module) {
 Module prepared_for_fusion(Module module, const FusionOptions& options) {
   module = with_calls_inlined(std::move(module));
   if (options.compiler == Compiler::kXlaGpu) module = with_library_operands(std::move(module));
+  if (options.windows) module = with_block_scans(std::move(module));
   return with_copies(std::move(module));
 }
 

@@ -24,6 +24,13 @@ struct FusionOptions {
   // writing and re-reading them. If false, only broadcasts, iotas and widening converts are
   // recomputed.
   bool recompute_to_save_bytes = true;
+  // Kernels work on windows of arrays on chip, as those of XLA:TPU: operands of products are made
+  // where a product reads them, exponentials and the like, too, each window once; what picks
+  // elements (pads, slices with steps, dynamic slices, windows) reads them from arrays.
+  bool windows = false;
+  // With `windows`: a convolution of each feature by itself is made where a product reads it; else
+  // it makes the product that it reads.
+  bool depthwise_first = true;
 };
 
 // A module counts as optimised if it holds a fusion instruction, is scheduled, or has device
@@ -39,6 +46,8 @@ struct FusionOptions {
 // Operands that a GPU's libraries cannot read as they lie are transposed first: of batched
 // products, and filters of convolutions.
 [[nodiscard]] Module with_library_operands(Module module);
+// Running sums along more than 128 elements become sums of blocks, as XLA writes them for TPUs.
+[[nodiscard]] Module with_block_scans(Module module);
 // What fuse() and FusionSpace do before they plan: the three above, as the compiler does them.
 [[nodiscard]] Module prepared_for_fusion(Module module, const FusionOptions& options);
 // Returns the module with fusions formed in every sequential computation. The result is not

@@ -65,10 +65,6 @@ const FusionPlanner::Home* FusionPlanner::home(std::uint32_t id, std::uint32_t c
   return nullptr;
 }
 
-bool FusionPlanner::is_small_constant(InstrId id) const {
-  return is_scalar_constant(computation_.at(id));
-}
-
 bool FusionPlanner::is_kept(FusionStep step, std::uint32_t id, std::uint32_t cluster) const {
   if (choices_.empty()) return false;
   const auto readers = users(id);
@@ -93,7 +89,9 @@ bool FusionPlanner::is_forced(std::uint32_t id) const {
 
 void FusionPlanner::locate(std::uint32_t id) {
   const Instruction& op = at(id);
-  if (graph_.is_pinned(id) || !is_fusible(op)) return;
+  if (graph_.is_pinned(id) || !is_fusible(op) ||
+      (options_.windows && stands_alone(computation_, op)))
+    return;
   bool needed_outside = computation_.root.index() == id;
   std::vector<Read> reads;
   for (const std::uint32_t user : users(id)) {
@@ -137,7 +135,9 @@ FusionPlanner::Home FusionPlanner::home_of(std::uint32_t producer,
     add_indexers(read, result);
     for (std::size_t i = 0; i < user.operands.size(); ++i) {
       if (user.operands[i].index() == producer) {
-        result.reused |= position != Position::kRow && reuses_operand(computation_, user, i);
+        const bool made_here = options_.windows && is_matrix(user);
+        result.reused |=
+            position != Position::kRow && !made_here && reuses_operand(computation_, user, i);
       }
     }
   }
@@ -181,26 +181,66 @@ std::optional<FusionPlanner::Home> FusionPlanner::accepted_home(std::uint32_t pr
       if (user.operands[i].index() != producer) continue;
       if (!accepts_producer(computation_, user, i, op)) return std::nullopt;
       if (is_gpu() && needs_transposition(computation_, user, i)) return std::nullopt;
+      if (options_.windows && picks_elements(user) && !may_be_duplicated(computation_, op)) {
+        return std::nullopt;
+      }
     }
   }
   const Home home = home_of(producer, reads);
   if (home.evaluations > kMaxEvaluations) return std::nullopt;
   if (is_costly(op) && !is_matrix(op) && home.reused) return std::nullopt;
   if (breaks_update(kernel, op)) return std::nullopt;
-  if (is_gpu() && kernel.has_matrix && !is_light(computation_, op)) return std::nullopt;
+  if (is_gpu() && kernel.has_matrix && !(is_light(computation_, op) && takes_others(kernel))) {
+    return std::nullopt;
+  }
   if (home.position == Position::kRow && !accepts_row(kernel, op)) return std::nullopt;
   if (is_kept(FusionStep::kInto, producer, reads.front().cluster)) return std::nullopt;
   if ((is_matrix(op) || is_reduction(op)) && !accepts_hero(kernel, op, home)) return std::nullopt;
   return home;
 }
 
+// Whether the kernel reads the value only as an operand of its product, element by element.
+bool FusionPlanner::is_factor(std::uint32_t id, std::uint32_t cluster) const {
+  return std::ranges::all_of(users(id), [&](std::uint32_t user) {
+    if (home(user, cluster) == nullptr || is_matrix(at(user))) return true;
+    return streams(at(user)) && is_factor(user, cluster);
+  });
+}
+
+// A product joins another one that reads it if one of the two, by the machine the first or the
+// second, is a convolution of each feature by itself.
+bool FusionPlanner::accepts_second_product(const Cluster& cluster, const Instruction& hero,
+                                           const Home& home) const {
+  const auto id = static_cast<std::uint32_t>(&hero - computation_.instructions.data());
+  const auto depthwise = [&](InstrId member) {
+    return is_depthwise(computation_, computation_.at(member));
+  };
+  const auto matrix = [&](InstrId member) { return is_matrix(computation_.at(member)); };
+  return std::ranges::count_if(cluster.members, matrix) == 1 && cluster.roots.size() == 1 &&
+         depthwise(InstrId(std::size_t{id})) == options_.depthwise_first &&
+         std::ranges::any_of(cluster.members, depthwise) != options_.depthwise_first &&
+         is_factor(id, home.cluster);
+}
+
+// Whether the kernel's product may be computed with what surrounds it: cuDNN's convolutions stand
+// alone (but for a bias and an activation that it has code for, which is not modelled).
+bool FusionPlanner::takes_others(const Cluster& cluster) const {
+  return std::ranges::none_of(cluster.members, [&](InstrId id) {
+    return computation_.at(id).opcode == Opcode::kConvolution;
+  });
+}
+
 bool FusionPlanner::accepts_hero(const Cluster& cluster, const Instruction& hero,
                                  const Home& home) const {
+  if (options_.windows && is_matrix(hero) && cluster.has_matrix) {
+    return accepts_second_product(cluster, hero, home);
+  }
   if (home.reused || cluster.has_matrix || cluster.update != kNoCluster) return false;
   if (home.position == Position::kRow) return true;  // see accepts_row()
   if (is_matrix(hero)) {
     const auto light = [&](InstrId id) { return is_light(computation_, computation_.at(id)); };
-    if (is_gpu() && !std::ranges::all_of(cluster.members, light)) return false;
+    const bool takes = hero.opcode != Opcode::kConvolution;
+    if (is_gpu() && !(takes && std::ranges::all_of(cluster.members, light))) return false;
     return home.position == (cluster.has_reduction ? Position::kBefore : Position::kAfter);
   }
   return home.position == Position::kAfter &&
@@ -231,6 +271,14 @@ bool FusionPlanner::breaks_update(const Cluster& cluster, const Instruction& pro
   return cluster.update != kNoCluster && reads_what_changes(producer, at(cluster.update));
 }
 
+// Whether exponentials and the like may be computed in each of these kernels.
+bool FusionPlanner::may_repeat_costly(const std::vector<Home>& homes) const {
+  if (is_gpu()) return homes.size() <= kMaxCostlyCopies;
+  return options_.windows && std::ranges::all_of(homes, [&](const Home& home) {
+           return home.position != Position::kOther || clusters_[home.cluster].has_matrix;
+         });
+}
+
 // Compares bytes: recomputing reads the operands again in every kernel; a root is written once and
 // read by each kernel.
 bool FusionPlanner::is_worth_recomputing(std::uint32_t id, const std::vector<Home>& homes) const {
@@ -241,7 +289,7 @@ bool FusionPlanner::is_worth_recomputing(std::uint32_t id, const std::vector<Hom
   }
   const bool slices = is_gpu() && op.opcode == Opcode::kSlice;  // read where they are used
   if (homes.size() > kMaxCopies || !(streams(op) || slices)) return false;
-  if (is_costly(op) && !(is_gpu() && homes.size() <= kMaxCostlyCopies)) return false;
+  if (is_costly(op) && !may_repeat_costly(homes)) return false;
   if (is_forced(id)) return true;
   if (!options_.recompute_to_save_bytes) return false;
   const double written = bytes(op.shape);
@@ -295,7 +343,7 @@ void FusionPlanner::join(std::uint32_t id, Home home) {
   kernel.members.emplace_back(std::size_t{id});
   kernel.inputs.erase(id);
   for (const InstrId operand : op.operands) {
-    if (!is_small_constant(operand)) kernel.inputs.insert(operand.value);
+    if (!is_scalar_constant(computation_.at(operand))) kernel.inputs.insert(operand.value);
   }
   kernel.first = std::min(kernel.first, id);
   kernel.last = std::max(kernel.last, id);
@@ -546,158 +594,12 @@ bool FusionPlanner::drop_unread_members(std::uint32_t cluster) {
   for (const InstrId member : kernel.members) {
     for (const InstrId operand : computation_.at(member).operands) {
       const bool is_inside = home(operand.value, cluster) != nullptr;
-      if (!is_inside && !is_small_constant(operand)) kernel.inputs.insert(operand.value);
+      if (!is_inside && !is_scalar_constant(computation_.at(operand)))
+        kernel.inputs.insert(operand.value);
     }
   }
   kernel.alive = !kernel.members.empty();
   return true;
-}
-
-// Cycle checks of the fusion planner: whether one kernel depends on another.
-
-namespace {
-
-// Most users visited in one cycle check: near the kernels, and anywhere that kernels with several
-// roots reach. The second search is rarely needed, so it may be long.
-constexpr std::size_t kMaxVisitedNear = 256;
-constexpr std::size_t kMaxVisitedFar = 65536;
-
-}  // namespace
-
-// The last text position that can come before `position` in some order of the kernels. Kernels with
-// several roots need everything up to their last member before anything after their first root.
-std::uint32_t FusionPlanner::last_before(std::uint32_t position) const {
-  const auto after = spans_.upper_bound(position);
-  return after == spans_.begin() ? position : std::max(position, std::prev(after)->second);
-}
-
-// The first position that can come after `position`.
-std::uint32_t FusionPlanner::first_after(std::uint32_t position) const {
-  const auto after = spans_.upper_bound(position);
-  const bool inside = after != spans_.begin() && std::prev(after)->second >= position;
-  return inside ? std::prev(after)->first : position;
-}
-
-// Adds a span; overlapping spans are merged.
-void FusionPlanner::add_span(std::uint32_t first, std::uint32_t last) {
-  auto it = spans_.upper_bound(first);
-  if (it != spans_.begin() && std::prev(it)->second >= first) --it;
-  while (it != spans_.end() && it->first <= last) {
-    first = std::min(first, it->first);
-    last = std::max(last, it->second);
-    it = spans_.erase(it);
-  }
-  spans_.emplace(first, last);
-}
-
-// Whether `to` depends on `from`, through other kernels only or also directly. Returns true if the
-// bounded search is exhausted; text positions prune the search.
-bool FusionPlanner::reaches(std::uint32_t from, std::uint32_t to, bool through_others_only) {
-  const std::uint32_t last = clusters_[to].last;
-  return reaches_near(from, to, through_others_only, last) ||
-         (last_before(last) > last && reaches_far(from, to, through_others_only));
-}
-
-bool FusionPlanner::reaches_near(std::uint32_t from, std::uint32_t to, bool through_others_only,
-                                 std::uint32_t last) {
-  ++visit_;
-  std::size_t visited = 0;
-  std::vector<std::uint32_t> open;
-  const auto open_roots = [&](std::uint32_t cluster) {
-    clusters_[cluster].last_visit = visit_;
-    for (const InstrId root : clusters_[cluster].roots) open.push_back(root.value);
-  };
-  open_roots(from);
-  std::size_t direct = open.size();
-  for (std::size_t next = 0; next < open.size(); ++next) {
-    const bool is_direct = next < direct;
-    for (const std::uint32_t user : users(open[next])) {
-      if (homes_[user].empty() && user <= last && seen_[user] != visit_) {
-        seen_[user] = visit_;
-        open.push_back(user);
-      }
-      for (const Home& reading : homes_[user]) {
-        const Cluster& reader = clusters_[reading.cluster];
-        if (reading.cluster != to && reader.last_visit == visit_) continue;
-        if (reader.first > last) continue;                           // it cannot reach the target
-        if (home(open[next], reading.cluster) != nullptr) continue;  // computes it itself
-        if (reading.cluster != to) {
-          open_roots(reading.cluster);
-        } else if (!(is_direct && through_others_only)) {
-          return true;
-        }
-      }
-      if (++visited > kMaxVisitedNear) return true;
-    }
-  }
-  return false;
-}
-
-// Bidirectional search, because one of the two sides is often small.
-bool FusionPlanner::reaches_far(std::uint32_t from, std::uint32_t to, bool through_others_only) {
-  const std::uint32_t last = last_before(clusters_[to].last);
-  const std::uint32_t first = first_after(std::ranges::min(clusters_[from].roots).value);
-  Side after{++visit_, {}}, before{++visit_, {}};
-  const Node start{from, true}, goal{to, true};
-  std::size_t visited = 0;
-  bool met = false;
-  const auto open = [&](Side& side, const Side& other, Node at, Node next) {
-    std::uint32_t& mark = next.is_cluster ? clusters_[next.id].last_visit : seen_[next.id];
-    const bool is_direct = (at == start && next == goal) || (at == goal && next == start);
-    if (mark == other.mark) met |= !(is_direct && through_others_only);
-    if (mark == other.mark || mark == side.mark) return;
-    mark = side.mark;
-    side.open.push_back(next);
-  };
-  clusters_[from].last_visit = after.mark;
-  after.open.push_back(start);
-  clusters_[to].last_visit = before.mark;
-  before.open.push_back(goal);
-  for (std::size_t i = 0; i < after.open.size() && i < before.open.size(); ++i) {
-    for_each_reader(after.open[i], last, [&, at = after.open[i]](Node next) {
-      ++visited;
-      open(after, before, at, next);
-    });
-    for_each_source(before.open[i], first, [&, at = before.open[i]](Node next) {
-      ++visited;
-      open(before, after, at, next);
-    });
-    if (met || visited > kMaxVisitedFar) return true;
-  }
-  return false;
-}
-
-// Only readers up to text position `last`.
-template <class Visit>
-void FusionPlanner::for_each_reader(Node of, std::uint32_t last, Visit&& visit) const {
-  const auto readers = [&](std::uint32_t value) {
-    for (const std::uint32_t user : users(value)) {
-      if (homes_[user].empty() && user <= last) visit(Node{user, false});
-      for (const Home& reader : homes_[user]) {
-        if (clusters_[reader.cluster].first > last) continue;
-        if (home(value, reader.cluster) == nullptr) visit(Node{reader.cluster, true});
-      }
-    }
-  };
-  if (!of.is_cluster) return readers(of.id);
-  for (const InstrId root : clusters_[of.id].roots) readers(root.value);
-}
-
-// Only sources from text position `first` on.
-template <class Visit>
-void FusionPlanner::for_each_source(Node of, std::uint32_t first, Visit&& visit) const {
-  const auto source = [&](std::uint32_t value) {
-    if (owner_[value] != kNoCluster) {
-      if (clusters_[owner_[value]].last >= first) visit(Node{owner_[value], true});
-    } else if (value >= first) {
-      visit(Node{value, false});
-    }
-  };
-  if (of.is_cluster) {
-    for (const std::uint32_t input : clusters_[of.id].inputs) source(input);
-  } else {
-    for (const InstrId operand : at(of.id).operands) source(operand.value);
-  }
 }
 
 }  // namespace tilecast::ir

@@ -2,15 +2,13 @@
 //
 // 1. Producers into consumers, in reverse order: a producer joins the kernel of its users if they
 //    are all in one kernel. It is recomputed in several kernels if that is free (broadcast, iota,
-//    widening convert) or moves fewer bytes than writing and re-reading it. Otherwise it becomes
-//    the root of a kernel. A convert to a narrower type stays in the kernel that computes its
-//    operand.
+//    widening convert) or moves fewer bytes than writing and re-reading it, else becomes the root of
+//    a kernel. A convert to a narrower type stays in the kernel that computes its operand.
 // 2. Several outputs: a root joins a kernel that reads it element by element, and kernels that read
 //    the same array in the same loop nest are merged, unless that would close a cycle. XLA:CPU does
 //    not do this.
-// Choices (ir/fusion/fusion_space.h) may forbid a step of either kind or force a recomputation that
-// moves more bytes. They never allow an illegal step. The instructions of the computation must be
-// in topological order. Near-linear time.
+// Choices (ir/fusion/fusion_space.h) may forbid a step or force a recomputation that moves more
+// bytes, never allow an illegal step. The instructions must be in topological order. Near-linear.
 #pragma once
 
 #include <boost/container/flat_set.hpp>
@@ -76,7 +74,6 @@ class FusionPlanner {
     return graph_.users(id);
   }
   [[nodiscard]] const Home* home(std::uint32_t id, std::uint32_t cluster) const;
-  [[nodiscard]] bool is_small_constant(InstrId id) const;
   // Whether a choice forbids this step at an edge from `id` to a member of the kernel.
   [[nodiscard]] bool is_kept(FusionStep step, std::uint32_t id, std::uint32_t cluster) const;
   [[nodiscard]] bool is_forced(std::uint32_t id) const;  // into every reader's kernel
@@ -87,13 +84,18 @@ class FusionPlanner {
   [[nodiscard]] std::optional<Home> accepted_home(std::uint32_t producer,
                                                   std::span<const Read> reads) const;
   void add_indexers(const Read& read, Home& producer) const;
+  [[nodiscard]] bool takes_others(const Cluster& cluster) const;
   [[nodiscard]] bool accepts_hero(const Cluster& cluster, const Instruction& hero,
                                   const Home& home) const;
+  [[nodiscard]] bool accepts_second_product(const Cluster& cluster, const Instruction& hero,
+                                            const Home& home) const;
+  [[nodiscard]] bool is_factor(std::uint32_t id, std::uint32_t cluster) const;
   [[nodiscard]] bool accepts_row(const Cluster& cluster, const Instruction& op) const;
   [[nodiscard]] bool is_gpu() const { return options_.compiler == Compiler::kXlaGpu; }
   [[nodiscard]] bool is_cpu() const { return options_.compiler == Compiler::kXlaCpu; }
   [[nodiscard]] Position operand_position(const Instruction& user, Position position) const;
   [[nodiscard]] bool breaks_update(const Cluster& cluster, const Instruction& producer) const;
+  [[nodiscard]] bool may_repeat_costly(const std::vector<Home>& homes) const;
   [[nodiscard]] bool is_worth_recomputing(std::uint32_t id, const std::vector<Home>& homes) const;
   [[nodiscard]] bool narrows_stored_value(std::uint32_t id, const std::vector<Home>& homes) const;
   void join(std::uint32_t id, Home home);

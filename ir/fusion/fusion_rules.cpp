@@ -134,6 +134,31 @@ bool reduces_rows(const Computation& computation, const Instruction& reduction) 
   return are_major(read, kept);
 }
 
+bool picks_elements(const Instruction& op) {
+  using enum Opcode;
+  if (op.opcode == kSlice) {
+    return std::ranges::any_of(op.as<SliceAttrs>().dims,
+                               [](const auto& d) { return d.stride > 1; });
+  }
+  return is_one_of(op.opcode, {kPad, kConcatenate, kDynamicSlice, kReduceWindow, kGather});
+}
+
+bool is_depthwise(const Computation& computation, const Instruction& op) {
+  const auto* conv = op.get<ConvAttrs>();
+  if (conv == nullptr || conv->feature_group_count <= 1) return false;
+  const Shape& filter = computation.at(op.operands[1]).shape;
+  return filter.dims[static_cast<std::size_t>(conv->dims.kernel_input_feature)] == 1;
+}
+
+bool stands_alone(const Computation& computation, const Instruction& op) {
+  if (op.opcode == Opcode::kCopy) {
+    const Shape& read = computation.at(op.operands[0]).shape;
+    return read.layout != op.shape.layout;
+  }
+  return op.opcode == Opcode::kPad &&
+         std::ranges::any_of(op.as<PadAttrs>().dims, [](const auto& d) { return d.interior > 0; });
+}
+
 double elements(const Shape& shape) {
   double count = 1;
   for (const std::int64_t size : shape.dims) count *= static_cast<double>(size);
@@ -185,7 +210,8 @@ bool accepts_producer(const Computation& computation, const Instruction& user, s
            computation.at(producer.operands[0]).shape.is_scalar();
   }
   if (is_matrix(user) || user.opcode == Opcode::kReduceWindow) {
-    return !is_matrix(producer) && !is_reduction(producer) &&
+    const bool apart = !is_depthwise(computation, producer) && !is_depthwise(computation, user);
+    return !(is_matrix(producer) && apart) && !is_reduction(producer) &&
            producer.opcode != Opcode::kConcatenate;
   }
   if (is_reduction(user) || updates_in_place(user) || user.opcode == Opcode::kGather) {

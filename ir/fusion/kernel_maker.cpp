@@ -15,6 +15,7 @@ KernelMaker::KernelMaker(const Module& module) : module_(module) {
   scratch_.file = module.file;
   scratch_.replica_count = module.replica_count;
   scratch_.num_partitions = module.num_partitions;
+  scratch_.window_bytes = module.window_bytes;
   for (std::size_t i = 0; i < sequential.size(); ++i) {
     scratch_.computations.push_back(sequential[i] ? Computation{} : module.computations[i]);
   }

@@ -33,6 +33,7 @@ Fingerprint fingerprint(const Kernel& kernel) {
   hash.add(static_cast<double>(kernel.work().bytes_accessed));
   hash.add(static_cast<std::uint64_t>(kernel.group_size()));
   if (kernel.on_host()) hash.add(std::uint64_t{1});
+  if (kernel.window_bytes() > 0) hash.add(static_cast<std::uint64_t>(kernel.window_bytes()));
   if (const auto& tile = kernel.compiler_tile()) {
     for (const Dims* bounds : {&tile->kernel_bounds, &tile->output_bounds, &tile->input_bounds}) {
       hash.add(*bounds);

@@ -359,6 +359,7 @@ void KernelInliner::read_config(const Computation& where, const Instruction& ins
     for (const InstrId id : instruction.operands) operands.push_back(where.at(id).shape);
     if (const auto cost = library_cost(instruction, operands)) builder_.set_custom_call_cost(*cost);
   }
+  builder_.set_window_bytes(module_.window_bytes);
   if (instruction.backend_config->empty()) return;
   BackendConfig config = read_backend_config(*instruction.backend_config);
   if (config.tile) builder_.set_compiler_tile(std::move(*config.tile));
@@ -430,11 +431,11 @@ WiredKernel make_wired_kernel(const Module& module, ComputationId computation, I
 }
 
 Kernel make_kernel(const Module& module, ComputationId computation, InstrId instruction,
-                   WorkCounter& counter, bool xla_gpu) {
+                   WorkCounter& counter, bool gpu_code) {
   const auto [where, what] = working_instruction(module, computation, instruction);
   const Instruction& worker = module.at(where).at(what);
   KernelInliner inliner(module, computation, module.at(computation).at(instruction), counter);
-  if (xla_gpu) inliner.set_gpu_code(read_gpu_code(worker));
+  if (gpu_code) inliner.set_gpu_code(read_gpu_code(worker));
   return inliner.build(module.at(where), worker, counter.of(where, what));
 }
 

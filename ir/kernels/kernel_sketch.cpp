@@ -175,7 +175,8 @@ OpId KernelSketch::convolution(OpId input, OpId kernel, ConvAttrs attrs, Dims re
   set_layout(input, std::move(of_input));
   set_layout(kernel, std::move(of_kernel));
   const double per_position = size(out, labels.output_batch) * size(out, labels.output_feature) *
-                              size(in, labels.input_feature);
+                              size(in, labels.input_feature) /
+                              static_cast<double>(attrs.feature_group_count);
   work_.flops += static_cast<float>(2 * per_position * window_positions(in, out, attrs));
   return add({.opcode = Opcode::kConvolution,
               .shape = std::move(out),

@@ -22,10 +22,12 @@ float float_elements(const Shape& shape) {
 // Extracts the part of the fused kernel that one launch computes.
 class Launch {
  public:
-  Launch(const Kernel& kernel, const std::vector<bool>& stored, OpId root)
+  // `cache`: where values between launches are found (Layout::cache).
+  Launch(const Kernel& kernel, const std::vector<bool>& stored, OpId root, int cache)
       : kernel_(kernel),
         stored_(stored),
         root_(root),
+        cache_(cache),
         builder_(fmt::format("{}.{}", kernel.name(), root.index()), Opcode::kFusion) {}
 
   Kernel build() {
@@ -45,15 +47,26 @@ class Launch {
     OpId made;
     if (loaded) {
       work_.operand_bytes.push_back(static_cast<float>(unpadded_bytes(op.shape)));
-      made = builder_.parameter(op.shape, kernel_.name_of(id));
+      made = builder_.parameter(placed(id), kernel_.name_of(id));
     } else {
       Op own = op;
+      own.shape = placed(id);
       for (OpId& operand : own.operands) operand = copy(operand);
       count(op);
       made = builder_.add(std::move(own), kernel_.name_of(id));
     }
     copied_.emplace(id, made);
     return made;
+  }
+
+  [[nodiscard]] Shape placed(OpId id) const {
+    Shape shape = kernel_.op(id).shape;
+    const bool outside = kernel_.op(id).opcode == Opcode::kParameter ||
+                         std::ranges::find(kernel_.outputs(), id) != kernel_.outputs().end();
+    if (cache_ == 0 || outside || !stored_[id.index()]) return shape;
+    if (!shape.has_layout()) shape.layout = default_layout(shape.rank());
+    shape.layout.edit().cache = cache_;
+    return shape;
   }
 
   void count(const Op& op) {
@@ -69,10 +82,19 @@ class Launch {
   const Kernel& kernel_;
   const std::vector<bool>& stored_;
   OpId root_;
+  int cache_;
   KernelBuilder builder_;
   WorkCounts work_;
   std::map<OpId, OpId> copied_;
 };
+
+// What a product reads is an array, through views.
+void store_operands(const Kernel& kernel, const Op& product, std::vector<bool>& stored) {
+  for (OpId id : product.operands) {
+    while (has(kernel.op(id).opcode, Trait::kReshapes)) id = kernel.op(id).operands[0];
+    stored[id.index()] = kernel.op(id).opcode != Opcode::kParameter;
+  }
+}
 
 }  // namespace
 
@@ -83,6 +105,12 @@ std::vector<Kernel> split_kernel(const Kernel& kernel, Launches launches) {
     const Opcode opcode = kernel.ops()[i].opcode;
     const bool reduction = opcode == Opcode::kReduce;
     if (opcode == Opcode::kParameter) continue;
+    if (launches == Launches::kPerProduct) {
+      const bool product = has(opcode, Trait::kTwoFactors);
+      stored[i] = stored[i] || product || reduction || op_class(opcode) == OpClass::kTranscendental;
+      if (product) store_operands(kernel, kernel.ops()[i], stored);
+      continue;
+    }
     if (!reduction && !travels_along(opcode) && !is_elementwise(opcode)) {
       throw Error(
           fmt::format("kernel {}: {} cannot be launched apart; expected elementwise ops, "
@@ -92,9 +120,11 @@ std::vector<Kernel> split_kernel(const Kernel& kernel, Launches launches) {
     stored[i] = reduction || (launches == Launches::kPerOp && !travels_along(opcode));
   }
   for (const OpId output : kernel.outputs()) stored[output.index()] = true;
+  constexpr int kOwnCache = 2;  // the first that is not shared between cores
+  const int cache = launches == Launches::kPerProduct ? kOwnCache : 0;
   std::vector<Kernel> result;
   for (std::size_t i = 0; i < stored.size(); ++i) {
-    if (stored[i]) result.push_back(Launch(kernel, stored, OpId(i)).build());
+    if (stored[i]) result.push_back(Launch(kernel, stored, OpId(i), cache).build());
   }
   return result;
 }
@@ -108,6 +138,7 @@ Kernel kernel_of_outputs(const Kernel& kernel, std::span<const std::size_t> outp
   }
   KernelBuilder builder(kernel.name(), kernel.opcode());
   builder.set_gpu_code(kernel.gpu_code());
+  builder.set_window_bytes(kernel.window_bytes());
   std::vector<OpId> place(needed.size());
   std::vector<std::size_t> parameter_at(kernel.parameters().size(), SIZE_MAX);
   for (std::size_t i = 0; i < parameter_at.size(); ++i) {

@@ -13,6 +13,8 @@ enum class Launches {
   kFused,         // one kernel
   kPerReduction,  // like a compiler that fuses elementwise ops into their users, up to each
                   // reduction
+  kPerProduct,  // like a library that runs a graph of products: products, reductions, transcendental
+                // functions and what a product reads, each on its own, through the cores' own caches
   kPerOp,  // like an interpreter: one launch per op, with its constants, broadcasts and conversions
 };
 
@@ -20,7 +22,7 @@ enum class Launches {
 // kPerReduction, a value needed by several launches is recomputed in each. Work is counted as by
 // XLA: one operation per element for an elementwise op, one per eliminated element for a reduction.
 // Throws Error if the kernel has ops other than elementwise ops, broadcasts, constants and
-// reductions. Thread-safe.
+// reductions, unless kPerProduct is asked for. Thread-safe.
 [[nodiscard]] std::vector<Kernel> split_kernel(const Kernel& kernel, Launches launches);
 
 // The part of a kernel that computes only the given outputs (by position), with in-place updates as

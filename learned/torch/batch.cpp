@@ -14,8 +14,6 @@ void check(const GraphInput& input, const NetworkWidths& widths) {
   TC_CHECK(graph.topological.size() == graph.nodes(), "each node once in topological order");
   TC_CHECK(input.at_nodes.size() == widths.at_nodes && input.at_kernel.size() == widths.at_kernel,
            "as many features of the kernel as the network takes");
-  TC_CHECK(input.configured.size() == input.configured_nodes.size() * widths.configured,
-           "one row per configured node");
 }
 
 // Appends the rows of kernels one by one.
@@ -35,7 +33,6 @@ class Filler {
     const KernelGraph& graph = *input.graph;
     const auto nodes = static_cast<std::int64_t>(graph.nodes());
     row_of_.assign(graph.nodes(), -1);
-    float* const features = features_;
     for (std::int64_t place = 0; place < nodes; ++place) {
       const auto node =
           static_cast<std::size_t>(graph.topological[static_cast<std::size_t>(place)]);
@@ -43,7 +40,6 @@ class Filler {
       row_of_[node] = first_ + place;
       add_node(input, node, place);
     }
-    add_configured(input, features);
     for (const GraphEdge& edge : graph.edges) {
       *producers_++ = row_of_.at(static_cast<std::size_t>(edge.producer));
       *consumers_++ = row_of_.at(static_cast<std::size_t>(edge.consumer));
@@ -64,18 +60,6 @@ class Filler {
         std::span(input.graph->features).subspan(node * widths_.node, widths_.node);
     features_ = std::ranges::copy(own, features_).out;
     features_ = std::ranges::copy(input.at_nodes, features_).out;
-    features_ = std::fill_n(features_, widths_.configured, 0.F);
-  }
-
-  // `features`: the row of the kernel's first node.
-  void add_configured(const GraphInput& input, float* features) const {
-    const std::size_t width = widths_.node + widths_.at_nodes + widths_.configured;
-    for (std::size_t i = 0; i < input.configured_nodes.size(); ++i) {
-      const auto node = static_cast<std::size_t>(input.configured_nodes[i]);
-      const auto place = static_cast<std::size_t>(row_of_.at(node) - first_);
-      std::ranges::copy(input.configured.subspan(i * widths_.configured, widths_.configured),
-                        features + (place + 1) * width - widths_.configured);
-    }
   }
 
   NetworkWidths widths_;
@@ -102,7 +86,7 @@ Batch make_batch(std::span<const GraphInput> inputs, const NetworkWidths& widths
   batch.place = torch::empty({nodes}, torch::kInt64);
   batch.producers = torch::empty({edges}, torch::kInt64);
   batch.consumers = torch::empty({edges}, torch::kInt64);
-  const auto width = static_cast<std::int64_t>(widths.node + widths.at_nodes + widths.configured);
+  const auto width = static_cast<std::int64_t>(widths.node + widths.at_nodes);
   batch.features = torch::empty({nodes, width}, torch::kFloat32);
   batch.at_kernel =
       torch::empty({kernels, static_cast<std::int64_t>(widths.at_kernel)}, torch::kFloat32);

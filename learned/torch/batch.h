@@ -14,7 +14,7 @@ namespace tilecast::learned::torch_module {
 // N nodes, E edges, G kernels. Nodes of a kernel are contiguous, in topological order.
 struct Batch {
   torch::Tensor opcodes;  // (N) int64
-  // (N, node + at_nodes + configured) float32: features of node, kernel and configuration
+  // (N, node + at_nodes) float32: features of node and kernel
   torch::Tensor features;
   torch::Tensor at_kernel;  // (G, at_kernel) float32
   // (E) int64: edge e goes from producers[e] to consumers[e]. All edges by kernel, in the order of

@@ -52,8 +52,6 @@ void add_examples(ir::Hash128& hash, std::span<const GraphExample> examples) {
     }
     add_values(hash, example.input.at_nodes);
     add_values(hash, example.input.at_kernel);
-    add_values(hash, example.input.configured_nodes);
-    add_values(hash, example.input.configured);
     hash.add(std::uint64_t{std::bit_cast<std::uint32_t>(example.target)});
     hash.add(std::uint64_t{example.kernel} << 32 | example.family);
     if (example.margin != 0) hash.add(std::uint64_t{std::bit_cast<std::uint32_t>(example.margin)});
@@ -73,8 +71,7 @@ Fingerprint fingerprint(const NetworkSpec& spec, const NetworkWidths& widths,
   add_settings(hash, network_parameters(), spec);
   add_settings(hash, training_parameters(), settings);
   hash.add(training.seed);
-  for (const std::size_t width :
-       {widths.node, widths.at_nodes, widths.at_kernel, widths.configured}) {
+  for (const std::size_t width : {widths.node, widths.at_nodes, widths.at_kernel}) {
     hash.add(std::uint64_t{width});
   }
   hash.add(static_cast<std::uint64_t>(widths.opcodes));

@@ -73,8 +73,8 @@ Network::Layers::Layers(Weights& weights, const NetworkSpec& spec, const Network
   const std::vector<std::int64_t> head = head_widths(spec, widths);
   if (spec.reduction != Reduction::kNone) {
     opcodes = opcode_table(weights, spec, widths);
-    std::int64_t width = spec.opcode_width + static_cast<std::int64_t>(
-                                                 widths.node + widths.at_nodes + widths.configured);
+    std::int64_t width =
+        spec.opcode_width + static_cast<std::int64_t>(widths.node + widths.at_nodes);
     if (spec.encoder) f1 = Dense(weights, "f1", std::exchange(width, spec.hidden), spec.hidden);
     module = dense_layers(weights, "module", spec.module_layers, spec.hidden);
     for (int i = 0; i < spec.hops; ++i) {
@@ -162,9 +162,9 @@ std::string Network::architecture() const {
     if (parameter.name == "dropout") continue;
     text += fmt::format("{}={}\n", parameter.name, parameter.get(spec_));
   }
-  return text + fmt::format("opcodes={}\nnode={}\nat_nodes={}\nat_kernel={}\nconfigured={}\n",
-                            widths_.opcodes, widths_.node, widths_.at_nodes, widths_.at_kernel,
-                            widths_.configured);
+  // configured: always 0, kept so that files of older networks are read.
+  return text + fmt::format("opcodes={}\nnode={}\nat_nodes={}\nat_kernel={}\nconfigured=0\n",
+                            widths_.opcodes, widths_.node, widths_.at_nodes, widths_.at_kernel);
 }
 
 // The file of a network's weights (binary_file.h):

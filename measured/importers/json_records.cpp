@@ -6,7 +6,6 @@
 #include <istream>
 #include <nlohmann/json.hpp>
 #include <streambuf>
-#include <utility>
 
 #include "base/error.h"
 
@@ -62,10 +61,10 @@ class Handler final : public nlohmann::json::json_sax_t {
   bool binary(binary_t& /*value*/) override { return false; }
   bool start_object(std::size_t /*elements*/) override { return open(false); }
   bool start_array(std::size_t /*elements*/) override { return open(true); }
-  bool end_object() override { return close("}"); }
-  bool end_array() override { return close("]"); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
   bool key(string_t& value) override {
-    if (array_depth_ > 0) return add_to_text(nlohmann::json(value).dump() + ":", 0);
+    if (!whole_.empty()) return true;
     path_.resize(open_.back().prefix);
     if (open_.size() == base_) {
       record_key_ = value;
@@ -91,24 +90,10 @@ class Handler final : public nlohmann::json::json_sax_t {
     std::size_t prefix = 0;  // length of this container's name in path_
   };
 
-  // Writes down an array of a record as text: what opens, closes or stands in it.
-  bool add_to_text(std::string_view piece, int deeper) {
-    constexpr std::string_view kNoComma = "[{:";
-    const bool closes = deeper < 0;
-    if (!closes && !array_.empty() && kNoComma.find(array_.back()) == std::string_view::npos) {
-      array_ += ',';
-    }
-    array_ += piece;
-    if (deeper > 0 && array_depth_ + open_.size() >= kMaxDepth) {
-      throw Error(fmt::format("{}: nested deeper than {}", file_, kMaxDepth));
-    }
-    array_depth_ += static_cast<std::size_t>(deeper);
-    return array_depth_ > 0 || scalar(std::exchange(array_, {}), false);
-  }
-
   bool open(bool is_array) {
-    const bool starts = reader_.arrays_as_text && is_array && open_.size() > base_;
-    if (array_depth_ > 0 || starts) return add_to_text(is_array ? "[" : "{", 1);
+    if (!whole_.empty() || (reader_.whole_arrays && is_array && open_.size() > base_)) {
+      return open_whole();
+    }
     if (open_.size() >= kMaxDepth) {
       throw Error(fmt::format("{}: nested deeper than {}", file_, kMaxDepth));
     }
@@ -124,8 +109,21 @@ class Handler final : public nlohmann::json::json_sax_t {
     return true;
   }
 
-  bool close(std::string_view end) {
-    if (array_depth_ > 0) return add_to_text(end, -1);
+  // An array that is kept as one field, or what is nested in it.
+  bool open_whole() {
+    if (open_.size() + whole_.size() >= kMaxDepth) {
+      throw Error(fmt::format("{}: nested deeper than {}", file_, kMaxDepth));
+    }
+    std::vector<JsonField>& list = whole_.empty() ? fields_ : whole_.back()->items;
+    whole_.push_back(&list.emplace_back(whole_.empty() ? path_ : std::string()));
+    return true;
+  }
+
+  bool close() {
+    if (!whole_.empty()) {
+      whole_.pop_back();
+      return true;
+    }
     open_.pop_back();
     path_.resize(open_.empty() ? 0 : open_.back().prefix);
     if (open_.size() == base_) {
@@ -139,7 +137,10 @@ class Handler final : public nlohmann::json::json_sax_t {
   }
 
   bool scalar(std::string text, bool is_text) {
-    if (array_depth_ > 0) return add_to_text(is_text ? nlohmann::json(text).dump() : text, 0);
+    if (!whole_.empty()) {
+      whole_.back()->items.emplace_back(std::string(), std::move(text), is_text);
+      return true;
+    }
     std::string path = path_;
     if (in_array()) path += "[]";
     JsonField field{std::move(path), std::move(text), is_text};
@@ -166,8 +167,7 @@ class Handler final : public nlohmann::json::json_sax_t {
   std::vector<Open> open_;
   std::size_t base_ = kOutside;  // number of open containers, including that of the records
   std::string path_, record_key_;
-  std::string array_;  // so far; with arrays_as_text
-  std::size_t array_depth_ = 0;
+  std::vector<JsonField*> whole_;  // arrays kept whole that are open, outermost first
   JsonRecord fields_;
 };
 

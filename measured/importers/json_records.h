@@ -3,7 +3,7 @@
 // A record is an element of the array, or a member of the object, under one key of the top level
 // ("traceEvents", "cache"); its scalars are given as path and text: {"a": {"b": [1, "x"]}} is a.b[]
 // = 1, a.b[] = "x". Scalars elsewhere in the file go to `header`, with paths of the same form. With
-// `arrays_as_text`, an array of a record is one field, its JSON: a.b = [1,"x"].
+// `whole_arrays`, an array of a record is one field, a.b, with its items.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,9 @@
 namespace tilecast::measured {
 
 struct JsonField {
-  std::string path, text;  // numbers as written; true, false, null
-  bool is_text = false;    // was quoted in the file
+  std::string path, text;             // numbers as written; true, false, null
+  bool is_text = false;               // was quoted in the file
+  std::vector<JsonField> items = {};  // of an array kept whole: scalars, and arrays without a path
 };
 
 using JsonRecord = std::vector<JsonField>;
@@ -27,7 +28,7 @@ using JsonRecord = std::vector<JsonField>;
 struct JsonRecordReader {
   std::string container;   // top-level key that holds the records
   bool top_array = false;  // the file may also be a single array of records
-  bool arrays_as_text = false;
+  bool whole_arrays = false;
   std::function<void(const std::string& key, const JsonRecord&)> record;  // key: "" in arrays
   std::function<void(const JsonField&)> header = [](const JsonField&) {};
   // Accept a file that ends between two records, as left behind by an interrupted writer.

@@ -6,13 +6,13 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "ir/kernels/kernel_sketch.h"
 
 namespace tilecast::measured {
 namespace {
@@ -21,8 +21,15 @@ using ir::Dims;
 // A row of an operator table: columns and cells.
 using TableRow = std::vector<std::pair<std::string, std::string>>;
 
+// Throws Error for more than a machine holds.
 std::int64_t element_product(const Dims& dims) {
-  return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>());
+  std::int64_t product = 1;
+  for (const std::int64_t size : dims) {
+    if (size > 0 && product > ir::KernelSketch::kMaxElements / size)
+      throw Error("too many elements");
+    product *= size;
+  }
+  return product;
 }
 
 std::int64_t all_but_last(const Dims& dims) {
@@ -60,10 +67,13 @@ class TorchCall {
   [[nodiscard]] bool is_true(std::size_t i) const { return value(i) == "True"; }
   // The numbers of "[2, 2]"; empty if it is none.
   [[nodiscard]] std::vector<std::int64_t> list(std::size_t i) const {
-    const auto json = nlohmann::json::parse(value(i), nullptr, /*allow_exceptions=*/false);
     std::vector<std::int64_t> numbers;
-    for (const auto& each : json.is_array() ? json : nlohmann::json::array()) {
-      if (each.is_number_integer()) numbers.push_back(each.get<std::int64_t>());
+    std::string_view rest = i < op_.arguments.size() ? op_.arguments[i].value : std::string_view();
+    while (!rest.empty()) {
+      const std::string_view word = rest.substr(0, rest.find(','));
+      const auto number = base::parse_number<std::int64_t>(base::trim(word, "[ ]"));
+      if (number) numbers.push_back(*number);
+      rest.remove_prefix(std::min(word.size() + 1, rest.size()));
     }
     return numbers;
   }
@@ -87,11 +97,13 @@ std::vector<TableRow> product(const TorchCall& call, std::size_t lhs, std::size_
   if (a.size() < 2 || b.size() != a.size())
     throw Error("{}: no product of matrices", call.op().name);
   const std::size_t last = a.size() - 1;
-  return {table_row("matmul", call.dtype(lhs),
-                    {{"batch", element_product({a.begin(), a.end() - 2})},
-                     {"m", a[last - 1]},
-                     {"k", a[last]},
-                     {"n", b[last]}})};
+  TableRow cells = table_row("matmul", call.dtype(lhs),
+                             {{"batch", element_product({a.begin(), a.end() - 2})},
+                              {"m", a[last - 1]},
+                              {"k", a[last]},
+                              {"n", b[last]}});
+  if (call.op().arguments[rhs].transposed) cells.emplace_back("transposed", "rhs");
+  return {cells};
 }
 
 // x [..., k] with weights [n, k].
@@ -102,14 +114,14 @@ std::vector<TableRow> linear(const TorchCall& call) {
 }
 
 struct ConvolutionPlaces {
-  std::size_t x = 0, weights = 1, stride = 2, padding = 3, dilation = 4, groups = 5;
+  std::size_t x = 0, weights = 1, stride = 2, padding = 3, dilation = 4;
 };
 
 // NCHW input and OIHW weights. Throws Error for what the table has no columns for.
 TableRow convolution(const TorchCall& call, std::string_view op, const ConvolutionPlaces& at) {
   const Dims &x = call.dims(at.x, 4), &w = call.dims(at.weights, 4);
-  if (call.only(at.dilation, 1) != 1 || call.value(at.groups) != "1" || w[1] != x[1]) {
-    throw Error("{}: dilated or in groups", call.op().name);
+  if (call.only(at.dilation, 1) != 1 || w[1] == 0 || x[1] % w[1] != 0) {
+    throw Error("{}: dilated, or transposed", call.op().name);
   }
   TableRow cells = table_row(op, call.dtype(at.x),
                              {{"n", x[0]},
@@ -119,7 +131,8 @@ TableRow convolution(const TorchCall& call, std::string_view op, const Convoluti
                               {"co", w[0]},
                               {"kh", w[2]},
                               {"kw", w[3]},
-                              {"stride", call.only(at.stride, 1)}});
+                              {"stride", call.only(at.stride, 1)},
+                              {"groups", x[1] / w[1]}});
   cells.emplace_back("padding", std::to_string(call.only(at.padding, 0)));
   return cells;
 }
@@ -127,8 +140,7 @@ TableRow convolution(const TorchCall& call, std::string_view op, const Convoluti
 // aten::convolution_backward(grad, x, weights, bias sizes, stride, padding, dilation, transposed,
 // output padding, groups, mask of the results that are wanted)
 std::vector<TableRow> convolution_gradients(const TorchCall& call) {
-  const ConvolutionPlaces at{
-      .x = 1, .weights = 2, .stride = 4, .padding = 5, .dilation = 6, .groups = 9};
+  const ConvolutionPlaces at{.x = 1, .weights = 2, .stride = 4, .padding = 5, .dilation = 6};
   const std::string wanted = call.value(10);
   std::vector<TableRow> rows;
   if (wanted.starts_with("[True")) rows.push_back(convolution(call, "conv2d_grad_input", at));
@@ -270,11 +282,11 @@ struct Convolution {
   ConvolutionPlaces at;
 };
 constexpr std::array kConvolutions{
-    Convolution{"conv2d", {.stride = 3, .padding = 4, .dilation = 5, .groups = 6}},
-    Convolution{"convolution", {.stride = 3, .padding = 4, .dilation = 5, .groups = 8}},
+    Convolution{"conv2d", {.stride = 3, .padding = 4, .dilation = 5}},
+    Convolution{"convolution", {.stride = 3, .padding = 4, .dilation = 5}},
     Convolution{"cudnn_convolution", {.stride = 3, .padding = 2}},
-    Convolution{"cudnn_convolution_relu", {.stride = 3, .padding = 4, .dilation = 5, .groups = 6}},
-    Convolution{"miopen_convolution", {.stride = 4, .padding = 3, .dilation = 5, .groups = 6}},
+    Convolution{"cudnn_convolution_relu", {.stride = 3, .padding = 4, .dilation = 5}},
+    Convolution{"miopen_convolution", {.stride = 4, .padding = 3, .dilation = 5}},
 };
 
 // Elementwise operators, and gradients of row operators that are no more than that to memory.
@@ -340,6 +352,7 @@ ir::Kernel attention(const TorchCall& call, const Attention& of) {
   const Dims &q = call.dims(of.query, 4), &k = call.dims(of.query + 1, 4),
              &v = call.dims(of.query + 2, 4);
   const auto dtype = ir::parse_dtype(call.dtype(of.query));
+  if (q[3] < 1) throw Error("{}: empty", call.op().name);
   if (!dtype)
     throw Error("{}: type {} is unknown", call.op().name, call.op().arguments[of.query].type);
   const std::size_t rows = of.heads_last ? 1 : 2;

@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -45,47 +44,57 @@ std::string_view field_of(const JsonRecord& event, std::string_view path) {
   return found == nullptr ? std::string_view() : *found;
 }
 
-nlohmann::json array_of(const JsonRecord& event, std::string_view path) {
-  const nlohmann::json array =
-      nlohmann::json::parse(field_of(event, path), nullptr, /*allow_exceptions=*/false);
-  return array.is_array() ? array : nlohmann::json::array();
+const std::vector<JsonField>& items_of(const JsonRecord& event, std::string_view path) {
+  static const std::vector<JsonField> kNone;
+  const auto found = std::ranges::find(event, path, &JsonField::path);
+  return found == event.end() ? kNone : found->items;
 }
 
-std::optional<ir::Dims> dims_of(const nlohmann::json& sizes) {
+// nullopt unless all are whole numbers.
+std::optional<ir::Dims> dims_of(const std::vector<JsonField>& sizes) {
   ir::Dims dims;
-  for (const nlohmann::json& size : sizes) {
-    if (!size.is_number_integer() || size.get<std::int64_t>() < 0) return std::nullopt;
-    dims.push_back(size.get<std::int64_t>());
+  for (const JsonField& size : sizes) {
+    const auto number = base::parse_number<std::int64_t>(size.text);
+    if (!number || *number < 0) return std::nullopt;
+    dims.push_back(*number);
   }
   return dims;
 }
 
 // A tensor's sizes, or those of each tensor of a list.
-std::vector<ir::Dims> shapes_of(const nlohmann::json& sizes) {
-  if (!sizes.is_array() || sizes.empty()) return {};
+std::vector<ir::Dims> shapes_of(const std::vector<JsonField>& sizes) {
+  if (sizes.empty()) return {};
   std::vector<ir::Dims> shapes;
-  const bool is_list = sizes.front().is_array();
-  const auto add = [&](const nlohmann::json& one) {
-    if (const auto dims = dims_of(one)) shapes.push_back(*dims);
-  };
-  if (!is_list) add(sizes);
-  for (std::size_t i = 0; is_list && i < sizes.size(); ++i) add(sizes[i]);
+  const bool is_list = sizes.front().text.empty();
+  for (const JsonField& each : sizes) {
+    const auto dims = dims_of(is_list ? each.items : sizes);
+    if (dims) shapes.push_back(*dims);
+    if (!is_list) break;
+  }
   return shapes;
 }
 
-std::string json_text(const nlohmann::json& value) {
-  return value.is_string() ? value.get<std::string>() : std::string();
+// By the distances between elements along each dimension.
+bool is_transposed(const TorchArgument& matrix, const std::vector<JsonField>& strides) {
+  const std::optional<ir::Dims> by = dims_of(strides);
+  if (!by || by->size() < 2 || matrix.shapes.size() != 1 ||
+      matrix.shapes.front().size() != by->size()) {
+    return false;
+  }
+  return (*by)[by->size() - 2] == 1 && by->back() > 1 && matrix.shapes.front().back() > 1;
 }
 
 std::vector<TorchArgument> arguments_of(const JsonRecord& event) {
-  const nlohmann::json sizes = array_of(event, "args.Input Dims"),
-                       types = array_of(event, "args.Input type"),
-                       values = array_of(event, "args.Concrete Inputs");
+  const std::vector<JsonField>&sizes = items_of(event, "args.Input Dims"),
+        &types = items_of(event, "args.Input type"),
+        &strides = items_of(event, "args.Input Strides"),
+        &values = items_of(event, "args.Concrete Inputs");
   std::vector<TorchArgument> arguments(sizes.size());
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    arguments[i].shapes = shapes_of(sizes[i]);
-    if (i < types.size()) arguments[i].type = json_text(types[i]);
-    if (i < values.size()) arguments[i].value = json_text(values[i]);
+    arguments[i].shapes = shapes_of(sizes[i].items);
+    if (i < strides.size()) arguments[i].transposed = is_transposed(arguments[i], strides[i].items);
+    if (i < types.size()) arguments[i].type = types[i].text;
+    if (i < values.size()) arguments[i].value = values[i].text;
   }
   return arguments;
 }
@@ -100,12 +109,12 @@ bool crosses_to_host(std::string_view name) {
 }
 
 std::optional<XplaneLaunch> kineto_launch(const JsonRecord& event) {
-  if (field_of(event, "args.grid").empty()) return std::nullopt;
+  if (items_of(event, "args.grid").empty()) return std::nullopt;
   const auto number = [&](std::string_view path) {
     return base::parse_number<double>(field_of(event, path)).value_or(0);
   };
   const auto sizes = [&](std::string_view path) {
-    return fmt::format("{}", fmt::join(dims_of(array_of(event, path)).value_or(ir::Dims{}), "x"));
+    return fmt::format("{}", fmt::join(dims_of(items_of(event, path)).value_or(ir::Dims{}), "x"));
   };
   return XplaneLaunch{
       .registers = static_cast<int>(std::clamp(number("args.registers per thread"), 0.0, 1e6)),
@@ -130,7 +139,7 @@ class TorchReader {
     ByteSource source(path_);
     JsonRecordReader reader;
     reader.container = "traceEvents";
-    reader.arrays_as_text = true;
+    reader.whole_arrays = true;
     reader.may_be_unfinished = true;
     reader.header = [this](const JsonField& field) { facts_.emplace(field.path, field.text); };
     std::size_t events = 0;
@@ -281,7 +290,8 @@ std::string TorchOp::describe() const {
     constexpr std::size_t kShown = 4;  // tensors of a list
     const std::string type = hlo_type(argument.type);
     for (std::size_t i = 0; i < std::min(kShown, argument.shapes.size()); ++i) {
-      text += fmt::format(" {}[{}]", type, fmt::join(argument.shapes[i], ","));
+      text += fmt::format(" {}[{}]{}", type, fmt::join(argument.shapes[i], ","),
+                          argument.transposed ? "^T" : "");
     }
     if (argument.shapes.size() > kShown)
       text += fmt::format(" ... {} tensors", argument.shapes.size());

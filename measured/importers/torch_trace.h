@@ -23,6 +23,7 @@ namespace tilecast::measured {
 struct TorchArgument {
   std::string type;              // "c10::BFloat16", "TensorList", "ScalarList", "Scalar"; or empty
   std::vector<ir::Dims> shapes;  // of a tensor, or those of a list; empty: no array
+  bool transposed = false;       // a matrix that is stored column by column
   std::string value;             // of a number or a list, as written: "[2, 2]", "True"
 };
 

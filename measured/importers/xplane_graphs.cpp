@@ -230,11 +230,31 @@ class GraphJoin {
 
   GraphTimes times() {
     GraphTimes result;
-    for (const XplaneGraph& graph : profiled_.graphs) add(graph, result);
+    for (const XplaneGraph& graph : distinct_graphs()) add(graph, result);
     return result;
   }
 
  private:
+  // A graph that was built again, or on another device, has the same kernels in the same order.
+  [[nodiscard]] std::vector<XplaneGraph> distinct_graphs() const {
+    std::vector<XplaneGraph> graphs;
+    std::map<std::string, std::size_t> known;
+    for (const XplaneGraph& graph : profiled_.graphs) {
+      std::string key = graph.instruction;
+      for (const XplaneGraph::Node& node : graph.nodes) key += '\n' + node.name;
+      const auto [found, is_new] = known.emplace(std::move(key), graphs.size());
+      if (is_new) {
+        graphs.push_back(graph);
+        continue;
+      }
+      XplaneGraph& same = graphs[found->second];
+      for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+        add_times(graph.nodes[i].times, same.nodes[i].times);
+      }
+    }
+    return graphs;
+  }
+
   [[nodiscard]] std::size_t named(std::string_view kernel) const {
     for (const std::string_view name : {kernel, plain_name(kernel)}) {
       const auto found = by_code_name_.find(std::string(name));

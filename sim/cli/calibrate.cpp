@@ -26,10 +26,12 @@ struct CalibrateArguments {
 };
 
 hybrid::PreparedFit fit(const CalibrateArguments& arguments) {
-  Progress progress("calibrate: fits", hybrid::kMostFits);
+  Progress progress("calibrate:", hybrid::kMostFits);
   std::deque<host::TemporaryFolder> folders;  // of profiles, as sets
   CalibrationHooks hooks;
+  std::size_t reads = 0;
   hooks.read = [&](const std::string& path) {
+    progress.say(fmt::format("reads set {} of {}", ++reads, arguments.request.sets.size()));
     if (!is_profile(path)) return measured::read_measurement_set(path);
     return profile_set(path, arguments.devices.names.front(), arguments.modules,
                        folders.emplace_back());
@@ -259,7 +261,7 @@ averaged; time and kernels that do not match are reported.)");
           R"(A file, or a log folder, of which the newest run is read with all its hosts. The modules
 come from the profile, or from --module. Rows are medians over all occurrences on all
 cores; device time that is joined to no kernel is listed by category.)");
-  for (const char* name : {"tokamax", "tpugraphs"}) add_script(verb, name);
+  add_script(verb, "tokamax");
 }
 
 }  // namespace tilecast::sim::cli

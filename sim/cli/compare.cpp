@@ -8,10 +8,7 @@
 
 #include "base/archive.h"
 #include "base/error.h"
-#include "base/source_text.h"
-#include "hwdesc/config_reader.h"
 #include "measured/importers/importer.h"
-#include "measured/measurement_set.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/profiles.h"
@@ -19,7 +16,6 @@
 #include "sim/compare_inputs.h"
 #include "sim/compare_torch.h"
 #include "sim/evaluation.h"
-#include "sim/modules.h"
 #include "sim/views/compare.h"
 #include "sim/views/evaluation.h"
 #include "sim/views/fits.h"
@@ -255,8 +251,6 @@ void add_options(CLI::App& verb, CompareArguments& arguments) {
   add_jobs_option(verb, arguments.jobs);
 }
 
-using measured::Breakdown;
-
 constexpr int kMaxDraws = 100'000;
 
 struct EvaluateArguments {
@@ -303,21 +297,7 @@ void run_quantities(const EvaluateArguments& arguments) {
                               : views::quantity_evaluation_text(result.report, result.notes));
 }
 
-// Whether the set contains graphs without kernels, which need the component `train`.
-bool holds_graphs(const std::string& set) {
-  const std::string file = (std::filesystem::path(set) / "manifest.yaml").string();
-  if (!base::is_file(file)) return false;
-  const auto text = base::SourceText::read_file(file, hwdesc::kMaxConfigBytes);
-  return measured::read_manifest(std::string(text.text()), file).subject ==
-         measured::Subject::kGraph;
-}
-
 void run(const EvaluateArguments& arguments) {
-  if (std::ranges::any_of(arguments.sets, holds_graphs)) {
-    return train_module().evaluate_graphs(
-        arguments.sets, arguments.models, arguments.output,
-        {.by = {Breakdown::kKernel}, .bootstrap = arguments.bootstrap});
-  }
   if (std::ranges::any_of(arguments.models, predicts_quantity)) return run_quantities(arguments);
   const EvaluationReport report = make_report(arguments);
   const views::EvaluationViewOptions view{.faults = arguments.faults};

@@ -90,8 +90,6 @@ constexpr Example kExamples[] = {
     {"train validation/experiments/learned_host_tiles.yaml --learner sage_rank --out host_sage "
      "--resume",
      "resume an interrupted graph network", false},
-    {"train alexnet.yaml --out alexnet_model",
-     "a network on graphs of TpuGraphs; alexnet.yaml: docs/measurements.md", false},
 
     {"evaluate --device tpu_v3 configs/measurements/example_matmul",
      "roofline and analytical model against a set"},
@@ -99,8 +97,6 @@ constexpr Example kExamples[] = {
      "tables by op class and size"},
     {"evaluate -d tpu_v3 configs/measurements/example_matmul --rows rows.csv",
      "every row with its predictions, for a plot"},
-    {"evaluate -d tpu_v3 --model alexnet_model alexnet",
-     "a model of graphs by the metrics of TpuGraphs", false},
 
     {"calibrate --device tpu_v3 configs/measurements/example_matmul -o my_v3.yaml",
      "fit the constants and write a device that extends the old one"},

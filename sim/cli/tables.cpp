@@ -317,7 +317,8 @@ reduction, ops: one per op) are optional. TPUs end kernels at reductions.
 By op:
   matmul                                    batch (1), m, n, k
   conv2d conv2d_grad_input conv2d_grad_weight  n, h, w, ci, co, kh, kw, stride (1),
-                                            padding (0; pixels, same or valid)
+                                            padding (0; pixels, same or valid); conv2d
+                                            also groups (1)
   softmax layernorm reduce transpose        rows, columns; transpose also batch (1)
   gelu copy all_reduce, and elementwise HLO opcodes (add, exponential ...)
                                             elements, shape (16x16x128), or rows and

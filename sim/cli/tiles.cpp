@@ -20,7 +20,7 @@
 #include "measured/csv.h"
 #include "measured/growing_csv.h"
 #include "measured/samples.h"
-#include "search/command_hardware.h"
+#include "search/hardware.h"
 #include "search/tuner.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"

@@ -409,9 +409,10 @@ const ir::DeviceProgram& StudyRun::program_for(
     std::unique_ptr<const ir::DeviceProgram>& own) const {
   const ir::LayoutRules rules = analytical::layout_rules(device);
   const std::string key =
-      fmt::format("{} {} {} {} {} {} {} {}", static_cast<int>(rules.fusion.compiler),
-                  rules.sublanes, rules.lanes, rules.word_bits, rules.tiled, rules.max_rank1_tile,
-                  rules.scratchpad.space, rules.scratchpad.capacity);
+      fmt::format("{} {} {} {} {} {} {} {} {} {}", static_cast<int>(rules.fusion.compiler),
+                  rules.fusion.windows, rules.sublanes, rules.lanes, rules.word_bits, rules.tiled,
+                  rules.max_rank1_tile, rules.scratchpad.space, rules.scratchpad.capacity,
+                  rules.scratchpad.windows);
   const Program& of = programs_[program];
   const std::lock_guard lock(mutex_);
   if (const auto known = of.built.find(key); known != of.built.end()) return *known->second;

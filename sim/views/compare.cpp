@@ -27,10 +27,10 @@ std::string joined_line(const ProfileSummary& profile) {
       "joined  {} % of {} of device time to {}",
       profile.device_time.value > 0 ? percent(profile.joined / profile.device_time) : "0",
       us(profile.device_time),
-      profile.joined_to.empty()
-          ? fmt::format("instructions of {} program{}", profile.programs.size(),
-                        profile.programs.size() == 1 ? "" : "s")
-          : profile.joined_to);
+      profile.programs.empty()
+          ? "operators with their shapes"
+          : fmt::format("instructions of {} program{}", profile.programs.size(),
+                        profile.programs.size() == 1 ? "" : "s"));
   for (std::size_t i = 0; i < profile.left_over.size(); ++i) {
     const ProfileLeftOver& left = profile.left_over[i];
     out += fmt::format("{} {} {} in {} events", i == 0 ? "; left:" : ",", left.category,

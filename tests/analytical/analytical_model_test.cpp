@@ -183,6 +183,37 @@ TEST(AnalyticalModel, TakesTheCompilersTileWhereItDoesNotFitHereAndSaysSo) {
   EXPECT_THAT(e.flags.back(), HasSubstr("compiler's tile"));
 }
 
+// The windows of a result that a bitcast turned are those of the product in front of it: 16 rows of
+// native tiles and 4 columns, whatever the result calls them.
+TEST(KernelAnalysis, ABitcastTurnsTheTile) {
+  const ir::Kernel k =
+      kernel_of(fusion({"bf16[2048,256]{1,0:T(8,128)(2,1)}", "bf16[256,2048]{1,0:T(8,128)(2,1)}"},
+                       "f32[2048,2048]{0,1:T(8,128)}",
+                       "  d = f32[2048,2048]{1,0:T(8,128)} dot(p0, p1), lhs_contracting_dims={1}, "
+                       "rhs_contracting_dims={0}\n"
+                       "  ROOT r = f32[2048,2048]{0,1:T(8,128)} bitcast(d)"));
+  const TileConfig tile{.output = {16, 4}, .kernel = {32, 4}};
+  const auto estimate = KernelAnalysis(k, tpu()).estimate(tile);
+  constexpr double kColumns = 2048 / (4 * 128), kBytes = 2048 * 256 * 2;
+  EXPECT_EQ(std::get<Estimate>(estimate).hbm_read.value, (kColumns + 1) * kBytes);
+}
+
+// What the compiler reserves for windows limits the tiles that stand in for its own.
+TEST(KernelAnalysis, ChosenTilesKeepToTheWindowsOfTheDescription) {
+  const auto used = [](std::int64_t limit) {
+    ir::KernelBuilder b("sum", ir::Opcode::kAdd);
+    const ir::Shape shape = ir::Shape::array(ir::DType::kF32, {4096, 4096});
+    const ir::OpId x = b.parameter(shape), y = b.parameter(shape);
+    b.set_window_bytes(limit);
+    const ir::OpId sum = b.add({.opcode = ir::Opcode::kAdd, .shape = shape, .operands = {x, y}});
+    const ir::Kernel kernel = b.build({sum});
+    return KernelAnalysis(kernel, tpu()).estimate_best().scratchpad_used.value;
+  };
+  constexpr std::int64_t kLimit = std::int64_t{1} << 20;
+  EXPECT_GT(used(0), kLimit);
+  EXPECT_LE(used(kLimit), kLimit);
+}
+
 // 16 products of [64,128] with [128,256], as TPU dumps write them; `bounds` of their window_config.
 ir::Kernel batched_products(const std::string& bounds) {
   const std::string a = array("bf16", {16, 64, 128}), b = array("bf16", {16, 128, 256});

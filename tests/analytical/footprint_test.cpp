@@ -54,6 +54,24 @@ TEST(Footprint, OfABroadcastDropsTheNewDimensions) {
   EXPECT_EQ(regions(k, {2, 3, 4}), (std::vector<Sizes>{{2, 4}}));
 }
 
+// Two caches that are updated side by side share loops, though they share no array.
+TEST(Footprint, OfResultsOfTheSameDimensionsIsTheTileOfOne) {
+  const ir::Kernel k = kernel_of(fusion({"f32[64,32]", "f32[64,32]"}, "(f32[64,32], f32[64,32])",
+                                        "  a = f32[64,32] exponential(p0)\n"
+                                        "  b = f32[64,32] negate(p1)\n"
+                                        "  ROOT r = (f32[64,32], f32[64,32]) tuple(a, b)"));
+  EXPECT_EQ(regions(k, {4, 8}), (std::vector<Sizes>{{4, 8}, {4, 8}}));
+}
+
+// A product that makes an operand of another one is computed where the other reads it.
+TEST(Footprint, OfAProductInAProductIsWhatTheOuterOneReads) {
+  const ir::Kernel k = kernel_of(fusion(
+      {"f32[32,64]", "f32[64,512]", "f32[512,16]"}, "f32[32,16]",
+      "  a = f32[32,512] dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  ROOT r = f32[32,16] dot(a, p2), lhs_contracting_dims={1}, rhs_contracting_dims={0}"));
+  EXPECT_EQ(regions(k, {8, 4}, {128}), (std::vector<Sizes>{{8, 64}, {64, 128}, {128, 4}}));
+}
+
 TEST(Footprint, OfATransposeIsPermuted) {
   const ir::Kernel k = unary("f32[5,6,7]", "f32[7,5,6]", "transpose(p0), dimensions={2,0,1}");
   EXPECT_EQ(regions(k, {4, 2, 3}), (std::vector<Sizes>{{2, 3, 4}}));

@@ -101,26 +101,6 @@ TEST_F(TrainCommand, SaysWhatItWouldTrainAndRefusesWhatItCannot) {
   EXPECT_THAT(run("--help").out, HasSubstr("Examples"));
 }
 
-TEST_F(TrainCommand, OfGraphsSaysWhatIsMissingAndWhatCannotAnswerThem) {
-  write("graphs_set/manifest.yaml", read("set/manifest.yaml") + "subject: graph\n");
-  write("graphs_set/measurements.csv", "graph,runtime_ns,x_normalizer_ns,x_config\nnet,5,,1 2\n");
-  write("graphs_set/graphs/net.nodes.csv", "node,opcode,config_node,feature_0\n0,2,,1\n");
-  write("graphs_set/graphs/net.edges.csv", "edge_index_0,edge_index_1\n");
-  write("g.yaml",
-        "format: tilecast.graph_training/1\nname: g\nsets: [graphs_set]\n"
-        "split: {by: run, validation: 0 %, test: 60 %}\n"
-        "learner: {name: net, model: network, hidden: 8}\n");
-  expect_failure("g.yaml", 2, "--out is required");
-  expect_failure("g.yaml --out model --dry-run", 2, "--dry-run: not of graphs");
-  expect_failure("g.yaml --out model", 1, "no run is left to train on; the sets have 1 runs");
-  const Answer none = tilecast("evaluate -d tpu_v3 graphs_set");
-  EXPECT_EQ(none.exit_code, 2);
-  EXPECT_THAT(none.err, HasSubstr("--model is required for graphs"));
-  const Answer physics = tilecast("evaluate -d tpu_v3 --model analytical graphs_set");
-  EXPECT_EQ(physics.exit_code, 1);
-  EXPECT_THAT(physics.err, HasSubstr("graphs hold no kernels"));
-}
-
 TEST_F(TrainCommand, ValidateShowsLearnersOverSeedsTheSameForAnyNumberOfThreads) {
   const Answer one = validate("e.yaml --data . -f json --jobs 1");
   ASSERT_EQ(one.exit_code, 0) << one.err;

@@ -2,6 +2,8 @@
 #include "base/archive.h"
 #include "hwdesc/device_yaml.h"
 #include "measured/csv.h"
+#include "measured/importers/torch_ops.h"
+#include "measured/importers/torch_trace.h"
 #include "measured/importers/trace_events.h"
 #include "measured/importers/xplane.h"
 #include "measured/measurement_set.h"
@@ -65,6 +67,14 @@ void trace_json(Bytes bytes) {
       (void)measured::read_traces({path}, {.keep_going = keep_going}, report);
     });
   }
+  (void)measured::is_torch_trace(path);
+  static const measured::OpDefaults defaults =
+      measured::op_defaults(hwdesc::load_device("h100_sxm"));
+  answer_or_error([&] {
+    for (const measured::TorchOp& op : measured::read_torch_trace(path).ops) {
+      (void)measured::kernels_of(op, defaults);
+    }
+  });
 }
 
 void xplane(Bytes bytes) {

@@ -126,6 +126,12 @@ def containers(out):
               {"ph": "X", "pid": 1, "tid": 2, "ts": 1.5, "dur": 2, "name": "fusion.3",
                "args": {"hlo_op": "fusion.3", "hlo_module": "m", "device_duration_ps": "2000"}}]
     add(out, "trace_json", json.dumps({"displayTimeUnit": "ns", "traceEvents": events}))
+    link = {"External id": 1, "correlation": 2}
+    shapes = {"Input Dims": [[8, 4], [4, 2], []], "Input type": ["float", "float", "Scalar"],
+              "Input Strides": [[4, 1], [1, 4], []], "Concrete Inputs": ["", "", "[1, 2]"]}
+    add(out, "trace_json", json.dumps({"schemaVersion": 1, "deviceProperties": [{"name": "NVIDIA H200"}], "traceEvents": [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "dur": 1, "args": {**link, **shapes}},
+        {"ph": "X", "cat": "kernel", "name": "gemm", "dur": 2.5, "args": {**link, "grid": [1, 2, 3]}}]}))
 
 
 def requests(out):

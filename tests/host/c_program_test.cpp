@@ -1,4 +1,6 @@
 // Whole programs in C: correct results, and safe reuse of memory.
+#include "host/c_program.h"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -9,6 +11,7 @@
 #include "analytical/layout_rules.h"
 #include "base/error.h"
 #include "host/c_loops.h"
+#include "host/c_prelude.h"
 #include "host/compiled_library.h"
 #include "host/run_kernels.h"
 #include "host/workloads.h"

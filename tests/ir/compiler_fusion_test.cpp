@@ -17,7 +17,9 @@
 namespace tilecast::ir {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
 constexpr FusionOptions kGpu{.compiler = Compiler::kXlaGpu};
@@ -122,6 +124,20 @@ ENTRY main { x = f32[32,64] parameter(0)
   EXPECT_THAT(kernels(fused(text + "maximum(s, b) }", kGpu)).size(), 2U);
 }
 
+TEST(GpuFusion, AConvolutionStandsAlone) {
+  const std::string text = R"(
+ENTRY main { x = bf16[2,16,16,8] parameter(0)
+  w = f32[1,1,8,8] parameter(1)
+  k = bf16[1,1,8,8] convert(w)
+  c = bf16[2,16,16,8] convolution(x, k), window={size=1x1}, dim_labels=b01f_01io->b01f
+  z = bf16[] constant(0)
+  zs = bf16[2,16,16,8] broadcast(z), dimensions={}
+  ROOT r = bf16[2,16,16,8] maximum(c, zs) })";
+  EXPECT_EQ(kernels(fused(text, {})).size(), 1U);
+  EXPECT_THAT(kernels(fused(text, kGpu)), Contains("convolution"));
+  EXPECT_THAT(kernels(fused(text, kGpu)), Contains(HasSubstr("maximum")));
+}
+
 TEST(GpuFusion, SlicesAreReadWhereTheyAreUsed) {
   const std::string text = R"(
 ENTRY main { x = f32[64,64] parameter(0)
@@ -133,6 +149,91 @@ ENTRY main { x = f32[64,64] parameter(0)
   ROOT r = (f32[64,32], f32[32,64]) tuple(a, b) })";
   EXPECT_THAT(kernels(fused(text, kGpu)),
               UnorderedElementsAre("exponential+slice+transpose", "multiply+slice"));
+}
+
+constexpr FusionOptions kTpu{.windows = true};
+
+TEST(TpuFusion, APassOfASoftmaxComputesItsExponentialsAnew) {
+  const auto exponentials = [](const FusionOptions& options) {
+    std::vector<bool> in;
+    for (const std::string& kernel : kernels(fused(softmax(64, 128), options))) {
+      in.push_back(kernel.find("exponential") != std::string::npos);
+    }
+    return in;
+  };
+  EXPECT_THAT(exponentials(kTpu), ElementsAre(false, true, true)) << "maximum, sum, quotients";
+  EXPECT_THAT(exponentials({}), ElementsAre(false, true, false)) << "which reads them";
+}
+
+TEST(TpuFusion, ProductsMakeTheirOperands) {
+  const std::string text = R"(
+ENTRY main { x = f32[32,64] parameter(0)
+  v = f32[64,16] parameter(1)
+  w = f32[64,16] parameter(2)
+  h = f32[32,64] tanh(x)
+  a = f32[32,16] dot(h, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  b = f32[32,16] dot(h, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = (f32[32,16], f32[32,16]) tuple(a, b) })";
+  EXPECT_THAT(kernels(fused(text, kTpu)), ElementsAre("dot+tanh", "dot+tanh"));
+  EXPECT_THAT(kernels(fused(text, {})), ElementsAre("tanh", "dot", "dot"));
+}
+
+TEST(TpuFusion, WhatPicksElementsReadsThemFromArrays) {
+  const auto of = [](const std::string& pick, const std::string& shape) {
+    return kernels(fused("ENTRY main { x = f32[64,64] parameter(0)\n i = s32[] parameter(1)\n"
+                         " z = f32[] constant(0)\n e = f32[64,64] exponential(x)\n p = " +
+                             shape + pick + "\n ROOT r = " + shape + " negate(p) }",
+                         kTpu))
+        .size();
+  };
+  EXPECT_EQ(of(" slice(e), slice={[0:64:2], [0:64]}", "f32[32,64]"), 2U);
+  EXPECT_EQ(of(" slice(e), slice={[0:32], [0:64]}", "f32[32,64]"), 1U)
+      << "one window after another";
+  EXPECT_EQ(of(" dynamic-slice(e, i, i), dynamic_slice_sizes={32,64}", "f32[32,64]"), 2U);
+  EXPECT_EQ(of(" pad(e, z), padding=0_8x0_0", "f32[72,64]"), 2U);
+  EXPECT_EQ(of(" pad(e, z), padding=0_0_1x0_0", "f32[127,64]"), 3U) << "fused with nothing";
+}
+
+// A convolution of each feature by itself, or of all, between two of single points.
+TEST(TpuFusion, AConvolutionOfEachFeatureSharesAKernelWithAProduct) {
+  const auto of = [](int groups, bool first) {
+    FusionOptions options = kTpu;
+    options.depthwise_first = first;
+    const std::string filter = groups == 1 ? "8" : "1";
+    return kernels(
+        fused("ENTRY main { x = f32[2,16,16,8] parameter(0)\n"
+              " v = f32[1,1,8,8] parameter(1)\n w = f32[1,1,8,32] parameter(2)\n"
+              " f = f32[3,3," +
+                  filter +
+                  ",8] parameter(3)\n"
+                  " a = f32[2,16,16,8] convolution(x, v), window={size=1x1}, "
+                  "dim_labels=b01f_01io->b01f\n"
+                  " d = f32[2,16,16,8] convolution(a, f), window={size=3x3 pad=1_1x1_1}, "
+                  "dim_labels=b01f_01io->b01f, feature_group_count=" +
+                  std::to_string(groups) +
+                  "\n t = f32[2,16,16,8] tanh(d)\n ROOT p = f32[2,16,16,32] "
+                  "convolution(t, w), window={size=1x1}, dim_labels=b01f_01io->b01f }",
+              options));
+  };
+  EXPECT_THAT(of(8, true), ElementsAre("convolution", "convolution+convolution+tanh"));
+  EXPECT_THAT(of(8, false), ElementsAre("convolution+convolution", "convolution+tanh"));
+  EXPECT_THAT(of(1, true), ElementsAre("convolution", "convolution", "convolution+tanh"));
+  EXPECT_THAT(of(1, false), ElementsAre("convolution", "convolution", "convolution+tanh"));
+}
+
+TEST(BlockScans, OnlyLongSumsAreWrittenInBlocks) {
+  const auto of = [](const std::string& size, const std::string& window) {
+    return kernels(with_block_scans(parsed(
+                       kRegions + "ENTRY main { x = f32[16," + size +
+                       "] parameter(0)\n z = f32[] constant(0)\n ROOT r = f32[16," + size +
+                       "] reduce-window(x, z), window={size=" + window + "}, to_apply=sum }")))
+        .size();
+  };
+  EXPECT_EQ(of("128", "1x128 pad=0_0x127_0"), 1U);
+  EXPECT_EQ(of("512", "1x3 pad=0_0x1_1"), 1U) << "a window that moves";
+  // Reshape and copy; blocks, their ends (a slice, reshaped), the sums of these, all but the
+  // last; spread, added; copy and reshape.
+  EXPECT_EQ(of("512", "1x512 pad=0_0x511_0"), 11U);
 }
 
 // What a library reads as it lies, and what it does not.

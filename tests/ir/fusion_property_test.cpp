@@ -18,6 +18,7 @@
 #include "ir/text/hlo_parser.h"
 #include "ir/text/hlo_printer.h"
 #include "ir/verify/verifier.h"
+#include "tests/interpreter/evaluate.h"
 #include "tests/support/errors.h"
 #include "tests/support/folders.h"
 
@@ -510,6 +511,49 @@ TEST(KernelMaker, MakesTheKernelsOfTheFusedProgram) {
       }
       EXPECT_THAT(strange, ::testing::IsEmpty()) << name << ", seed " << seed;
     }
+  }
+}
+
+// The kernel that computes the whole entry.
+Kernel whole(const Module& module) {
+  const Computation& entry = module.entry_computation();
+  FusedKernel all;
+  for (std::size_t i = 0; i < entry.instructions.size(); ++i) {
+    const Instruction& op = entry.instructions[i];
+    if (op.opcode != Opcode::kParameter && !is_scalar_constant(op)) all.members.emplace_back(i);
+  }
+  all.roots = {entry.root};
+  return KernelMaker(module).make(module.entry, all);
+}
+
+TEST(BlockScans, ComputeTheSameRunningResults) {
+  struct Case {
+    std::string shape, window, combiner, initial;
+  };
+  for (const Case& c : {Case{"3,300", "1x300 pad=0_0x299_0", "add", "0"},
+                        Case{"3,300", "1x300 pad=0_0x0_299", "add", "0"},
+                        Case{"256,5", "256x1 pad=255_0x0_0", "maximum", "-inf"},
+                        Case{"2,384,4,3", "1x384x1x1 pad=0_0x383_0x0_0x0_0", "minimum", "inf"},
+                        Case{"129", "129 pad=128_0", "add", "0"}}) {
+    const std::string type = "f32[" + c.shape + "]";
+    const Module module = parse_hlo(base::SourceText(
+        "scan.hlo",
+        "HloModule m\ncombine { a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
+        " ROOT s = f32[] " +
+            c.combiner + "(a, b) }\nENTRY main { x = " + type +
+            " parameter(0)\n z = f32[] constant(" + c.initial + ")\n ROOT r = " + type +
+            " reduce-window(x, z), window={size=" + c.window + "}, to_apply=combine }"));
+    const Module blocks = with_block_scans(module);
+    verify(blocks);
+    EXPECT_GT(blocks.entry_computation().instructions.size(), 8U);
+    const Kernel scan = whole(module);
+    interpreter::Elements numbers(
+        static_cast<std::size_t>(element_count(scan.op(scan.parameters()[0]).shape)));
+    std::mt19937 random(7);  // whole numbers, whose sums are exact
+    for (double& number : numbers) number = std::uniform_int_distribution<int>(-50, 50)(random);
+    const std::vector<interpreter::Elements> inputs{numbers};
+    EXPECT_EQ(interpreter::evaluate(scan, inputs), interpreter::evaluate(whole(blocks), inputs))
+        << c.shape << " " << c.window;
   }
 }
 

@@ -57,6 +57,21 @@ TEST(LoadProgram, SaysForWhichMachineAModuleWasCompiled) {
   EXPECT_THAT(notes(tiled, kPlain), Contains(HasSubstr("compiled for a TPU")));
 }
 
+TEST(LoadProgram, WhatIsFusedForXlaGpuRunsAsItsPrograms) {
+  const std::string text =
+      "HloModule m\nENTRY e {\n  p = f32[64,64] parameter(0)\n  q = f32[64,64] negate(p)\n"
+      "  ROOT r = f32[64,64] reverse(q), dimensions={0}\n}\n";
+  const auto launches = [&](Compiler compiler, bool fuse) {
+    const LayoutRules rules{.tiled = false, .fusion = {.compiler = compiler}};
+    const LoadOptions options{.fuse = fuse};
+    return program_for(load_module(base::SourceText("test.hlo", text), options), rules, options)
+        .program.host_launches();
+  };
+  EXPECT_GT(launches(Compiler::kXlaGpu, true), 0);
+  EXPECT_EQ(launches(Compiler::kXlaGpu, false), 0) << "not fused: nobody's program";
+  EXPECT_EQ(launches(Compiler::kXlaTpu, true), 0);
+}
+
 TEST(LoadProgram, SaysWhoseRulesFused) {
   const std::string text =
       "HloModule m\nENTRY e {\n  p = f32[64,64] parameter(0)\n  a = f32[64,64] negate(p)\n"

@@ -14,6 +14,7 @@
 #include "schedule/pipeline.h"
 #include "schedule/primitives.h"
 #include "schedule/text.h"
+#include "schedule/thread_layout.h"
 #include "schedule/walk.h"
 #include "tests/schedule/parse_loops.h"
 #include "tests/schedule/random_schedules.h"

@@ -14,6 +14,7 @@
 #include "hwdesc/device_yaml.h"
 #include "measured/csv.h"
 #include "sim/compare_inputs.h"
+#include "sim/compare_torch.h"
 #include "sim/views/compare.h"
 #include "tests/support/errors.h"
 
@@ -488,6 +489,38 @@ TEST_F(CompareProfile, JsonAndCsvHoldTheSame) {
   EXPECT_THAT(views::compare_csv(c),
               AllOf(HasSubstr("category,overlaps,median_s,flops,profile_flops,bytes"),
                     HasSubstr("loop fusion,false,3e-06,1048576,1048576,12582912,1000000")));
+}
+
+TEST_F(CompareProfile, OperatorsOfATorchTraceAreRowsByShape) {
+  const auto op = [](const std::string& name, std::vector<measured::TorchArgument> arguments,
+                     double us) {
+    measured::TorchOp called{
+        .name = name, .arguments = std::move(arguments), .times = times(4, us, "")};
+    called.times.launch = measured::XplaneLaunch{
+        .registers = 40, .shared_bytes = 16, .grid = "8x1x1", .block = "64x1x1", .occupancy = 0.5};
+    return called;
+  };
+  const auto matrix = [](std::int64_t rows, std::int64_t columns) {
+    return measured::TorchArgument{"float", {{rows, columns}}, false, ""};
+  };
+  measured::TorchTrace trace;
+  trace.device = {.type = "NVIDIA H200", .cores = 1};
+  trace.ops = {op("aten::mm", {matrix(64, 32), matrix(32, 16)}, 80),
+               op("aten::unique", {matrix(8, 8)}, 12), op("lost_kernel", {}, 8)};
+  trace.device_time = Seconds{100 * kUs};
+  const Comparison c = compare(compare_torch({"t.json", trace, "a reason"}, setup_));
+  EXPECT_NEAR(c.profile->joined.value, 92 * kUs, 1e-12);
+  ASSERT_EQ(c.profile->left_over.size(), 1U);
+  EXPECT_EQ(c.profile->left_over[0].category, "kernels by name");
+  const CompareRow& product = row_of(c, "aten::mm f32[64,32] f32[32,16]");
+  EXPECT_NEAR(lost(c, product, 0)->value, (4 - 80) * kUs, 1e-12);
+  EXPECT_EQ(*product.profile->flops, 2.0 * 64 * 32 * 16);
+  EXPECT_FALSE(row_of(c, "aten::unique f32[8,8]").cells[0]);
+  EXPECT_THAT(views::compare_text(c),
+              AllOf(HasSubstr("joined  92.0 % of 100.0 us of device time to operators with their "
+                              "shapes; left: kernels by name 8.000 us in 4 events"),
+                    HasSubstr("8x1x1"), testing::Not(HasSubstr("next: "))));
+  EXPECT_THAT(views::compare_csv(c), HasSubstr(",40,16,8x1x1,64x1x1,0.5,"));
 }
 
 TEST_F(CompareProfile, WithoutAnyModuleSaysWhatToDo) {

@@ -8,8 +8,6 @@ import sys
 import tempfile
 import unittest
 
-import numpy
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = pathlib.Path(os.environ.get("TILECAST_SHARED", ROOT / "../shared")) / "data"
 
@@ -147,72 +145,6 @@ class Tokamax(Scripts):
                                     ("tpu_v5", "gated_linear_unit", whole, 1)))
         self.assertEqual(kept.returncode, 0)
         self.assertIn("left out: ", kept.stderr)
-
-
-class TpuGraphs(Scripts):
-    # Three nodes in a chain, two of them configurable, two runs.
-    GRAPH = {"node_opcode": numpy.array([63, 2, 63], numpy.uint8),
-             "node_feat": numpy.array([[1, 10], [2, 20], [3, 30.5]], numpy.float32, order="F"),
-             "edge_index": numpy.array([[1, 0], [2, 1]]),
-             "node_config_ids": numpy.array([2, 0], numpy.int32),
-             "node_config_feat": numpy.array([[[1, 2], [3, 4]], [[-1, 6], [7.5, 8]]],
-                                             numpy.float32),
-             "config_runtime": numpy.array([500, 900])}
-
-    def archive(self, **arrays):
-        arrays = {**self.GRAPH, **arrays}
-        path = self.folder / "g.npz"
-        numpy.savez(path, **{name: array for name, array in arrays.items() if array is not None})
-        return path
-
-    def test_a_graph_with_layouts_becomes_tables(self):
-        self.assertEqual(self.make("tpugraphs", self.archive()).returncode, 0)
-        self.assertEqual(self.made("measurements.csv"),
-                         "graph,runtime_ns,x_normalizer_ns,x_config\n"
-                         "g,500,,1 2 3 4\ng,900,,-1 6 7.5 8\n")
-        self.assertEqual(self.made("graphs/g.nodes.csv"),
-                         "node,opcode,config_node,feature_0,feature_1\n"
-                         "0,63,1,1,10\n1,2,,2,20\n2,63,0,3,30.5\n")
-        self.assertEqual(self.made("graphs/g.edges.csv"), "edge_index_0,edge_index_1\n1,0\n2,1\n")
-        self.assertIn('subject: "graph"\n', self.made("manifest.yaml"))
-
-    def test_a_graph_with_tiles_keeps_its_normalizers(self):
-        self.make("tpugraphs", self.archive(
-            node_config_ids=None, node_config_feat=None,
-            config_feat=numpy.array([[4], [0.1]], numpy.float32),
-            config_runtime_normalizers=numpy.array([450, 451])))
-        self.assertIn("g,500,450,4\ng,900,451,0.10000000149011612\n", self.made("measurements.csv"))
-
-    def test_arrays_that_do_not_fit_together_are_refused(self):
-        for name, array, message in (
-                ("edge_index", [[3, 0]], "array 'edge_index': got 3, expected a node below 3"),
-                ("edge_index", [[-1, 0]], "got -1"),
-                ("node_opcode", [1, 2], "array 'node_feat': shape (3, 2), expected (2, any)"),
-                ("config_runtime", [5, 6, 7], "array 'node_config_feat': shape (2, 2, 2)"),
-                ("node_config_ids", [1], "array 'node_config_feat': shape"),
-                ("node_config_ids", [900, 1], "got 900"),
-                ("config_runtime", [5, 0], "run 1: array 'config_runtime': got 0"),
-                ("config_runtime", ["5", "6"], "not a .npy array of numbers"),
-                ("config_runtime", None, "array 'config_runtime': is missing")):
-            array = None if array is None else numpy.array(array)
-            self.assertIn(message, self.refusal("tpugraphs", self.archive(**{name: array})))
-        bad = self.folder / "bad.npz"
-        bad.write_text("no archive")
-        self.assertIn("bad.npz: cannot open it as .npz", self.refusal("tpugraphs", bad))
-
-    def test_runs_without_a_time_can_be_left_out(self):
-        archive = self.archive(config_runtime=numpy.array([0, 900]))
-        self.assertEqual(self.make("tpugraphs", "--keep-going", archive).returncode, 0)
-        self.assertTrue(self.made("measurements.csv").endswith("x_config\ng,900,,-1 6 7.5 8\n"))
-        self.assertEqual(self.make("tpugraphs", "--keep-going", "--force", archive).returncode, 0)
-
-    def test_a_public_archive_comes_run_by_run(self):
-        archive = DATA / "tpu_v3_alexnet_layout/alexnet.npz"
-        if not archive.exists():
-            self.skipTest("no third-party data")
-        self.assertIn("47712 runs", self.make("tpugraphs", archive).stdout)
-        self.assertEqual(self.made("graphs/alexnet.nodes.csv").count("\n"), 1 + 372)
-        self.assertEqual(self.made("graphs/alexnet.edges.csv").count("\n"), 1 + 597)
 
 
 if __name__ == "__main__":

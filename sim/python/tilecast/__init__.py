@@ -506,8 +506,7 @@ def train(experiment: _Path, out: _Path, learner: str = "", data: _Path = "", fo
     """Trains a learner or fits a hybrid of an experiment (YAML), as `tilecast train`, and writes
     the folder `out`. Returns a Training; `Model(out, device)` is the model.
 
-    data: folder of third-party data; resume: continue from OUT.checkpoint (networks). Only the
-    command trains on graphs (`tilecast.graph_training/1`).
+    data: folder of third-party data; resume: continue from OUT.checkpoint (networks).
     """
     return Training(_core._train(_os.fspath(experiment), _os.fspath(out), learner,
                                  _os.fspath(data), force, resume, jobs), _os.fspath(out))

@@ -373,33 +373,6 @@ TEST(Networks, FeaturesOfTheKernelGoWhereTheWidthsSay) {
   }
 }
 
-TEST(Networks, ConfiguredNodesHaveFeaturesOfTheirOwn) {
-  NetworkWidths widths = kTestWidths;
-  widths.configured = 2;
-  RandomKernels random(14);
-  const RandomKernel kernel = random.make(9), other = random.make(4);
-  const std::vector<std::int32_t> nodes = {7, 2};
-  const std::vector<float> rows = {1, 2, 3, 4};
-  GraphInput plain = kernel.input(), configured = kernel.input();
-  configured.configured_nodes = nodes;
-  configured.configured = rows;
-  const std::vector<GraphInput> inputs = {other.input(), plain, configured};
-  const Batch batch = make_batch(inputs, widths);
-  for (std::int64_t i = 0; i < batch.features.size(0); ++i) {
-    const Tensor own = batch.features[i].slice(0, -2);
-    const std::int64_t place = i - 4 - 9;  // in the last graph
-    const std::int32_t node =
-        place < 0 ? -1 : kernel.graph.topological[static_cast<std::size_t>(place)];
-    const Tensor expected = node == 7   ? torch::tensor({1.F, 2.F})
-                            : node == 2 ? torch::tensor({3.F, 4.F})
-                                        : torch::zeros({2});
-    EXPECT_TRUE(torch::equal(own, expected)) << i;
-  }
-  Network network(small(), widths, 3);
-  const std::vector<float> out = predict(network, inputs, widths);
-  EXPECT_NE(out[1], out[2]);
-}
-
 TEST(Networks, TheSeedDecidesTheWeightsAndTheGeneratorTheDropout) {
   RandomKernels random(11);
   const RandomKernel kernel = random.make(9);
