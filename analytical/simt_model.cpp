@@ -167,10 +167,10 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     if (depth_step_ > 0) set_run_slowdowns(kernel);
     set_broadcasts();
     setup_s_ = engine.setup.value;
-    constexpr double kWidest = 2;  // bytes of operands of such kernels (cuBLAS's nvjet_sm90)
-    stays_ = device.multiplexing.cluster_blocks > 1 && space_.matrix->positions.empty() &&
-             operand_bytes_ <= kWidest && whole_product(space_, space_.matrix->batch) <= 1 &&
-             !kernel.gpu_code();
+    constexpr double kHalf = 2;  // bytes of an operand (cuBLAS's nvjet_sm90)
+    const MatrixLoops& loops = *space_.matrix;
+    stays_ = device.multiplexing.cluster_blocks > 1 && loops.positions.empty() &&
+             whole_product(space_, loops.batch) <= 1 && operand_bytes_ == kHalf;
     shared_rate_ = device.scratchpad().bandwidth.value / workers_;
   }
 }
@@ -311,7 +311,8 @@ void SimtModel::set_needs(std::span<const Extents> groups, Block& block) const {
   const double accumulators = compute_.accumulator_bytes(groups);
   for (const Input& input : inputs_) {
     if (!input.in_loop) continue;
-    block.needs.shared_bytes += std::min(stages_, block.steps) *
+    const bool whole = space_.matrix->groups > 1;  // window and channels of a group are one step
+    block.needs.shared_bytes += (whole ? std::min(stages_, block.steps) : stages_) *
                                 resident_bytes(input.stream.array, groups[input.stream.group]);
   }
   (registers > 0 ? block.needs.register_bytes : block.needs.shared_bytes) += accumulators;

@@ -10,7 +10,7 @@
 // loads of every block. Round trip: waves x steps x (latency + use), over the stages; the blocks of
 // a wave hide each other's latency. In order: one block's own steps. ends: first load and last
 // store of a wave, hidden by other resident blocks except once; where blocks form clusters, which
-// then stay for all waves, those of operands up to 2 bytes by the products of the next wave, too.
+// then stay for all waves, those of 16-bit products without batch by the next wave's products, too.
 //
 // A product's loads queue for main memory. With m its time alone and w = waves x steps x latency /
 // stages they take (m + w + sqrt(m^2 + w^2)) / 2: a load waits latency x (1 + b / (2 (1 - b))) at a

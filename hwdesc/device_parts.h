@@ -98,8 +98,7 @@ struct CrossLaneUnit {
 };
 
 struct Multiplexing {
-  int workers = 1;                           // SMs, cores that run blocks of one kernel
-  int max_resident = 1;                      // blocks per worker
+  int workers = 1, max_resident = 1;         // SMs, cores that run blocks of one kernel; of each
   int warps_per_block = 1, warp_lanes = 32;  // lanes: threads that issue as one
   bool guards_branch = false;                // lane conditions are branches, not predicates
   int cluster_blocks = 1;                    // blocks that share loads by multicast; 1 = none
@@ -128,10 +127,9 @@ struct Interconnect {
 };
 
 struct Dispatch {
-  Seconds kernel_launch;  // on-device time between kernels
-  Seconds host;           // host-side dispatch, reported separately
-  Seconds host_argument;  // the same for each argument of the program
-  Seconds host_launch;    // of the host per launch; a program is no faster than its launches
+  Seconds kernel_launch;        // on-device time between kernels
+  Seconds host, host_argument;  // host-side dispatch, and for each argument; reported separately
+  Seconds host_launch;          // of the host per launch; a program is no faster than its launches
   Provenance provenance;
 };
 

@@ -65,9 +65,7 @@ class Kernel {
   [[nodiscard]] const WorkCounts& work() const { return content_->work; }
   [[nodiscard]] const std::optional<CompilerTile>& compiler_tile() const { return content_->tile; }
   [[nodiscard]] const std::optional<GpuCode>& gpu_code() const { return content_->gpu_code; }
-  [[nodiscard]] const std::optional<CustomCallCost>& custom_call_cost() const {
-    return content_->custom_cost;
-  }
+  [[nodiscard]] const auto& custom_call_cost() const { return content_->custom_cost; }  // optional
   // Most bytes that its tiles may take, where nothing states a tile; 0: not known.
   [[nodiscard]] std::int64_t window_bytes() const { return content_->window_bytes; }
   // Collectives: the number of devices in one group; 1 for other kernels.
@@ -108,10 +106,8 @@ class Kernel {
 
 // Builds a kernel op by op (operator tables, tests, the program builder). build() verifies that the
 // graph is a DAG whose parameters and outputs are arrays, and throws Error otherwise.
-//
 //   KernelBuilder b("matmul", Opcode::kDot);
-//   OpId x = b.parameter(Shape::array(DType::kBF16, {512, 256}));
-//   ...
+//   OpId x = b.parameter(Shape::array(DType::kBF16, {512, 256}));  // ...
 //   Kernel k = b.build({dot});
 class KernelBuilder {
  public:
