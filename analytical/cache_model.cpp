@@ -13,7 +13,8 @@
 namespace tilecast::analytical {
 namespace {
 
-constexpr std::size_t kPrivate = 2;  // first level of a core's own caches, behind memory and the shared
+constexpr std::size_t kPrivate =
+    2;  // first level of a core's own caches, behind memory and the shared
 
 // Share of a window already prefetched when the previous tile is done. The prefetcher stops at a
 // page end, which is uniformly distributed: the mean of min(1, u / window) for u in [0, page].
@@ -93,7 +94,8 @@ void CacheModel::find_dot_operands(const ir::Kernel& kernel) {
     dot_operands_.push_back({.group = footprints_.group_of(op.operands[operand]),
                              .rank = shape.rank(),
                              .is_columns = operand == 1,
-                             .depth_is_minor = depth});
+                             .depth_is_minor = depth,
+                             .elements = static_cast<double>(ir::element_count(shape))});
   }
 }
 
@@ -188,7 +190,13 @@ CacheModel::ProductCost CacheModel::cheapest_product(const Nest& nest,
                                                      std::span<const Extents> groups,
                                                      std::span<const double> times) const {
   if (is_xla_cpu(*device_) && compute_.has_matrix_work()) {
-    return {.multiplied_s = library_product_cycles(space_, *device_, compute_.product_type()) * cycle_s_};
+    double turned = 0;  // elements that packing turns: rows lie along the depth, columns across it
+    for (const DotOperand& operand : dot_operands_) {
+      if (operand.depth_is_minor == operand.is_columns) turned += operand.elements;
+    }
+    const double cycles = library_product_cycles(space_, *device_, compute_.product_type());
+    return {.multiplied_s = cycles * cycle_s_,
+            .transposed_s = turned / device_->cross_lane.elements_per_cycle * cycle_s_};
   }
   ProductCost best{.multiplied_s = std::numeric_limits<double>::infinity()};
   for (const ProductSizes& way : product_ways(space_, nest.extents, depth_is_minor_)) {
@@ -364,8 +372,8 @@ std::vector<TileConfig> CacheModel::candidates(std::size_t limit) const {
 
 // CacheModel: cost of the loads and stores of a nest.
 
-// How many times its bytes a region takes of a cache: rows a multiple of lines apart share some sets
-// and leave the others empty. The last cache spreads its lines over all sets by a hash.
+// How many times its bytes a region takes of a cache: rows a multiple of lines apart share some
+// sets and leave the others empty. The last cache spreads its lines over all sets by a hash.
 double CacheModel::spread_in_sets(std::size_t level, const MemoryStream& stream,
                                   const Extents& region) const {
   const hwdesc::MemoryLevel& cache = device_->memory[level];

@@ -19,9 +19,9 @@
 // written, written back, and fetched again. Arrays take one way each of the cache sets. Tiles are
 // spread over `multiplexing.workers` cores. Edge tiles count only their existing part; rows that
 // are reduced before use are whole.
-// Arrays that earlier kernels left in a cache (ir/cache_residency.h) come from there, not from memory.
-// XLA:CPU (`fusion: xla_cpu`) cuts nothing but products and reductions: other kernels are loops over
-// the rows of their result, and what they broadcast is computed for every row.
+// Arrays that earlier kernels left in a cache (ir/cache_residency.h) come from there, not from
+// memory. XLA:CPU (`fusion: xla_cpu`) cuts nothing but products and reductions: other kernels are
+// loops over the rows of their result, and what they broadcast is computed for every row.
 #pragma once
 
 #include "analytical/block_product.h"
@@ -64,8 +64,8 @@ class CacheModel final : public TileModel {
     std::array<double, kInnerLevels> inner_bytes{};  // as Accounting::inner_bytes
     double window_bytes = 0;                         // largest window a tile reads
     double beside_s = 0;                             // saved by overlapping reads and writes
-    double near_read_s = 0, near_write_s = 0;        // of memory_s and store_s: a cache's, not memory's
-    bool far = false;                                // whether anything lies in main memory
+    double near_read_s = 0, near_write_s = 0;  // of memory_s and store_s: a cache's, not memory's
+    bool far = false;                          // whether anything lies in main memory
   };
   struct Nest {  // one tile, prepared
     LoopSizes extents{};
@@ -84,6 +84,7 @@ class CacheModel final : public TileModel {
   struct DotOperand {
     int group = 0, rank = 0;
     bool is_columns = false, depth_is_minor = false;
+    double elements = 0;
   };
 
   [[nodiscard]] Nest prepare(const TileConfig& tile, std::span<Extents> groups) const;

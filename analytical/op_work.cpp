@@ -88,9 +88,13 @@ void add_reduction(const Kernel& kernel, const Op& op, const hwdesc::Device& dev
                    int input_group, std::vector<ElementWork>& work) {
   const double steps = std::max(op.applied_flops, 1.0);
   if (op.opcode == Opcode::kReduceWindow && is_xla_cpu(device)) {
+    constexpr double kScanBlock = 16;  // XLA's ReduceWindowRewriter scans in blocks of so many
+    const ir::Dims& row = ir::first_array(kernel.op(op.operands[0]).shape).dims;
+    const auto& windows = op.as<ir::WindowAttrs>().window;
     double size = 1;
-    for (const ir::WindowDim& window : op.as<ir::WindowAttrs>().window) {
-      size *= static_cast<double>(window.size);
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+      const auto all = static_cast<double>(windows[i].size);
+      size *= window_steps(windows[i], row[i]) < all ? std::min(all, kScanBlock) : all;
     }
     work[group].vector += vector_operations(steps * size * window_element_cycles(op), device);
   } else if (op.get<ir::WindowAttrs>() != nullptr) {

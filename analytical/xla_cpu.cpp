@@ -26,15 +26,14 @@ double log2_of(double n) {
 }  // namespace
 
 bool is_xla_cpu(const hwdesc::Device& device) {
-  return compiler(device) == ir::Compiler::kXlaCpu &&
-         device.execution == hwdesc::Execution::kCache;
+  return compiler(device) == ir::Compiler::kXlaCpu && device.execution == hwdesc::Execution::kCache;
 }
 
 bool is_written_in_order(const ir::Kernel& kernel, const IterationSpace& space,
                          const hwdesc::Device& device) {
   if (!is_xla_cpu(device) || space.matrix) return false;
-  return std::ranges::none_of(
-      kernel.ops(), [](const ir::Op& op) { return op.opcode == ir::Opcode::kReduce; });
+  return std::ranges::none_of(kernel.ops(),
+                              [](const ir::Op& op) { return op.opcode == ir::Opcode::kReduce; });
 }
 
 double library_product_cycles(const IterationSpace& space, const hwdesc::Device& device,
@@ -46,15 +45,15 @@ double library_product_cycles(const IterationSpace& space, const hwdesc::Device&
   const double taps = whole_product(space, matrix.positions);
   const double vectors = std::ceil(columns_per_group(space) / lanes);
   if (matrix.groups > 1) {
-    const double step = depth > 1 ? kGroupCycles + kStepCycles * depth * vectors
-                                  : kSingleCycles * vectors;
+    const double step =
+        depth > 1 ? kGroupCycles + kStepCycles * depth * vectors : kSingleCycles * vectors;
     return rows * taps * static_cast<double>(matrix.groups) * step;
   }
   const double columns = columns_per_group(space);
   // Vectors run along whichever side leaves fewer lanes empty, or along the depth.
-  const double padded = std::min({rows * vectors * lanes * depth,
-                                  std::ceil(rows / lanes) * lanes * columns * depth,
-                                  rows * columns * std::ceil(depth / lanes) * lanes});
+  const double padded =
+      std::min({rows * vectors * lanes * depth, std::ceil(rows / lanes) * lanes * columns * depth,
+                rows * columns * std::ceil(depth / lanes) * lanes});
   const double per_cycle =
       product_peak(type, device).value / device.multiplexing.workers / device.clock.value;
   return 2 * padded * taps / (per_cycle * device.matrix.efficiency);
@@ -67,7 +66,8 @@ std::vector<ir::Kernel> library_calls(const ir::Kernel& kernel, const hwdesc::De
 }
 
 double rounding_cycles(ir::DType from, ir::DType to) {
-  constexpr double kRound = 0.5, kWiden = 0.25;
+  constexpr double kRound = 0.5, kWiden = 0.25, kHalf = 0.08;
+  if (from == ir::DType::kF16 || to == ir::DType::kF16) return kHalf;
   if (to == ir::DType::kBF16) return kRound;
   return from == ir::DType::kBF16 ? kWiden : 0;
 }

@@ -1,9 +1,10 @@
-// How XLA:CPU (`fusion: xla_cpu`) writes kernels, where that is unlike the loops of other compilers.
+// How XLA:CPU (`fusion: xla_cpu`) writes kernels, where that is unlike the loops of other
+// compilers.
 //
-// It cuts nothing into tiles: products, reductions and softmaxes are calls of a library (YNN, Eigen),
-// all other kernels loops over the rows of their result that compute every operand anew for every
-// element. Rates in cycles were seen on one core of an AMD EPYC (Zen 5) with jaxlib 0.10.2; the
-// programs are listed in docs/model.md. Thread-safe.
+// It cuts nothing into tiles: products, reductions and softmaxes are calls of a library (YNN,
+// Eigen), all other kernels loops over the rows of their result that compute every operand anew for
+// every element. Rates in cycles were seen on one core of an AMD EPYC (Zen 5) with jaxlib 0.10.2;
+// the programs are listed in docs/model.md. Thread-safe.
 #pragma once
 
 #include <vector>
@@ -21,8 +22,9 @@ namespace tilecast::analytical {
 [[nodiscard]] bool is_written_in_order(const ir::Kernel& kernel, const IterationSpace& space,
                                        const hwdesc::Device& device);
 
-// Cycles of a product or convolution by a library: whole vectors of columns at the unit's rate, taps
-// and input features one depth. In feature groups each group, tap and position is a product of its own.
+// Cycles of a product or convolution by a library: whole vectors of columns at the unit's rate,
+// taps and input features one depth. In feature groups each group, tap and position is a product of
+// its own.
 [[nodiscard]] double library_product_cycles(const IterationSpace& space,
                                             const hwdesc::Device& device, const ProductType& type);
 
@@ -31,7 +33,8 @@ namespace tilecast::analytical {
 [[nodiscard]] std::vector<ir::Kernel> library_calls(const ir::Kernel& kernel,
                                                     const hwdesc::Device& device);
 
-// Cycles per element to convert to or from bf16, which takes integer arithmetic; 0 for other types.
+// Cycles per element to convert to or from bf16, which takes integer arithmetic, and f16, for which
+// there are instructions; 0 for other types.
 [[nodiscard]] double rounding_cycles(ir::DType from, ir::DType to);
 
 // Cycles per element of a reduction of several arrays together (an argmax): a chain of selections.

@@ -14,7 +14,8 @@
 namespace tilecast::ir {
 namespace {
 
-// Reuse distances spread around their mean: all stays up to this share of a cache (analytical/reuse.h).
+// Reuse distances spread around their mean: all stays up to this share of a cache
+// (analytical/reuse.h).
 constexpr double kHeldShare = 0.75;
 // Arrays more recent than one that is looked for; beyond so many it counts as far away.
 constexpr std::size_t kMostRecent = 4096;
@@ -154,7 +155,8 @@ class CacheWalk {
     for (std::size_t i = 0; i < op.operands.size(); ++i) {
       const std::vector<BufferId>& leaves = leaves_[op.operands[i].index()];
       if (leaves.size() != 1) {  // state of a loop, arguments of a call
-        for (const BufferId leaf : leaves) touch(leaf, std::numeric_limits<double>::infinity(), true);
+        for (const BufferId leaf : leaves)
+          touch(leaf, std::numeric_limits<double>::infinity(), true);
       } else if (fused != nullptr) {
         touch(leaves[0], used_bytes(*fused, inside, fused->parameters[i]), true);
       } else {

@@ -27,7 +27,8 @@ struct LayoutRules {
   std::int64_t max_rank1_tile = 1024;
   FusionOptions fusion;        // rules of the device's compiler for programs that are not fused yet
   ScratchpadRules scratchpad;  // which results stay on chip between kernels
-  std::array<double, 4> caches{};  // bytes of caches that keep what kernels touch, the largest first
+  std::array<double, 4>
+      caches{};  // bytes of caches that keep what kernels touch, the largest first
 };
 
 // True if most computed arrays carry a tiled layout (dumps taken before layout assignment may have

@@ -111,14 +111,17 @@ def write_rows(path, rows):
 def write_manifest(jax, folder):
     models = [line.split(":")[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
               if line.startswith("model name")]
+    processor = models[0] if models else "a processor without a name"
+    how = ("calls on one pinned core, caches as the call before left them; least of the medians of "
+           f"{CELL_S} s, the three least within {AGREE:.0%} (spread_ns); dispatch_ns: a call that computes nothing")
     (folder / "manifest.yaml").write_text(f"""format: tilecast.measurements/1
 name: "{folder.name}"
 description: "JAX programs under XLA:CPU, one thread"
 device: "host.yaml"
-source: "validation/xla_cpu.py on {models[0] if models else 'unknown'}, {time.strftime('%Y-%m-%d')}; jax {jax.__version__}; {FLAGS}"
+source: "validation/xla_cpu.py on {processor}, {time.strftime('%Y-%m-%d')}; jax {jax.__version__}; {FLAGS}"
 licence: "Apache-2.0"
 timing: "host"
-how_timed: "calls on one pinned core, caches as the call before left them; least of the medians of {CELL_S} s, the three least within {AGREE:.0%} (spread_ns); dispatch_ns: a call that computes nothing"
+how_timed: "{how}"
 """, encoding="utf-8")
 
 
@@ -133,6 +136,7 @@ def main():
     prepare()
     os.sched_setaffinity(0, {options.core})
     import jax
+    jax.config.update("jax_traceback_in_locations_limit", 0)  # no paths of this machine in the files
     import xla_cpu_programs
     folder = options.folder
     folder.mkdir(parents=True, exist_ok=True)

@@ -168,10 +168,7 @@ std::optional<FusionPlanner::Home> FusionPlanner::accepted_home(std::uint32_t pr
   const Cluster& kernel = clusters_[reads.front().cluster];
   const Instruction& op = at(producer);
   if (std::ssize(kernel.members) >= options_.max_ops) return std::nullopt;
-  // XLA:CPU calls libraries for products and reductions: nothing is computed on the way into a
-  // product, nor in the loop that uses either.
-  const bool needs_call = is_matrix(op) || is_reduction(op) || kernel.has_matrix;
-  if (is_cpu() && needs_call && op.opcode != Opcode::kBitcast) return std::nullopt;
+  if (is_cpu() && is_called_alone(op, kernel.has_matrix)) return std::nullopt;
   if (std::ssize(kernel.inputs) + std::ssize(op.operands) - 1 > options_.max_parameters) {
     return std::nullopt;
   }

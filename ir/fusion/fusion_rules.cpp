@@ -19,6 +19,11 @@ bool is_root_only(Opcode opcode) {
 
 }  // namespace
 
+bool is_called_alone(const Instruction& op, bool beside_product) {
+  if (op.opcode == Opcode::kBitcast) return false;
+  return beside_product || is_matrix(op) || is_reduction(op);
+}
+
 bool is_matrix(const Instruction& op) {
   return has(op.opcode, Trait::kTwoFactors);
 }

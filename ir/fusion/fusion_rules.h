@@ -24,6 +24,9 @@ namespace tilecast::ir {
 // type, and arithmetic with a scalar or a vector.
 [[nodiscard]] bool is_light(const Computation& computation, const Instruction& op);
 
+// Whether XLA:CPU computes the op on its own, beside a kernel that holds a product or not: it calls
+// libraries for products and reductions, and nothing is computed on the way into a product.
+[[nodiscard]] bool is_called_alone(const Instruction& op, bool beside_product);
 [[nodiscard]] bool is_matrix(const Instruction& op);  // convolution or dot: the one hero
 [[nodiscard]] bool is_reduction(const Instruction& op);
 // True for ops that update their first operand in place: dynamic-update-slice, scatter.

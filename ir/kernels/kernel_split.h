@@ -13,8 +13,9 @@ enum class Launches {
   kFused,         // one kernel
   kPerReduction,  // like a compiler that fuses elementwise ops into their users, up to each
                   // reduction
-  kPerProduct,  // like a library that runs a graph of products: products, reductions, transcendental
-                // functions and what a product reads, each on its own, through the cores' own caches
+  kPerProduct,    // like a library that runs a graph of products: products, reductions,
+                // transcendental functions and what a product reads, each on its own, through the
+                // cores' own caches
   kPerOp,  // like an interpreter: one launch per op, with its constants, broadcasts and conversions
 };
 

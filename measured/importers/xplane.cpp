@@ -435,10 +435,10 @@ XplaneProfile read_xplane(const std::vector<std::string>& paths, const XplaneOpt
   }
   XplaneProfile profile = reader.profile();
   if (profile.device_time.value <= 0) {
-    throw Error(
-        fmt::format("{}: no time of instructions on a device plane (/device:TPU:0 ...) nor of XLA:CPU: a "
-                    "profile of the host only, or none at all",
-                    files.front()));
+    throw Error(fmt::format(
+        "{}: no time of instructions on a device plane (/device:TPU:0 ...) nor of XLA:CPU: a "
+        "profile of the host only, or none at all",
+        files.front()));
   }
   options.progress(1);
   return profile;

@@ -32,9 +32,8 @@ bool is_host(const XplanePlane& plane) {
 }
 
 bool names_instructions(const XplanePlane& plane) {
-  return std::ranges::any_of(plane.stats, [](const auto& stat) {
-    return stat.second == XplaneStat::kInstruction;
-  });
+  return std::ranges::any_of(
+      plane.stats, [](const auto& stat) { return stat.second == XplaneStat::kInstruction; });
 }
 
 // XLA:CPU writes instructions among the host's own events. Beside devices these are not read.
