@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "ir/kernels/kernel_fingerprint.h"
 #include "ir/text/hlo_printer.h"
 #include "measured/importers/import_manifest.h"
 #include "measured/importers/importer.h"
@@ -82,12 +83,18 @@ void write_module(const JoinedModule& joined, const std::string& file, SetWriter
   writer.add_file(file, ir::print_hlo(joined.module));
   if (joined.profiled->runs.occurrences > 0) rows.add({}, file, joined.profiled->runs);
   std::set<std::string> done;
+  std::set<ir::Fingerprint> timed;
+  for (const ir::ScheduledKernel& kernel : joined.program.kernels()) {
+    if (joined.kernels.contains(kernel.kernel.name())) timed.insert(ir::fingerprint(kernel.kernel));
+  }
   for (const ir::ScheduledKernel& kernel : joined.program.kernels()) {
     const std::string& name = kernel.kernel.name();
     if (!done.insert(name).second) continue;
     const auto times = joined.kernels.find(name);
     if (times == joined.kernels.end()) {
-      ++report.left_out["kernels of modules without an event"];
+      ++report.left_out[timed.contains(ir::fingerprint(kernel.kernel))
+                            ? "kernels that are in the row of an equal one"
+                            : "kernels of modules without an event"];
     } else if (kernel.asynchronous && !times->second.asynchronous &&
                !times->second.category.empty()) {
       // A TPU's op line shows only when the transfer was started.

@@ -341,11 +341,10 @@ class GraphJoin {
     std::map<std::size_t, Row> rows;  // by the kernel that they are called by
     for (const Event& event : events) {
       if (event.item != kNone) taken_by_.emplace(event.item, graph.instruction);
-      std::size_t kernel = kNone;
-      if (event.sort == Sort::kNamed)
-        kernel = event.named;
-      else if (event.item != kNone)
-        kernel = items_[event.item].group;
+      const bool aligned = event.item != kNone;
+      const std::size_t kernel = event.sort == Sort::kNamed ? event.named
+                                 : aligned                  ? items_[event.item].group
+                                                            : kNone;
       if (kernel == kNone) {
         add_other(event, result);
         continue;
