@@ -61,6 +61,15 @@ TEST(OperatorKernel, MatmulMayHaveItsOperandsTransposed) {
               HasSubstr("ops.csv:2: column 'transposed': got 'up'"));
 }
 
+TEST(OperatorKernel, MatmulMayStateTheBlocksOfItsKernel) {
+  const ir::Kernel kernel = kernel_of("op,dtype,m,n,k,block", "matmul,f8e4m3fn,8,8,8,128x64");
+  ASSERT_TRUE(kernel.gpu_code());
+  EXPECT_EQ(kernel.gpu_code()->tile, (ir::Dims{128, 64}));
+  EXPECT_FALSE(kernel_of("op,dtype,m,n,k,block", "matmul,f32,8,8,8,").gpu_code());
+  EXPECT_THAT(error_of("op,dtype,m,n,k,block", "matmul,f32,8,8,8,128"),
+              HasSubstr("ops.csv:2: column 'block': expected rows and columns, as 128x64"));
+}
+
 TEST(OperatorKernel, MatmulSaysItsPrecision) {
   const ir::Kernel kernel = kernel_of("op,dtype,m,n,k,precision", "matmul,f32,8,8,8,highest");
   const auto* dot = kernel.op(kernel.outputs()[0]).get<ir::DotAttrs>();
