@@ -190,9 +190,10 @@ TEST_P(FusedRandomModules, ComputeTheSameInFewerKernels) {
   EXPECT_LT(after, before * 6 / 10);  // copies before updates are not fused
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Fusion, FusedRandomModules,
-    ::testing::Combine(::testing::Bool(), ::testing::Values(Compiler::kXlaTpu, Compiler::kXlaGpu, Compiler::kXlaCpu)));
+INSTANTIATE_TEST_SUITE_P(Fusion, FusedRandomModules,
+                         ::testing::Combine(::testing::Bool(),
+                                            ::testing::Values(Compiler::kXlaTpu, Compiler::kXlaGpu,
+                                                              Compiler::kXlaCpu)));
 
 TEST(Fusion, ComputesTheSameUnderEveryRandomConfiguration) {
   std::size_t different = 0;
