@@ -2,8 +2,8 @@
 //
 // 1. Producers into consumers, in reverse order: a producer joins the kernel of its users if they
 //    are all in one kernel. It is recomputed in several kernels if that is free (broadcast, iota,
-//    widening convert) or moves fewer bytes than writing and re-reading it, else becomes the root of
-//    a kernel. A convert to a narrower type stays in the kernel that computes its operand.
+//    widening convert) or moves fewer bytes than writing and re-reading it, else becomes the root
+//    of a kernel. A convert to a narrower type stays in the kernel that computes its operand.
 // 2. Several outputs: a root joins a kernel that reads it element by element, and kernels that read
 //    the same array in the same loop nest are merged, unless that would close a cycle. XLA:CPU does
 //    not do this.
