@@ -75,7 +75,8 @@ double combining_steps(const Shape& input, const Op& op, const hwdesc::Device& d
   if (row <= 1) return 0;
   const double lanes = std::min<double>(device.multiplexing.warp_lanes,
                                         std::exp2(log2_of(static_cast<std::int64_t>(row))));
-  return lanes * std::log2(lanes) / row;
+  const hwdesc::VectorUnit& unit = device.vector;  // shorter rows are padded to what it computes
+  return lanes * std::log2(lanes) / std::max(row, static_cast<double>(unit.lanes * unit.sublanes));
 }
 
 // What keeps the vector unit busy for so many cycles per element.
