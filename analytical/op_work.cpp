@@ -67,16 +67,16 @@ double log2_of(std::int64_t n) {
 }
 
 // Steps per element of a row with which the lanes of a warp combine what each of them has reduced:
-// all lanes take part in each of log2(lanes) steps.
-double combining_steps(const Shape& input, const Op& op, const hwdesc::Device& device) {
-  if (device.execution != hwdesc::Execution::kSimt) return 0;
+// all lanes take part in each of log2(lanes) steps. Where it is known that XLA:GPU wrote it so.
+double combining_steps(const Kernel& kernel, const Op& op, const hwdesc::Device& device) {
+  if (device.execution != hwdesc::Execution::kSimt || !kernel.gpu_code()) return 0;
+  const Shape& input = kernel.op(op.operands[0]).shape;
   double row = 1;
   for (const std::int64_t dim : op.dimensions) row *= static_cast<double>(input.dims[dim]);
   if (row <= 1) return 0;
   const double lanes = std::min<double>(device.multiplexing.warp_lanes,
                                         std::exp2(log2_of(static_cast<std::int64_t>(row))));
-  const hwdesc::VectorUnit& unit = device.vector;  // shorter rows are padded to what it computes
-  return lanes * std::log2(lanes) / std::max(row, static_cast<double>(unit.lanes * unit.sublanes));
+  return lanes * std::log2(lanes) / row;
 }
 
 // What keeps the vector unit busy for so many cycles per element.
@@ -106,7 +106,7 @@ void add_reduction(const Kernel& kernel, const Op& op, const hwdesc::Device& dev
     const bool together = op.shape.is_tuple() && is_xla_cpu(device);
     work[input_group].vector += together ? vector_operations(kTogetherCycles, device) : steps;
     if (minor_is_reduced(op, input)) {
-      work[input_group].vector += steps * combining_steps(input, op, device);
+      work[input_group].vector += steps * combining_steps(kernel, op, device);
       work[input_group].cross_lane_reduce += 1;
     }
   }
