@@ -131,7 +131,8 @@ Explanation explain(const PlacedProgram& placed, const std::string& kernel,
                     const ChosenModel& model, const std::string& tile, std::size_t top) {
   analytical::TileConfig given;
   if (!tile.empty()) given = analytical::parse_tile(tile);
-  Explanation why = explain(find_kernel(placed.built.program, kernel, placed.file), placed.device,
+  const ir::Kernel& asked = find_kernel(placed.built.program, kernel, placed.file);
+  Explanation why = explain(asked, placed.device,
                             {.tile = tile.empty() ? nullptr : &given,
                              .top = top,
                              .model = is_physics(model) ? nullptr : model.model.get(),
@@ -140,6 +141,14 @@ Explanation explain(const PlacedProgram& placed, const std::string& kernel,
   why.file = placed.file;
   if (!is_physics(model)) why.model = model.name;
   if (!model.note.empty()) why.notes.push_back(model.note);
+  const auto same = [&](const ir::ScheduledKernel& each) { return &each.kernel == &asked; };
+  const auto scheduled = std::ranges::find_if(placed.built.program.kernels(), same);
+  if (scheduled != placed.built.program.kernels().end() && scheduled->graph >= 0) {
+    why.notes.push_back(
+        fmt::format("launched by itself here; in the program it is part of a launch "
+                    "graph, which leaves out {:.3g} us between kernels",
+                    1e6 * placed.device.dispatch.kernel_launch.value));
+  }
   return why;
 }
 
