@@ -5,8 +5,7 @@
 //    widening convert) or moves fewer bytes than writing and re-reading it, else becomes the root
 //    of a kernel. A convert to a narrower type stays in the kernel that computes its operand.
 // 2. Several outputs: a root joins a kernel that reads it element by element, and kernels that read
-//    the same array in the same loop nest are merged, unless that would close a cycle. XLA:CPU does
-//    not do this.
+//    the same array in one loop nest are merged, unless that closes a cycle; not for XLA:CPU.
 // Choices (ir/fusion/fusion_space.h) may forbid a step or force a recomputation that moves more
 // bytes, never allow an illegal step. The instructions must be in topological order. Near-linear.
 #pragma once
