@@ -107,8 +107,7 @@ std::string xla_gpu_target(const Device& device) {
   add("registers_per_core_limit", registers);
   add("registers_per_block_limit", std::min<std::int64_t>(registers, 65536));
   out += fmt::format("  cuda_compute_capability {{ major: {} minor: {}{} }}\n}}\n", cc->major,
-                     cc->minor,
-                     cc->accelerated ? " feature_extension: ACCELERATED_FEATURES" : "");
+                     cc->minor, cc->accelerated ? " feature_extension: ACCELERATED_FEATURES" : "");
   // The version that JAX's plugins for CUDA 13 are built with.
   out += "platform_name: \"CUDA\"\ndnn_version_info { major: 9 minor: 12 }\n";
   return out + fmt::format("device_description_str: \"{}\"\n", device.name);

@@ -14,8 +14,8 @@ enum class Launches {
   kPerReduction,  // like a compiler that fuses elementwise ops into their users, up to each
                   // reduction
   kPerProduct,    // like a library that runs a graph of products: products, reductions,
-                // transcendental functions and what a product reads, each on its own, through the
-                // cores' own caches
+                  // transcendental functions and what a product reads, each on its own, through the
+                  // cores' own caches
   kPerOp,  // like an interpreter: one launch per op, with its constants, broadcasts and conversions
 };
 
