@@ -17,7 +17,7 @@ constexpr Example kExamples[] = {
 
     {"explain --device tpu_v3 configs/examples/product.hlo",
      "how busy each resource is, and the best tiles"},
-    {"explain -d tpu_v3 configs/programs/mlp_train.hlo --kernel dot_subtract_fusion.109",
+    {"explain -d tpu_v3 configs/programs/mlp_train.hlo --kernel dot_subtract_fusion.108",
      "one kernel of a program"},
     {"explain -d tpu_v3 configs/examples/product.hlo --tile 'out=64x4 kernel=256x1'",
      "the same with a tile of your choice"},
