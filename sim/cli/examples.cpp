@@ -49,6 +49,8 @@ constexpr Example kExamples[] = {
     {"hw diff h100_sxm h200_sxm --format csv", "the same for a spreadsheet"},
     {"hw export h100_sxm --to xla-gpu-target",
      "the target that XLA:GPU compiles for, where there is no GPU"},
+    {"hw export b300 --set multiplexing.workers=200 -o more_workers.txtpb",
+     "that of a machine that nobody built, for --xla_gpu_target_config_filename"},
     {"hw probe -o this_machine.yaml --name my_laptop",
      "measure this processor for about 20 s and describe it as a device", false},
     {"hw probe --seconds 60 --format json", "longer and more exact, with every repeat's spread",

@@ -161,7 +161,7 @@ class Simulation(_Answer):
     model: str = property(lambda self: self.to_dict().get("model", ""),
                           doc="What answered; '' is the analytical one.")
     time_s: float = property(lambda self: self.to_dict()["time_s"],
-                             doc="Sum over kernels of time x launches.")
+                             doc="Of the kernels, one after the other; at least the launches.")
     timeline_s: float = property(lambda self: self.to_dict()["timeline_s"],
                                  doc="With overlapping copies.")
     host_dispatch_s: float = property(lambda self: self.to_dict()["host_dispatch_s"])
@@ -225,7 +225,7 @@ class Simulation(_Answer):
 
     def scopes(self, depth: Optional[int] = None) -> Dict[str, float]:
         """Seconds by named scope (jax.named_scope, modules), the longest first; depth: at most
-        so many levels. The sum is time_s."""
+        so many levels. The sum is the kernels' time on the device."""
         seconds: Dict[str, float] = {}
         for kernel in self.to_dict()["kernels"]:
             name = _scope(kernel.get("op_name", ""), depth)
@@ -236,8 +236,9 @@ class Simulation(_Answer):
         """scopes() as a pandas.DataFrame: scope, time_s, share."""
         import pandas
         seconds = self.scopes(depth)
+        whole = sum(seconds.values()) or 1.0
         return pandas.DataFrame({"scope": list(seconds), "time_s": list(seconds.values()),
-                                 "share": [t / (self.time_s or 1.0) for t in seconds.values()]})
+                                 "share": [t / whole for t in seconds.values()]})
 
     def _repr_html_(self):
         """In a notebook: the header as text, the kernels that take longest as a table."""

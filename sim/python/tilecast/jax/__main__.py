@@ -95,8 +95,9 @@ def _show(runs, depth):
             print(f"note: {note}")
     for run in runs if depth > 0 else ():
         print(f"\nscope on {run.device}{'':<28}  time us   share %")
-        for scope, time in run.scopes(depth).items():
-            print(f"{scope:<40}  {time * 1e6:<9.2f} {100 * time / run.time_s:.1f}")
+        scopes = run.scopes(depth)
+        for scope, time in scopes.items():
+            print(f"{scope:<40}  {time * 1e6:<9.2f} {100 * time / sum(scopes.values()):.1f}")
 
 
 def main():
