@@ -554,7 +554,7 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
       moved_s = (first / cache.read + last / cache.write) / launch.resident / launch.waves;
     }
     const double next_s = 2 * memory.latency_s / launch.resident + moved_s;
-    const double hidden_s = stays_ ? launch.resident * steps * step_s : 0;
+    const double hidden_s = stays_ ? steady_period_s(loop) / launch.waves : 0;
     ends = 2 * memory.latency_s + moved_s + (launch.waves - 1) * std::max(next_s - hidden_s, 0.0);
   }
   ends = kept_s(removed, kFillDrain, block.cut ? passes * ends : ends);

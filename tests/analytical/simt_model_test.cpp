@@ -380,22 +380,33 @@ TEST(SimtModel, ProductsWaitOnceForTheSetUpOfTheirLoads) {
   EXPECT_DOUBLE_EQ(time_s(chain), chain_before);
 }
 
-TEST(SimtModel, ProductsOfEightBitFloatsTakeBlocksOf128By128AndAreNotSplit) {
+TEST(SimtModel, ProductsTakeTheBlocksThatTheyStateAndAreNotSplit) {
   hwdesc::Device device = block_device();
   device.matrix.passes["f8"] = 1;
   device.dispatch.kernel_launch = Seconds{1e-6};
   device.memory[0].bandwidth = BytesPerSecond{1e15};
   device.memory[0].latency = Seconds{0};
   device.multiplexing.registers_per_worker = Bytes{256.0 * 1024};
-  const auto estimate = [&](std::int64_t rows, ir::DType dtype) {
-    return KernelAnalysis(product_kernel(rows, 128, 1 << 16, dtype), device).estimate_best();
+  const auto product = [](std::int64_t rows, std::int64_t columns, std::int64_t depth,
+                          bool states) {
+    const ir::LayoutRules plain{.tiled = false};
+    ir::KernelSketch sketch("product", ir::Opcode::kDot, plain);
+    const auto a = sketch.parameter(ir::DType::kF8E4M3FN, {rows, depth});
+    const auto b = sketch.parameter(ir::DType::kF8E4M3FN, {depth, columns});
+    const auto c = sketch.dot(a, b, {.lhs_contracting = {1}, .rhs_contracting = {0}},
+                              {rows, columns}, ir::DType::kF16);
+    if (states) sketch.set_block({128, 128});
+    return sketch.build({c});
   };
-  const Estimate f8 = estimate(2, ir::DType::kF8E4M3FN);
+  const auto estimate = [&](bool states) {
+    return KernelAnalysis(product(2, 128, 1 << 16, states), device).estimate_best();
+  };
+  const Estimate stated = estimate(true);
   const double cycles = 128.0 * 128 * (1 << 16) / (16 * 8);  // one block, one worker
-  EXPECT_NEAR(f8.bounds[index_of(Bound::kMatrix)].value, cycles * 1e-9, 1e-9);
-  EXPECT_DOUBLE_EQ(f8.bounds[index_of(Bound::kOverhead)].value, 1e-6);
-  EXPECT_DOUBLE_EQ(estimate(2, ir::DType::kF16).bounds[index_of(Bound::kOverhead)].value, 2e-6);
-  const auto blocks = SimtModel(product_kernel(1024, 1024, 64, ir::DType::kF8E4M3FN), device);
+  EXPECT_NEAR(stated.bounds[index_of(Bound::kMatrix)].value, cycles * 1e-9, 1e-9);
+  EXPECT_DOUBLE_EQ(stated.bounds[index_of(Bound::kOverhead)].value, 1e-6);
+  EXPECT_DOUBLE_EQ(estimate(false).bounds[index_of(Bound::kOverhead)].value, 2e-6);
+  const auto blocks = SimtModel(product(1024, 1024, 64, true), device);
   for (const TileConfig& tile : blocks.candidates(1000)) {
     EXPECT_EQ(tile.output, (ir::Dims{128, 128}));
   }

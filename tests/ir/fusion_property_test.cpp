@@ -187,7 +187,8 @@ TEST_P(FusedRandomModules, ComputeTheSameInFewerKernels) {
       ASSERT_LE(matrix_ops, 1) << print_hlo(result);
     }
   }
-  EXPECT_LT(after, before * 6 / 10);  // copies before updates are not fused
+  EXPECT_LT(after, before * (compiler == Compiler::kXlaCpu ? 8 : 6) /
+                       10);  // copies before updates are not fused
 }
 
 INSTANTIATE_TEST_SUITE_P(Fusion, FusedRandomModules,
