@@ -204,20 +204,13 @@ std::optional<RowPasses> sort_passes(const Kernel& kernel, const hwdesc::Device&
   return bitonic_sort(*found, keys, rows, chunk, on_gpu, device);
 }
 
-// Whether a scan may add its elements up in any order.
-bool is_associative(const Op& scan) {
-  using enum Opcode;
-  constexpr Opcode kOps[] = {kAdd, kMultiply, kMaximum, kMinimum, kAnd, kOr, kXor};
-  return scan.applied && std::ranges::find(kOps, *scan.applied) != std::end(kOps);
-}
-
 // Steps per element of the longest scan, along one dimension.
 double scan_steps(const Kernel& kernel) {
   double most = 0;
   for (const Op& op : kernel.ops()) {
     const auto* attrs = op.get<ir::WindowAttrs>();
     const Shape& input = op.operands.empty() ? op.shape : kernel.op(op.operands[0]).shape;
-    if (op.opcode == Opcode::kScan && is_associative(op)) {
+    if (op.opcode == Opcode::kScan && op.applied && ir::has(*op.applied, ir::Trait::kCommutes)) {
       const std::int64_t row = input.dims[static_cast<std::size_t>(op.dimensions.at(0))];
       if (row > kScannedAtOnce) most = std::max(most, std::log2(static_cast<double>(row)));
     }

@@ -105,6 +105,9 @@ struct Device {
   [[nodiscard]] bool limits_power_of(Seconds launch) const;
 };
 
+// As descriptions write it: "scratchpad", "simt", "cache".
+[[nodiscard]] std::string_view name(Execution execution);
+
 // Whether the block changes anything that a model of on-device time reads.
 [[nodiscard]] bool is_calibrated(const Device& device);
 

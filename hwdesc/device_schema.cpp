@@ -413,6 +413,10 @@ void walk(SchemaVisitor& visitor, Device& device) {
           !device.calibration.source.empty());
 }
 
+std::string_view name(Execution execution) {
+  return kExecutions.at(static_cast<std::size_t>(execution));
+}
+
 UnitKind published_kind(std::string_view quantity) {
   if (quantity.ends_with(".bandwidth")) return UnitKind::kBandwidth;
   if (quantity.ends_with(".capacity")) return UnitKind::kCapacity;

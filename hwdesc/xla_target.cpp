@@ -77,7 +77,8 @@ std::string xla_gpu_target(const Device& device) {
         "sm_NN`, got `xla_target: {}`",
         device.name, device.xla_target.empty() ? "(none)" : device.xla_target);
   }
-  constexpr std::int64_t kStaticShared = 49152, kRegisterBytes = 4, kGiga = 1'000'000'000;
+  constexpr std::int64_t kStaticShared = 49152, kRegisterBytes = 4;
+  constexpr double kGiga = 1e9;
   const std::int64_t per_core = whole(device.scratchpad().capacity.value);
   const std::int64_t per_block = shared_memory_per_block(*cc, per_core);
   const std::int64_t registers =
@@ -101,7 +102,7 @@ std::string xla_gpu_target(const Device& device) {
   add("block_dim_limit_z", 65535);
   add("memory_bandwidth", whole(device.main_memory().bandwidth.value));
   add("l2_cache_size", cache);
-  add("clock_rate_ghz", device.clock.value / static_cast<double>(kGiga));
+  add("clock_rate_ghz", device.clock.value / kGiga);
   add("device_memory_size", whole(device.main_memory().capacity.value));
   add("shared_memory_per_block_optin", per_block);
   add("registers_per_core_limit", registers);

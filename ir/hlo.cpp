@@ -64,4 +64,21 @@ bool only_names_memory(const Instruction& instruction) {
   return call != nullptr && (call->target == "AllocateBuffer" || call->target == "ConcatBitcast");
 }
 
+std::optional<Opcode> applied_opcode(const Computation& called) {
+  const Instruction& returned = called.root_instruction();
+  const bool is_twice = returned.opcode == Opcode::kTuple && returned.operands.size() == 2 &&
+                        returned.operands[0] == returned.operands[1];
+  const Instruction& root = is_twice ? called.at(returned.operands[0]) : returned;
+  const bool plain = is_elementwise(root.opcode) && root.opcode != Opcode::kCompare &&
+                     info(root.opcode).arity == 2 && root.operands.size() == 2;
+  if (!plain || called.parameters.size() != 2) return std::nullopt;
+  const auto reads = [&](std::size_t operand, std::size_t parameter) {
+    return root.operands[operand] == called.parameters[parameter];
+  };
+  const bool in_order = reads(0, 0) && reads(1, 1);
+  const bool swapped = reads(0, 1) && reads(1, 0);
+  if (in_order || (swapped && has(root.opcode, Trait::kCommutes))) return root.opcode;
+  return std::nullopt;
+}
+
 }  // namespace tilecast::ir

@@ -111,4 +111,8 @@ struct Module {
   [[nodiscard]] const Computation& entry_computation() const { return at(entry); }
 };
 
+// The opcode that `called` applies to its two parameters, if it does nothing else. Compares are
+// excluded, because they have a direction as well. A scan's returns the result twice.
+[[nodiscard]] std::optional<Opcode> applied_opcode(const Computation& called);
+
 }  // namespace tilecast::ir

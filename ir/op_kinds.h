@@ -73,7 +73,7 @@ enum class Trait : std::uint32_t {
   kTwoFactors = 1 << 14,   // a product of just two arrays: dot, convolution
   kRelayout = 1 << 15,     // each element once, at its place in another layout or other dimensions
   kGiven = 1 << 16,        // a value from outside: parameter, constant
-  kCommutes = 1 << 17,     // its operands may be swapped
+  kCommutes = 1 << 17,     // its operands may be swapped, and terms of several be regrouped
 };
 class Traits {
  public:

@@ -28,23 +28,12 @@ struct Scan {
   Opcode combiner = Opcode::kAdd;
 };
 
-// The op that the called computation is; nullopt if it is not one op of its two parameters, in any
-// order.
-std::optional<Opcode> combiner(const Computation& called) {
-  using enum Opcode;
-  const Instruction& root = called.root_instruction();
-  const bool direct = std::ranges::is_permutation(root.operands, called.parameters);
-  const bool may_regroup =
-      is_one_of(root.opcode, {kAdd, kMultiply, kMaximum, kMinimum, kAnd, kOr, kXor});
-  return direct && may_regroup ? std::optional(root.opcode) : std::nullopt;
-}
-
 // The scan that the op is; nullopt if it is none or as short as a block.
 std::optional<Scan> long_scan(const Module& module, const Instruction& op) {
   const bool one = op.shape.is_array() && op.called.size() == 1;
   if (op.opcode != Opcode::kReduceWindow || !one) return std::nullopt;
-  const std::optional<Opcode> made_by = combiner(module.at(op.called.front()));
-  if (!made_by) return std::nullopt;
+  const std::optional<Opcode> made_by = applied_opcode(module.at(op.called.front()));
+  if (!made_by || !has(*made_by, Trait::kCommutes)) return std::nullopt;
   const Window& window = op.as<WindowAttrs>().window;
   std::optional<Scan> found;
   for (std::size_t d = 0; d < window.size(); ++d) {

@@ -63,25 +63,6 @@ OpAttrs kept_attrs(const Instruction& instruction) {
   return kept;
 }
 
-// The opcode that `called` applies to its two parameters, if it does nothing else. Compares are
-// excluded, because they have a direction as well. A scan's returns the result twice.
-std::optional<Opcode> applied_opcode(const Computation& called) {
-  const Instruction& returned = called.root_instruction();
-  const bool is_twice = returned.opcode == Opcode::kTuple && returned.operands.size() == 2 &&
-                        returned.operands[0] == returned.operands[1];
-  const Instruction& root = is_twice ? called.at(returned.operands[0]) : returned;
-  const bool plain = is_elementwise(root.opcode) && root.opcode != Opcode::kCompare &&
-                     info(root.opcode).arity == 2 && root.operands.size() == 2;
-  if (!plain || called.parameters.size() != 2) return std::nullopt;
-  const auto reads = [&](std::size_t operand, std::size_t parameter) {
-    return root.operands[operand] == called.parameters[parameter];
-  };
-  const bool in_order = reads(0, 0) && reads(1, 1);
-  const bool swapped = reads(0, 1) && reads(1, 0);
-  if (in_order || (swapped && has(root.opcode, Trait::kCommutes))) return root.opcode;
-  return std::nullopt;
-}
-
 // The instruction that does a kernel's work: the one wrapped by an async-start, or itself.
 std::pair<ComputationId, InstrId> working_instruction(const Module& module, ComputationId caller,
                                                       InstrId id) {

@@ -5,7 +5,6 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -121,10 +120,7 @@ void bind_devices(py::module_& m) {
       .def_readonly("name", &hwdesc::Device::name)
       .def_readonly("xla_target", &hwdesc::Device::xla_target)
       .def_property_readonly("execution",
-                             [](const hwdesc::Device& device) {
-                               constexpr std::array kNames = {"scratchpad", "simt", "cache"};
-                               return kNames.at(static_cast<std::size_t>(device.execution));
-                             })
+                             [](const hwdesc::Device& d) { return hwdesc::name(d.execution); })
       .def("xla_gpu_target", &hwdesc::xla_gpu_target)
       .def("yaml", &hwdesc::print_device, Released());
   py::class_<ReadProgram>(m, "_Program")

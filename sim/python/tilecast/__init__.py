@@ -444,6 +444,14 @@ def _list(one_or_more):
     return [one_or_more] if alone else list(one_or_more)
 
 
+def _replace_file(path, text):
+    """Writes the whole file or nothing."""
+    temporary = f"{path}.{_os.getpid()}.tmp"
+    with open(temporary, "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+    _os.replace(temporary, path)
+
+
 def _paths(one_or_more):
     return [_os.fspath(path) for path in _list(one_or_more)]
 
@@ -496,9 +504,7 @@ def calibrate(sets: _Paths, device: _ADevice, output: Optional[_Path] = None, na
                             accept_suspicious, "" if then_train is None else
                             _os.fspath(then_train), force, jobs)
     if core.yaml:
-        with open(output + ".tmp", "w", encoding="utf-8", newline="") as file:
-            file.write(core.yaml)
-        _os.replace(output + ".tmp", output)
+        _replace_file(output, core.yaml)
     return Calibration(core, output if core.yaml else None)
 
 

@@ -88,20 +88,19 @@ def simulate(fn: Callable, *args: Any, device: Any, compile: str = "auto", model
     flags: XLA_FLAGS for the compiler; timeout_s: after it a compiler is stopped.
     Raises tilecast.Error, also with what a compiler says of a program that does not fit.
     """
-    if isinstance(device, (list, tuple)):
-        return [simulate(fn, *args, device=one, compile=compile, model=model, flags=flags,
-                         timeout_s=timeout_s, skip_unknown=skip_unknown) for one in device]
-    device = _tilecast._device(device)
-    compiled = _compile_for(fn, args, device, compile, flags, timeout_s)
-    program = _tilecast.Program.from_text(compiled.text, compiled.name)
-    core = _tilecast._core._simulate(*_tilecast._asked(program, device, model), skip_unknown)
-    return Run(core, compiled)
+    lowering, runs = _Lowering(fn, args), []
+    for one in map(_tilecast._device, _tilecast._list(device)):
+        compiled = _compile_for(lowering, one, compile, flags, timeout_s)
+        program = _tilecast.Program.from_text(compiled.text, compiled.name)
+        core = _tilecast._core._simulate(*_tilecast._asked(program, one, model), skip_unknown)
+        runs.append(Run(core, compiled))
+    return runs if isinstance(device, (list, tuple)) else runs[0]
 
 
 def compile(fn: Callable, *args: Any, device: Any, compile: str = "auto",
             flags: Sequence[str] = (), timeout_s: float = 600.0) -> Compiled:
     """The program that simulate() would price."""
-    return _compile_for(fn, args, _tilecast._device(device), compile, flags, timeout_s)
+    return _compile_for(_Lowering(fn, args), _tilecast._device(device), compile, flags, timeout_s)
 
 
 def write(fn: Callable, args: Sequence[Any], folder: _tilecast._Path, device: Any = (),
@@ -109,15 +108,15 @@ def write(fn: Callable, args: Sequence[Any], folder: _tilecast._Path, device: An
     """Writes the files that `tilecast simulate` reads: NAME.mlir, and NAME.DEVICE.hlo for each
     device. Returns their paths."""
     _os.makedirs(folder, exist_ok=True)
-    texts = {}
-    name, texts["mlir"] = _lowered(fn, args, "cpu")
+    lowering = _Lowering(fn, args)
+    name, texts = lowering.name, {"mlir": lowering.text("cpu")}
     for one in map(_tilecast._device, _tilecast._list(device)):
-        made = _compile_for(fn, args, one, compile, (), 600.0)
+        made = _compile_for(lowering, one, compile, (), 600.0)
         texts[f"{one.name}.{'hlo' if made.compiler else 'mlir'}"] = made.text
     paths = []
     for ending, text in texts.items():
         paths.append(_os.path.join(folder, f"{name}.{ending}"))
-        _replace(paths[-1], text)
+        _tilecast._replace_file(paths[-1], text)
     return paths
 
 
@@ -133,25 +132,33 @@ def _target(device, platform):
     return device._core.xla_gpu_target() if platform == "cuda" else device._core.xla_target
 
 
-def _lowered(fn, args, platform):
-    """Name and StableHLO text, with the framework's names of the operations."""
-    jitted = fn if hasattr(fn, "trace") else _jax.jit(fn)
-    try:
-        lowered = jitted.trace(*args).lower(lowering_platforms=(platform,))
-    except ValueError as error:
-        if "ShapeDtypeStruct" in str(error) or "valid JAX type" in str(error):
-            raise _tilecast.Error(f"{error} (hint: arguments are arrays or "
-                                  "jax.ShapeDtypeStruct(shape, dtype))") from error
-        raise
-    name = getattr(fn, "__name__", "function")
-    return _re.sub(r"\W+", "_", name), lowered.as_text(debug_info=True)
+class _Lowering:
+    """A function as StableHLO, lowered once for each platform."""
+
+    def __init__(self, fn, args):
+        self._fn, self._args, self._texts = fn, args, {}
+        self.name = _re.sub(r"\W+", "_", getattr(fn, "__name__", "function"))
+
+    def text(self, platform):
+        """With the framework's names of the operations."""
+        if platform not in self._texts:
+            jitted = self._fn if hasattr(self._fn, "trace") else _jax.jit(self._fn)
+            try:
+                lowered = jitted.trace(*self._args).lower(lowering_platforms=(platform,))
+            except ValueError as error:
+                if "ShapeDtypeStruct" in str(error) or "valid JAX type" in str(error):
+                    raise _tilecast.Error(f"{error} (hint: arguments are arrays or "
+                                          "jax.ShapeDtypeStruct(shape, dtype))") from error
+                raise
+            self._texts[platform] = lowered.as_text(debug_info=True)
+        return self._texts[platform]
 
 
-def _compile_for(fn, args, device, compile, flags, timeout_s):
+def _compile_for(lowering, device, compile, flags, timeout_s):
     if compile not in ("auto", "xla", "own"):
         raise _tilecast.Error(f"compile: got {compile!r}, expected 'auto', 'xla' or 'own'")
     platform = _platform(device)
-    name, text = _lowered(fn, args, platform)
+    name, text = lowering.name, lowering.text(platform)
     why = _cannot_compile(device, platform)
     if compile == "own" or (why and compile == "auto"):
         return Compiled(name, text, "", notes=[] if compile == "own" else [why])
@@ -207,18 +214,11 @@ def _cached(text, request, flags, timeout_s):
     hlo, answer = _run_compiler(text, request, flags, timeout_s)
     try:
         _os.makedirs(_os.path.dirname(path), exist_ok=True)
-        _replace(path, _json.dumps({"hlo": hlo, "answer": answer}))
+        _tilecast._replace_file(path, _json.dumps({"hlo": hlo, "answer": answer}))
         _shrink(_os.path.dirname(path))
     except OSError:
         pass  # a folder that cannot be written costs time, not the answer
     return hlo, answer
-
-
-def _replace(path, text):
-    temporary = f"{path}.{_os.getpid()}.tmp"
-    with open(temporary, "w", encoding="utf-8") as file:
-        file.write(text)
-    _os.replace(temporary, path)
 
 
 def _shrink(folder):
@@ -234,9 +234,9 @@ def _shrink(folder):
 def _run_compiler(text, request, flags, timeout_s):
     with _tempfile.TemporaryDirectory() as folder:
         paths = {part: _os.path.join(folder, part) for part in ("module", "hlo", "answer")}
-        _replace(paths["module"], text)
+        _tilecast._replace_file(paths["module"], text)
         asked = _os.path.join(folder, "request")
-        _replace(asked, _json.dumps({**request, **paths}))
+        _tilecast._replace_file(asked, _json.dumps({**request, **paths}))
         environment = dict(_os.environ)
         environment["XLA_FLAGS"] = " ".join([environment.get("XLA_FLAGS", ""), *flags]).strip()
         started = _time.monotonic()

@@ -114,13 +114,11 @@ def main():
         else:
             arguments = [_shape(text) for text in shapes]
         devices = [tilecast.Device(name, asked.set) for name in asked.device]
-        runs = []
-        for device in devices:
-            if sys.stderr.isatty():
-                print(f"compiling for {device.name} ...", end="\r", file=sys.stderr)
-            runs.append(here.simulate(function, *arguments, device=device, compile=asked.compile,
-                                      model=asked.model, timeout_s=asked.timeout))
-        _show(runs, asked.scopes)
+        if sys.stderr.isatty():
+            names = ", ".join(device.name for device in devices)
+            print(f"compiling for {names} ...", file=sys.stderr)
+        _show(here.simulate(function, *arguments, device=devices, compile=asked.compile,
+                            model=asked.model, timeout_s=asked.timeout), asked.scopes)
         sys.stdout.flush()
         if asked.output:
             for path in here.write(function, arguments, asked.output, devices, asked.compile):

@@ -95,8 +95,7 @@ def compile_text(text, devices):
         device_assignment=numpy.array([[device.id for device in devices]]))
     options.executable_build_options.use_shardy_partitioner = "sdy.mesh" in text
     client = devices[0].client
-    there = isinstance(devices[0], _jax.Device) and client.platform == "cpu"
-    build = client.compile_and_load if there else client.compile
+    build = client.compile_and_load if client.platform == "cpu" else client.compile
     with mlir.make_ir_context():
         return build(ir.Module.parse(text), _jax.DeviceList(tuple(devices)), options)
 
