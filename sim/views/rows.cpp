@@ -1,6 +1,7 @@
 #include "sim/views/rows.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -98,18 +99,28 @@ std::string count(double value) {
   return whole ? fmt::format("{:.0f}", value) : compact(value);
 }
 
-std::string microseconds(double time_s) {
-  constexpr double kMicrosecondsPerSecond = 1e6;
-  const double time_us = time_s * kMicrosecondsPerSecond;
-  return std::abs(time_us) >= 100 ? fmt::format("{:.1f}", time_us) : compact(time_us);
+std::string si(double value, std::string_view unit) {
+  static constexpr std::array<std::string_view, 10> kPrefixes = {"p", "n", "u", "m", "",
+                                                                 "k", "M", "G", "T", "P"};
+  constexpr int kNone = 4;  // index of no prefix
+  const double size = std::abs(value);
+  const int steps = size > 0 ? static_cast<int>(std::floor(std::log10(size) / 3)) : 0;
+  const int at = std::clamp(kNone + steps, 0, static_cast<int>(kPrefixes.size()) - 1);
+  const double scale = std::pow(1000.0, at - kNone);
+  return fmt::format("{} {}{}", compact(value / scale), kPrefixes[static_cast<std::size_t>(at)],
+                     unit);
+}
+
+std::string duration(double time_s) {
+  return si(time_s, "s");
 }
 
 std::string percent(double share) {
   return fmt::format("{:.1f}", 100 * share);
 }
 
-std::string signed_microseconds(Seconds time) {
-  return (time.value > 0 ? "+" : "") + microseconds(time.value);
+std::string signed_duration(Seconds time) {
+  return (time.value > 0 ? "+" : "") + duration(time.value);
 }
 
 std::string signed_percent(double share) {
