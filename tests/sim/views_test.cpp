@@ -64,6 +64,8 @@ TEST(TableView, HasSiPrefixes) {
   EXPECT_EQ(views::si(2.5e12, "FLOP"), "2.500 TFLOP");
   EXPECT_EQ(views::si(-3.2e-13, "J"), "-0.320 pJ");
   EXPECT_EQ(views::si(0, "B"), "0 B");
+  EXPECT_EQ(views::duration(9.99999e-6), "10.00 us");
+  EXPECT_EQ(views::duration(999.99e-6), "1.000 ms");
   EXPECT_EQ(views::si(4e20, "B"), "400000 PB");
 }
 
@@ -283,7 +285,7 @@ TEST(TableView, OfAHybridShowsModelIntervalBeliefAndCorrections) {
 TEST(ComparisonView, OfHybridsShowsIntervalsAndTheModel) {
   const std::vector<Simulation> runs{corrected(), example()};
   const std::string text = views::comparison(runs, 1);
-  EXPECT_THAT(text, HasSubstr("[4.000, 7.000]"));
+  EXPECT_THAT(text, HasSubstr("[4.000 us, 7.000 us]"));
   EXPECT_THAT(text, HasSubstr("model: hybrid toy (models/toy)  (1 of 2 runs)"));
 }
 
@@ -331,7 +333,7 @@ TEST(CorrectionView, TellsTimesFactorBeliefNeighboursAndDrivers) {
   const std::string text = views::correction_text(reasons);
   EXPECT_THAT(text, HasSubstr("analytical      1.600 us"));
   EXPECT_THAT(text, HasSubstr("x 1.250: trees say x 1.500 (+- 10.0 %), k = 0.50"));
-  EXPECT_THAT(text, HasSubstr("90 % interval   1.200 to 3.200 us"));
+  EXPECT_THAT(text, HasSubstr("90 % interval   1.200 us to 3.200 us"));
   EXPECT_THAT(text, HasSubstr("where           far from every kernel"));
   EXPECT_THAT(text, HasSubstr("nearest         fusion.7 at distance 0.25"));
   EXPECT_THAT(text, HasSubstr("+10.0"));
@@ -362,8 +364,8 @@ TEST(TextTable, NumbersKeepFourDigitsAndNoExponentInBetween) {
   EXPECT_EQ(views::compact(1234567.8), "1234568");
   EXPECT_EQ(views::compact(12.3456), "12.35");
   EXPECT_EQ(views::compact(0.01234), "0.0123");
-  EXPECT_EQ(views::microseconds(1.5e-6), "1.500");
-  EXPECT_EQ(views::microseconds(0.9109), "910900.0");
+  EXPECT_EQ(views::duration(1.5e-6), "1.500 us");
+  EXPECT_EQ(views::duration(0.9109), "910.9 ms");
 }
 
 TEST(TextTable, CutsLongCellsAndAlignsColumns) {
