@@ -238,15 +238,16 @@ class Simulation(_Answer):
     def _repr_html_(self):
         """In a notebook: the header as text, the kernels that take longest as a table."""
         from html import escape
-        columns = {"name": "kernel", "launches": "launches", "total_s": "total us", "bound": "bound",
+        columns = {"name": "kernel", "launches": "launches", "total_s": "total", "bound": "bound",
                    "utilisation": "util %", "tile": "tile"}
-        scale = {"total_s": 1e6, "utilisation": 100.0}
+        as_text = {"total_s": lambda time: _core._si(time, "s"),
+                   "utilisation": lambda share: f"{100 * share:.1f}",
+                   "launches": lambda launches: f"{launches:g}"}
         rows = sorted(self.to_dict()["kernels"], key=lambda kernel: -kernel["total_s"])[:20]
         cells = []
         for kernel in rows:
             row = {**_flat(kernel), "launches": kernel["multiplicity"]}
-            shown = [f"{row[c] * scale.get(c, 1.0):.4g}" if isinstance(row.get(c), (int, float))
-                     else str(row.get(c, "")) for c in columns]
+            shown = [as_text.get(c, str)(row.get(c, "")) for c in columns]
             cells.append("".join(f"<td>{escape(text)}</td>" for text in shown))
         head = "".join(f"<th>{escape(text)}</th>" for text in columns.values())
         body = "".join(f"<tr>{row}</tr>" for row in cells)
