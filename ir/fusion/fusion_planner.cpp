@@ -247,12 +247,16 @@ bool FusionPlanner::accepts_hero(const Cluster& cluster, const Instruction& hero
 
 // Whether the op may be computed once per row in this kernel: a reduction of the rows that the
 // kernel's elements are, or what leads from there to them (XLA's SoftmaxRewriterTriton: between the
-// reduction and the elements nothing but ops of one operand, and the maximum with a constant that
-// the reduction starts with).
+// reduction and the elements nothing but ops that combine it with scalars).
 bool FusionPlanner::accepts_row(const Cluster& cluster, const Instruction& op) const {
   if (cluster.has_matrix || cluster.roots.size() != 1) return false;
   if (!is_reduction(op)) {
-    return op.operands.size() == 1 || op.opcode == Opcode::kMaximum || op.shape.is_scalar();
+    const auto is_row = [&](InstrId id) {
+      const Instruction& operand = computation_.at(id);
+      const bool repeats = operand.opcode == Opcode::kBroadcast;
+      return !(repeats ? computation_.at(operand.operands[0]) : operand).shape.is_scalar();
+    };
+    return op.shape.is_scalar() || std::ranges::count_if(op.operands, is_row) <= 1;
   }
   if (!reduces_rows(computation_, op)) return false;
   const Shape& root = computation_.at(cluster.roots.front()).shape;
