@@ -169,6 +169,20 @@ std::optional<GpuCode> read_gpu_code(const Instruction& instruction) {
   return code;
 }
 
+void state_tiles(const GpuCode& code, Instruction& fusion) {
+  Json sizes = Json::array();
+  for (const std::int64_t size : code.tile) sizes.push_back(std::to_string(size));
+  Json tile, block, backend, all;
+  tile["sizes"] = std::move(sizes);
+  block["num_warps"] = std::to_string(code.warps);
+  block["output_tiles"] = Json::array({std::move(tile)});
+  backend["kind"] = "__triton";
+  backend["block_level_fusion_config"] = std::move(block);
+  all["fusion_backend_config"] = std::move(backend);
+  fusion.attrs = FusionAttrs{FusionKind::kCustom};
+  fusion.backend_config = all.dump();
+}
+
 std::optional<AttentionConfig> read_attention(std::string_view text) {
   constexpr std::string_view kKey = "cudnn_fmha_backend_config";
   if (text.find(kKey) == std::string_view::npos) return std::nullopt;
