@@ -275,7 +275,8 @@ bool FusionPlanner::accepts_row(const Cluster& cluster, const Instruction& op) c
 // if all blocks read an array that repeats. Sizes count as powers of two. (Its cost model chooses
 // among all sizes; 60 fusions of 26 programs.)
 std::optional<GpuCode> FusionPlanner::code_of(const Cluster& cluster) const {
-  if (!is_gpu() || !cluster.has_rows) return std::nullopt;
+  if (!is_gpu() || !cluster.has_reduction || cluster.has_matrix) return std::nullopt;
+  if (!cluster.has_rows) return GpuCode{.emitter = GpuCode::Emitter::kHero, .tile = {}};
   constexpr double kElements = 2048, kSharedElements = 16384;
   constexpr std::pair<double, int> kWarps[] = {{512, 1}, {1024, 2}, {4096, 4}};
   constexpr int kMostWarps = 8;

@@ -232,7 +232,7 @@ Instruction Rewriter::fusion_of(const Unit& unit, std::vector<InstrId>& inputs) 
   fusion.name = names_.next(stem + "_fusion");
   fusion.metadata = main.metadata;
   fusion.attrs = FusionAttrs{kind};
-  if (unit.code) state_tiles(*unit.code, fusion);
+  if (unit.code) state_code(*unit.code, fusion);
   fusion.called = {ComputationId(first_id_ + result_.fused.size())};
   fused.name = "fused_computation." + fusion.name;
   result_.fused.push_back(std::move(fused));

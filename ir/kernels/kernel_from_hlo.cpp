@@ -417,7 +417,7 @@ Kernel make_kernel(const Module& module, ComputationId computation, InstrId inst
   const Instruction& worker = module.at(where).at(what);
   KernelInliner inliner(module, computation, module.at(computation).at(instruction), counter);
   auto code = read_gpu_code(worker);
-  if (gpu_code || (code && code->emitter == GpuCode::Emitter::kTriton)) {
+  if (gpu_code || (code && code->emitter != GpuCode::Emitter::kLoop)) {
     inliner.set_gpu_code(std::move(code));
   }
   return inliner.build(module.at(where), worker, counter.of(where, what));
