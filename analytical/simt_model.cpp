@@ -16,6 +16,10 @@ double queued_s(double memory_s, double waited_s) {
   return (memory_s + waited_s + std::hypot(memory_s, waited_s)) / 2;
 }
 
+// Main memory is waited for in turn: instructions and arguments, the first load, the last store.
+// Products fetch the first of these during their set-up.
+constexpr double kStreamingWaits = 3;
+
 // The thread block sizes that GPU libraries offer for a product, and the cost of a block beyond its
 // multiply-adds. cuBLAS names its kernels after their block tiles (sgemm_32x32 ...,
 // h16816gemm_64x64 ...) and has separate ones for matrix-vector products.
@@ -540,12 +544,13 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
     if (starts_s > loop.core_s) loop.core_s = busy[index_of(kIssue)] = starts_s;
   }
   // Streaming blocks start whenever another ends, so their transfers are not synchronised with a
-  // wave.
-  const double in_step = space_.matrix ? loop.path_s : 0;
+  // wave; the first load is one of the ends.
+  const double in_step = space_.matrix ? loop.path_s : -memory.latency_s;
   loop.round_trip_s = launch.waves * (steps * (memory.latency_s + step_s) + pass_s) + in_step;
   loop.in_order_s = slowed * launch.waves * (steps * (step_s + overhead) + use.finish_s);
 
-  double ends = memory.latency_s;  // stated code: the first load is in the period
+  const double waits_s = (space_.matrix ? 2 : kStreamingWaits) * memory.latency_s;
+  double ends = waits_s;
   if (!code_) {
     double moved_s = 0;  // first loads and last stores of a wave
     if (space_.matrix) {
@@ -555,7 +560,7 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
     }
     const double next_s = 2 * memory.latency_s / launch.resident + moved_s;
     const double hidden_s = stays_ ? steady_period_s(loop) / launch.waves : 0;
-    ends = 2 * memory.latency_s + moved_s + (launch.waves - 1) * std::max(next_s - hidden_s, 0.0);
+    ends = waits_s + moved_s + (launch.waves - 1) * std::max(next_s - hidden_s, 0.0);
   }
   ends = kept_s(removed, kFillDrain, block.cut ? passes * ends : ends);
   const double launches = block.cut ? passes : splits > 1 ? 2 : 1;

@@ -132,7 +132,7 @@ class SimtModel final : public TileModel {
   std::optional<ir::GpuCode> code_;
   double kept_bytes_ = 0;  // of `code_`: per element of a tile, over its reductions
   bool rows_in_result_ = false, unrolls_ = true;
-  double in_flight_ = 0;  // bytes per thread
+  double in_flight_ = 0, hero_threads_ = 0;  // bytes per thread; threads of Emitter::kHero
   std::vector<Input> inputs_;
   std::vector<MemoryStream> outputs_;
   double input_bytes_ = 0, output_bytes_ = 0;

@@ -146,6 +146,7 @@ BackendConfig read_backend_config(std::string_view text) {
 
 std::optional<GpuCode> read_gpu_code(const Instruction& instruction) {
   using enum GpuCode::Emitter;
+  if (instruction.opcode == Opcode::kReduce) return GpuCode{.emitter = kHero, .tile = {}};
   const auto* fusion = instruction.get<FusionAttrs>();
   if (instruction.opcode != Opcode::kFusion || fusion == nullptr) return std::nullopt;
   if (fusion->kind == FusionKind::kLoop) return GpuCode{.emitter = kLoop, .tile = {}};
@@ -167,6 +168,25 @@ std::optional<GpuCode> read_gpu_code(const Instruction& instruction) {
   if (!count || *count < 1 || *count > kMostWarps) return std::nullopt;
   code.warps = static_cast<int>(*count);
   return code;
+}
+
+void state_code(const GpuCode& code, Instruction& fusion) {
+  using enum GpuCode::Emitter;
+  const bool by_tiles = code.emitter == kTriton;
+  fusion.attrs = FusionAttrs{by_tiles                ? FusionKind::kCustom
+                             : code.emitter == kHero ? FusionKind::kInput
+                                                     : FusionKind::kLoop};
+  if (!by_tiles) return;
+  Json sizes = Json::array();
+  for (const std::int64_t size : code.tile) sizes.push_back(std::to_string(size));
+  Json tile, block, backend, all;
+  tile["sizes"] = std::move(sizes);
+  block["num_warps"] = std::to_string(code.warps);
+  block["output_tiles"] = Json::array({std::move(tile)});
+  backend["kind"] = "__triton";
+  backend["block_level_fusion_config"] = std::move(block);
+  all["fusion_backend_config"] = std::move(backend);
+  fusion.backend_config = all.dump();
 }
 
 std::optional<AttentionConfig> read_attention(std::string_view text) {

@@ -17,7 +17,9 @@ enum class Compiler : std::uint8_t { kXlaTpu, kXlaGpu, kXlaCpu, kNone };
 struct FusionOptions {
   friend bool operator==(const FusionOptions&, const FusionOptions&) = default;
   Compiler compiler = Compiler::kXlaTpu;
-  std::int64_t max_row = 65536;  // kXlaGpu: most elements of a row that one kernel reduces and uses
+  // kXlaGpu: most elements of a row that one kernel reduces and uses (rounded up to a power of two
+  // it may take 0.4 of the 65,536 registers of a block).
+  std::int64_t max_row = 16384;
   int max_parameters = 64;       // most operands of one fusion
   std::int64_t max_ops = 512;    // most instructions in one fusion
   // Recompute cheap elementwise producers in each of their users if that moves fewer bytes than

@@ -416,7 +416,10 @@ Kernel make_kernel(const Module& module, ComputationId computation, InstrId inst
   const auto [where, what] = working_instruction(module, computation, instruction);
   const Instruction& worker = module.at(where).at(what);
   KernelInliner inliner(module, computation, module.at(computation).at(instruction), counter);
-  if (gpu_code) inliner.set_gpu_code(read_gpu_code(worker));
+  auto code = read_gpu_code(worker);
+  if (gpu_code || (code && code->emitter != GpuCode::Emitter::kLoop)) {
+    inliner.set_gpu_code(std::move(code));
+  }
   return inliner.build(module.at(where), worker, counter.of(where, what));
 }
 
