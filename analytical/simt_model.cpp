@@ -64,7 +64,7 @@ LibraryTiles library_tiles(const IterationSpace& space, const ProductType& type,
                            const hwdesc::Device& device, const std::optional<ir::GpuCode>& stated) {
   const ir::DType dtype = type.on_unit() ? type.dtype : ir::DType::kF32;
   const double bytes = ir::storage_bytes(dtype);
-  const bool convolves = !space.matrix->positions.empty();
+  const bool convolves = whole_product(space, space.matrix->positions) > 1;
   if (stated && stated->tile.size() == 2) {
     const auto only = [&](std::size_t i) {
       const auto side = static_cast<double>(stated->tile[i]);
@@ -77,9 +77,10 @@ LibraryTiles library_tiles(const IterationSpace& space, const ProductType& type,
       whole_product(space, space.matrix->columns) == 1)
     return {};
   const bool on_lanes = !type.on_unit() || multiplies_on_lanes(device, ir::name(type.dtype));
-  // For convolutions as products over window positions, cuDNN has blocks of 128 results by 32, 64
-  // or 128 features, not split.
-  if (convolves && !on_lanes) return {};
+  // cuDNN does not split convolutions as products over window positions (the grids of its kernels
+  // in profiles of ResNet-50 on an H100 and H200). On lanes it has blocks of 128 results by 32, 64
+  // or 128 features.
+  if (convolves && !on_lanes) return {.splits = 1};
   if (convolves) return {.sides = at_least(32), .flat_rows = 128, .splits = 1};
   if (!on_lanes) return {.sides = at_least(bytes < 4 ? 64.0 : 32.0)};
   if (whole_product(space, space.matrix->batch) > 1) return tiles_of_batches_on_lanes(device);
@@ -133,9 +134,11 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
       input.in_loop |= space_.loops[i].reduction && stream.moved_by(i);
     }
     if (space_.matrix) {
+      input.windowed = stream.moved_by_any(space_.matrix->rows) &&
+                       stream.moved_by_any(space_.matrix->positions);
       const int groups = space_.matrix->group_loop;  // other rows have other weights
-      input.by_row = stream.moved_by_any(space_.matrix->rows) ||
-                     (groups >= 0 && stream.moved_by(static_cast<std::size_t>(groups)));
+      input.by_group = groups >= 0 && stream.moved_by(static_cast<std::size_t>(groups));
+      input.by_row = stream.moved_by_any(space_.matrix->rows) || input.by_group;
       input.by_column = stream.moved_by_any(space_.matrix->columns);
     }
     if (looped_) input.again = passes_.times[input.stream.op.index()] - 1;
@@ -173,7 +176,8 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     setup_s_ = engine.setup.value;
     constexpr double kHalf = 2;  // bytes of an operand (cuBLAS's nvjet_sm90)
     const MatrixLoops& loops = *space_.matrix;
-    stays_ = device.multiplexing.cluster_blocks > 1 && loops.positions.empty() &&
+    set_taps();
+    stays_ = device.multiplexing.cluster_blocks > 1 && loops.groups == 1 &&
              whole_product(space_, loops.batch) <= 1 && operand_bytes_ == kHalf;
     shared_rate_ = device.scratchpad().bandwidth.value / workers_;
   }
@@ -257,8 +261,7 @@ SimtModel::Block SimtModel::prepare(const TileConfig& tile, std::span<Extents> g
   for (std::size_t i = 0; i < space_.loops.size(); ++i) {
     const Loop& loop = space_.loops[i];
     if (loop.grouped) continue;
-    const double covered = static_cast<double>(loop.size) / static_cast<double>(block.extents[i]) +
-                           static_cast<double>(loop.revisits);
+    const double covered = loop.padded_tiles(block.extents[i]);
     (loop.reduction ? block.covered_steps : block.covered_blocks) *= covered;
     (loop.reduction ? block.steps : block.blocks) *= std::ceil(covered);
   }
@@ -280,7 +283,7 @@ SimtModel::Block SimtModel::prepare(const TileConfig& tile, std::span<Extents> g
   footprints_.evaluate(block.extents, groups);
   for (const Input& input : inputs_) {
     (input.in_loop ? block.step_bytes : block.once_bytes) +=
-        region_bytes(input.stream.array, groups[input.stream.group]);
+        loaded_bytes(input, block.extents, groups);
   }
   for (const MemoryStream& output : outputs_) {
     block.out_bytes += region_bytes(output.array, groups[output.group]);
@@ -317,7 +320,9 @@ void SimtModel::set_needs(std::span<const Extents> groups, Block& block) const {
     if (!input.in_loop) continue;
     const bool whole = space_.matrix->groups > 1;  // window and channels of a group are one step
     block.needs.shared_bytes += (whole ? std::min(stages_, block.steps) : stages_) *
-                                resident_bytes(input.stream.array, groups[input.stream.group]);
+                                std::min(gathered_bytes(input, block.extents),
+                                         resident_bytes(input.stream.array,
+                                                        groups[input.stream.group]));
   }
   (registers > 0 ? block.needs.register_bytes : block.needs.shared_bytes) += accumulators;
   block.resident = resident_blocks(*device_, block.needs);
@@ -331,8 +336,53 @@ double SimtModel::step_depth(double depth) const {
   return round_up(whole, depth_step_) / std::ceil(whole / depth);
 }
 
-// cuDNN pads the channels of a convolution to what one load brings.
-constexpr double kVectorBytes = 16;
+// cuDNN's products over window positions take a step's contraction from one position: its channels
+// are padded to the bytes that a row of an operand has in a step, of kernels for clusters 128 (seven
+// stages of 128 x 64 and 64 x 128 halves fill the 226 KiB of those of ResNet-50 on an H100), of
+// others 64 (tilesize128x128x32). Channels that are no whole load are padded in memory beforehand.
+void SimtModel::set_taps() {
+  constexpr double kLoadBytes = 16, kStepBytes = 64, kClusterStepBytes = 128;
+  const MatrixLoops& loops = *space_.matrix;
+  if (loops.positions.empty() || loops.groups > 1 || matrix_rate_ <= 0) return;
+  const bool clusters = device_->multiplexing.cluster_blocks > 1;
+  tap_depth_ = (clusters ? kClusterStepBytes : kStepBytes) / operand_bytes_;
+  const double channels = whole_product(space_, loops.contraction);
+  const double padded = round_up(channels, std::max(kLoadBytes / operand_bytes_, 1.0));
+  if (padded <= channels) return;
+  for (Input& input : inputs_) {
+    if (!input.windowed) continue;
+    const double before = input.stream.once_bytes;
+    input.stream.once_bytes *= padded / channels;
+    input_bytes_ += input.stream.once_bytes - before;
+    setup_s_ += device_->dispatch.kernel_launch.value + before / memory_.read +
+                input.stream.once_bytes / memory_.write;
+  }
+}
+
+// What a step takes of a windowed operand: a row of channels for every result and position.
+double SimtModel::gathered_bytes(const Input& input, const LoopSizes& extents) const {
+  if (tap_depth_ <= 0 || !input.windowed) return std::numeric_limits<double>::infinity();
+  const MatrixLoops& loops = *space_.matrix;
+  return product(extents, loops.rows) * product(extents, loops.positions) *
+         product(extents, loops.contraction) * input.stream.array.element_bytes;
+}
+
+double SimtModel::loaded_bytes(const Input& input, const LoopSizes& extents,
+                               std::span<const Extents> groups) const {
+  return std::min(gathered_bytes(input, extents),
+                  region_bytes(input.stream.array, groups[input.stream.group]));
+}
+
+// How often blocks of all columns pass over a windowed operand. Its rows are in the cache for
+// neighbouring results and positions.
+double SimtModel::column_tiles(const Input& input, const Block& block) const {
+  double tiles = 1;
+  for (const int l : space_.matrix->columns) {
+    if (input.by_column) break;
+    tiles *= static_cast<double>(space_.loops[l].size) / static_cast<double>(block.extents[l]);
+  }
+  return tiles;
+}
 
 // One step of one block, padded to the instruction's rows x columns x contraction, and to the sides
 // of a library's tiles, which are powers of two and computed whole. Groups too narrow for the unit
@@ -340,10 +390,17 @@ constexpr double kVectorBytes = 16;
 UnitCycles SimtModel::multiply(const LoopSizes& extents) const {
   const MatrixLoops& loops = *space_.matrix;
   constexpr double kFusedMultiplyAdd = 2;  // operations in one vector instruction
+  // Convolutions of each feature by itself are kernels for lanes (no shared memory in profiles of
+  // an H200). Their multiply-adds share no data in registers: two more slots for the input, whose
+  // 16-bit values are read in pairs and unpacked, and one for the weight.
+  constexpr double kUnsharedSlots = 1 + 2 + 1;
+  const bool alone = loops.groups > 1 && whole_product(space_, loops.contraction) == 1;
   const double in_tile = product(extents, loops.rows);
   const double of_tile = flat_rows_ > 1 ? flat_rows_ / in_tile : 1;
-  const double vector = of_tile * compute_.vector_matrix_cycles(extents) / kFusedMultiplyAdd;
-  if (matrix_rate_ <= 0) return {.vector = vector};
+  const double slots = alone ? kUnsharedSlots : 1;
+  const double vector =
+      of_tile * slots * compute_.vector_matrix_cycles(extents) / kFusedMultiplyAdd;
+  if (matrix_rate_ <= 0 || alone) return {.vector = vector};
   const hwdesc::MatrixUnit& unit = device_->matrix;
   double columns = product(extents, loops.columns);
   double matrices = product(extents, loops.batch);
@@ -366,9 +423,7 @@ UnitCycles SimtModel::multiply(const LoopSizes& extents) const {
   const double positions =
       std::max(product(extents, loops.positions) / static_cast<double>(loops.dilation), 1.0);
   double channels = product(extents, loops.contraction);
-  if (!loops.positions.empty() && loops.groups == 1) {
-    channels = round_up(channels, std::max(kVectorBytes / operand_bytes_, 1.0));
-  }
+  if (tap_depth_ > 0) channels = round_up(channels, tap_depth_);
   const double depth = step_depth(channels * positions);
   columns = side(loops.columns, columns, static_cast<double>(unit.columns), sides_.columns);
   const double flops = 2 * matrices * rows * depth * columns;
@@ -422,7 +477,7 @@ WaveShape SimtModel::shape_of_wave(const Block& block, double wave_blocks,
     double sum = 0;
     for (const Input& input : inputs_) {
       if (input.in_loop && input.stream.moved_by_any(loops)) {
-        sum += region_bytes(input.stream.array, groups[input.stream.group]);
+        sum += loaded_bytes(input, block.extents, groups);
       }
     }
     return sum;
@@ -436,11 +491,22 @@ WaveShape SimtModel::shape_of_wave(const Block& block, double wave_blocks,
   return wave_shape(wave_blocks, rows, columns, bytes(loops.rows), bytes(loops.columns));
 }
 
+// Blocks of a wave, one above the other, whose rows are of the same group of a ragged-dot.
+double SimtModel::rows_of_group(const Block& block, const WaveShape& wave) const {
+  double tiles = 1, groups = 1;
+  for (const int l : space_.matrix->rows) {
+    tiles *= space_.loops[l].padded_tiles(block.extents[l]);
+    groups += static_cast<double>(space_.loops[l].revisits);
+  }
+  return std::clamp(tiles / groups, 1.0, std::max(wave.rows, 1.0));
+}
+
 // Number of blocks of a wave that share one copy of `input`'s data.
 double SimtModel::reuse(const Input& input, const Block& block, const WaveShape& wave,
                         double wave_blocks) const {
   if (space_.matrix) {
-    return (input.by_row ? 1 : wave.rows) * (input.by_column ? 1 : wave.columns);
+    const double rows = input.by_row ? input.by_group ? rows_of_group(block, wave) : 1 : wave.rows;
+    return rows * (input.by_column ? 1 : wave.columns);
   }
   double shared = 1;
   for (std::size_t i = 0; i < space_.loops.size(); ++i) {
@@ -477,12 +543,13 @@ SimtModel::Traffic SimtModel::traffic(const Block& block, const Launch& launch, 
       block.held ? 0 : repeated_miss_share(cache_capacity_, bytes_between_passes(block, groups));
   Traffic moved;
   for (const Input& input : inputs_) {
-    const double loaded = region_bytes(input.stream.array, groups[input.stream.group]) *
-                          block.covered_blocks * (input.in_loop ? block.covered_steps : 1);
+    const double loaded = loaded_bytes(input, block.extents, groups) * block.covered_blocks *
+                          (input.in_loop ? block.covered_steps : 1);
     const double once = std::min(input.stream.once_bytes, loaded);
+    const double shared = reuse(input, block, wave, together) * input.broadcast;
     const double by_wave =
         code_ ? once  // neighbouring blocks share the sectors of strided reads
-              : std::max(once, loaded / (reuse(input, block, wave, together) * input.broadcast));
+              : std::max(once, (input.windowed ? once * column_tiles(input, block) : loaded) / shared);
     const double multicast = input.in_loop ? reuse(input, block, cluster, clustered) : 1;
     moved.cache_read += code_ ? read_through_cache(input, loaded) : loaded / multicast;
     const double from_dram = once + (by_wave - once) * missed;

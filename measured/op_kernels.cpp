@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "ir/kernels/kernel_sketch.h"
+#include "measured/expert_kernels.h"
 #include "measured/op_sketch.h"
 
 namespace tilecast::measured {
@@ -333,6 +334,7 @@ constexpr std::array kMakers{
 std::vector<std::string_view> operator_names() {
   std::vector<std::string_view> names;
   for (const NamedMaker& maker : kMakers) names.push_back(maker.name);
+  names.emplace_back("experts");
   return names;
 }
 
@@ -376,12 +378,25 @@ ir::Launches launches_of(const OpRow& row, const OpDefaults& defaults) {
   row.fail("execution", fmt::format("got '{}', expected fused, reductions or ops", execution));
 }
 
+// What `make` makes; its errors name the row.
+template <class Make>
+auto naming_row(const CsvTable& table, const CsvRow& row, const Make& make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    if (message.starts_with(table.file)) throw;
+    throw Error(fmt::format("{}:{}: {}", table.file, row.line, message));
+  }
+}
+
 }  // namespace
 
 OpDefaults op_defaults(const hwdesc::Device& device, bool repeated) {
   OpDefaults defaults{
       .layout = analytical::layout_rules(device),
       .all_reduce_devices = device.interconnect ? device.interconnect->devices_per_host : 1};
+  defaults.thread_blocks = device.execution == hwdesc::Execution::kSimt;
   if (device.execution != hwdesc::Execution::kScratchpad) return defaults;
   defaults.launches = ir::Launches::kPerReduction;
   if (repeated) defaults.kept_bytes = device.scratchpad().capacity.value - kScopedBytes;
@@ -390,18 +405,15 @@ OpDefaults op_defaults(const hwdesc::Device& device, bool repeated) {
 
 ir::Kernel operator_kernel(const CsvTable& table, const CsvRow& row, const OpDefaults& defaults) {
   const OpRow reader(table, row);
-  try {
-    return make(reader, defaults);
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    if (message.starts_with(table.file)) throw;
-    throw Error(fmt::format("{}:{}: {}", table.file, row.line, message));
-  }
+  return naming_row(table, row, [&] { return make(reader, defaults); });
 }
 
 std::vector<ir::Kernel> operator_launches(const CsvTable& table, const CsvRow& row,
                                           const OpDefaults& defaults) {
   const OpRow reader(table, row);
+  if (reader.text("op") == "experts") {
+    return naming_row(table, row, [&] { return expert_launches(reader, defaults); });
+  }
   const ir::Kernel fused = keep_largest_operand(operator_kernel(table, row, defaults), defaults);
   const ir::Launches launches = launches_of(reader, defaults);
   try {
@@ -433,8 +445,12 @@ ir::DType OpRow::dtype() const {
   return dtype_in("dtype");
 }
 
+ir::DType OpRow::dtype(std::string_view column) const {
+  return text(column).empty() ? dtype() : dtype_in(column);
+}
+
 ir::DType OpRow::out_dtype() const {
-  return text("out_dtype").empty() ? dtype() : dtype_in("out_dtype");
+  return dtype("out_dtype");
 }
 
 // Parses `16x16x32`.

@@ -9,6 +9,7 @@
 // reduce                rows, columns; sums over the columns
 // transpose             batch (1), rows, columns
 // gelu, copy, elementwise ops by HLO opcode name    elements | rows, columns
+// experts               expert_kernels.h; only operator_launches() has it
 // all_reduce            elements | rows, columns; devices (those of one host)
 // Every row: dtype. `out_dtype` changes the result of convert, matmul and conv2d*.
 //
@@ -39,6 +40,7 @@ struct OpDefaults {
   ir::LayoutRules layout;
   std::int64_t all_reduce_devices = 1;
   ir::Launches launches = ir::Launches::kFused;  // of softmax and layernorm if `execution` is empty
+  bool thread_blocks = false;  // kernels of experts come from libraries of GPUs
   // The largest operand of a product stays on chip between runs if it fits into this many bytes.
   double kept_bytes = 0;
 };
@@ -63,6 +65,7 @@ class OpRow {
   [[nodiscard]] std::int64_t integer(std::string_view column,
                                      std::optional<std::int64_t> fallback = std::nullopt) const;
   [[nodiscard]] ir::DType dtype() const;      // column dtype, required
+  [[nodiscard]] ir::DType dtype(std::string_view column) const;  // that column, else dtype
   [[nodiscard]] ir::DType out_dtype() const;  // column out_dtype, else dtype
   // The sizes in column `shape`, else {elements}, else {rows, columns}.
   [[nodiscard]] ir::Dims elements() const;
