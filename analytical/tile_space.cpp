@@ -197,6 +197,22 @@ std::vector<std::vector<std::int64_t>> pieces_by_loop(const IterationSpace& spac
   return all;
 }
 
+double steps_of(const IterationSpace& space, const TileConfig& tile) {
+  return tile_count(space, tile_extents(space, tile));
+}
+
+// About `count` pieces in all, the outermost loops cut first.
+LoopSizes cut_into(const IterationSpace& space, double count) {
+  LoopSizes trips;
+  trips.fill(1);
+  for (const int i : space.order) {
+    const double most = static_cast<double>(space.loops[i].units());
+    trips[i] = static_cast<std::int64_t>(std::clamp(std::round(count), 1.0, most));
+    count /= static_cast<double>(trips[i]);
+  }
+  return trips;
+}
+
 // A choice of pieces per loop, by index; loops after `last` are not cut yet.
 struct Cut {
   double pieces = 1;
@@ -305,20 +321,31 @@ std::vector<TileConfig> scheduled_tiles(const IterationSpace& space, std::size_t
 
 std::optional<TileConfig> stated_tile(const IterationSpace& space,
                                       const ir::CompilerTile& compiled) {
-  const ir::Dims& trips = compiled.iteration_bounds;
-  const bool counted = !trips.empty() && trips.size() == space.loops.size();
-  if (!counted && compiled.output_bounds.empty() && compiled.kernel_bounds.empty()) {
-    return std::nullopt;
+  const ir::Dims& bounds = compiled.iteration_bounds;
+  const bool by_loop = !bounds.empty() && bounds.size() == space.loops.size();
+  const bool has_windows = !compiled.output_bounds.empty() || !compiled.kernel_bounds.empty();
+  if (!by_loop && !has_windows) return std::nullopt;
+  LoopSizes trips{};
+  if (by_loop) std::ranges::copy(bounds, trips.begin());
+  double steps = 1;
+  bool same_loops = by_loop;
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    steps *= static_cast<double>(bounds[i]);
+    same_loops = same_loops && trips[i] <= space.loops[i].units();
   }
   TileConfig tile;
-  if (counted) {
-    LoopSizes cut{};
-    std::ranges::copy(trips, cut.begin());
-    tile = tile_of_trips(space, cut);
+  if (!bounds.empty()) tile = tile_of_trips(space, same_loops ? trips : cut_into(space, steps));
+  if (has_windows) {
+    TileConfig windows = tile;
+    if (!compiled.output_bounds.empty()) windows.output = compiled.output_bounds;
+    if (!compiled.kernel_bounds.empty()) windows.kernel = compiled.kernel_bounds;
+    windows.input = compiled.input_bounds;
+    // Both cores of a chip that work as one share the steps.
+    constexpr double kCores = 2;
+    const double taken = steps_of(space, windows);
+    const bool meant = taken <= kCores * steps && steps <= kCores * taken;
+    if (bounds.empty() || meant) tile = std::move(windows);
   }
-  if (!compiled.output_bounds.empty()) tile.output = compiled.output_bounds;
-  if (!compiled.kernel_bounds.empty()) tile.kernel = compiled.kernel_bounds;
-  tile.input = compiled.input_bounds;
   return tile;
 }
 

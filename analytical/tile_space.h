@@ -49,9 +49,11 @@ struct BlockSides {
 [[nodiscard]] std::vector<TileConfig> scheduled_tiles(const IterationSpace& space,
                                                       std::size_t limit);
 
-// The tile a compiler dump states: its windows; a list it omits is derived from the trip counts of
-// the compiler's loop nest (iteration_bounds: one per loop of the space, in order). nullopt if it
-// states neither.
+// The tile a compiler dump states. The trip counts of the compiler's loop nest (iteration_bounds:
+// one per loop of the space, in order, if it has the same loops) say how many steps there are; its
+// windows how they are cut, where they make so many steps of this space. Windows of another one
+// (another result's, a nested product's) leave the counts, or so many pieces from the outermost
+// loop inwards. nullopt if it states neither.
 [[nodiscard]] std::optional<TileConfig> stated_tile(const IterationSpace& space,
                                                     const ir::CompilerTile& compiled);
 

@@ -239,6 +239,38 @@ TEST(AnalyticalModel, LoopsOfADumpSayTheTileWhereItStatesNoWindows) {
   EXPECT_EQ(e.time, windows.estimate_best().time);
 }
 
+// Windows that make another number of steps are those of another result or of a nested product.
+TEST(AnalyticalModel, LoopsOfADumpSayHowManyStepsThereAre) {
+  const std::string small = R"("output_window_bounds":["1","1","1"],"iteration_bounds":)";
+  const std::string halved = R"("output_window_bounds":["1","4","2"],"iteration_bounds":)";
+  const hwdesc::Device device = tpu();
+  const auto steps = [&](const std::string& bounds) {
+    return KernelAnalysis(batched_products(bounds), device).estimate_best().iterations;
+  };
+  EXPECT_EQ(steps(small + R"(["1","1","1","1"])"), 1);
+  EXPECT_EQ(steps(small + R"(["8","1","2","1"])"), 8 * 2);
+  EXPECT_EQ(steps(small + R"(["2","4"])"), 8);                // other loops: the outermost are cut
+  EXPECT_EQ(steps(small + R"(["2","1","16","1"])"), 32);      // more than there are columns
+  EXPECT_EQ(steps(halved + R"(["8","2","1","1"])"), 16 * 2);  // each of two cores takes half
+}
+
+// Steps over arrays that stay on the chip cost their overhead: no passes over memory replace them.
+TEST(AnalyticalModel, StepsOnTheChipTakeTheirOverhead) {
+  const std::string shape = "f32[4096,1024]{1,0:T(8,128)S(1)}";
+  const auto time_s = [&](const std::string& steps) {
+    hwdesc::Device device = round_device();
+    device.engines[0].iteration_overhead = Seconds{1e-3};  // far longer than anything else
+    device.memory[1].capacity = Bytes{1e9};
+    const ir::Kernel kernel = kernel_of("HloModule m\nENTRY main {\n  a = " + shape +
+                                        " parameter(0)\n  ROOT c = " + shape +
+                                        " negate(a), backend_config={\"window_config\":{" +
+                                        "\"iteration_bounds\":[\"" + steps + "\",\"1\"]}}\n}\n");
+    return KernelAnalysis(kernel, device).estimate_best().time.value;
+  };
+  EXPECT_NEAR(time_s("64"), 64e-3, 1e-3);
+  EXPECT_NEAR(time_s("1"), 1e-3, 1e-4);
+}
+
 TEST(AnalyticalModel, LoopsOfAnotherNestAndCyclesAloneSayNoTile) {
   const ir::Kernel silent = batched_products("");
   const hwdesc::Device device = tpu();
