@@ -136,7 +136,7 @@ TEST(GpuFusion, KernelsWithReductionsSayHowTheyAreWritten) {
                           "x, z), dimensions={1}, to_apply=sum }");
   ASSERT_TRUE(alone);
   EXPECT_EQ(alone->emitter, GpuCode::Emitter::kHero);
-  EXPECT_FALSE(make_program(fused(softmax(64, 128), {})).kernels().front().kernel.gpu_code());
+  EXPECT_FALSE(make_program(fused(softmax(64, 128), {})).kernels().back().kernel.gpu_code());
 }
 
 TEST(GpuFusion, OnlyMinorDimensionsAreRows) {
