@@ -220,8 +220,8 @@ constexpr double kMostMet = 0.99;  // share of the groups below which the expect
 
 // Groups are consecutive along the ragged rows: ceil(rows / tile) tiles, plus one for every group
 // that ends within a tile (as the grouped kernels of Pallas visit them).
-void add_group_loop(const ir::DotDims& dims, const Shape& rhs, GroupsMet met,
-                    IterationSpace& space, MatrixLoops& matrix) {
+void add_group_loop(const ir::DotDims& dims, const Shape& rhs, GroupsMet met, IterationSpace& space,
+                    MatrixLoops& matrix) {
   if (space.loops.size() >= kMaxLoops) return;
   const std::int64_t group = dims.rhs_group[0];
   const auto order = physical_order(rhs);
@@ -234,8 +234,8 @@ void add_group_loop(const ir::DotDims& dims, const Shape& rhs, GroupsMet met,
   Loop& rows = space.loops[space.anchor_loops[row]];
   rows.revisits = std::max<std::int64_t>(std::llround(met.count), 1) - 1;
   if (met.rows.empty() && met.count < kMostMet * static_cast<double>(rhs.dims[group])) {
-    space.flags.push_back(fmt::format("{:.0f} of {} groups are expected to have rows", met.count,
-                                      rhs.dims[group]));
+    space.flags.push_back(
+        fmt::format("{:.0f} of {} groups are expected to have rows", met.count, rhs.dims[group]));
   }
   rows.groups = std::move(met.rows);
   matrix.group_loop = static_cast<int>(space.loops.size());

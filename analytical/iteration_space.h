@@ -38,7 +38,7 @@ struct Loop {
   // group ends within them. At most one per group, except the last.
   std::int64_t revisits = 0;
   std::vector<std::int64_t> groups;  // rows of every group that has any, where they are known
-  bool grouped = false;              // loop over groups: one at a time, advanced at revisits of the rows
+  bool grouped = false;  // loop over groups: one at a time, advanced at revisits of the rows
   [[nodiscard]] std::int64_t units() const { return base::ceil_div(size, granule); }
   // Tiles of this extent where rows of groups are padded to whole ones (kernels of GPUs).
   [[nodiscard]] double padded_tiles(std::int64_t extent) const;

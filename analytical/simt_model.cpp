@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "analytical/simt_loads.h"
+
 namespace tilecast::analytical {
 namespace {
 
@@ -64,7 +66,6 @@ LibraryTiles library_tiles(const IterationSpace& space, const ProductType& type,
                            const hwdesc::Device& device, const std::optional<ir::GpuCode>& stated) {
   const ir::DType dtype = type.on_unit() ? type.dtype : ir::DType::kF32;
   const double bytes = ir::storage_bytes(dtype);
-  const bool convolves = whole_product(space, space.matrix->positions) > 1;
   if (stated && stated->tile.size() == 2) {
     const auto only = [&](std::size_t i) {
       const auto side = static_cast<double>(stated->tile[i]);
@@ -77,11 +78,12 @@ LibraryTiles library_tiles(const IterationSpace& space, const ProductType& type,
       whole_product(space, space.matrix->columns) == 1)
     return {};
   const bool on_lanes = !type.on_unit() || multiplies_on_lanes(device, ir::name(type.dtype));
-  // cuDNN does not split convolutions as products over window positions (the grids of its kernels
-  // in profiles of ResNet-50 on an H100 and H200). On lanes it has blocks of 128 results by 32, 64
-  // or 128 features.
-  if (convolves && !on_lanes) return {.splits = 1};
-  if (convolves) return {.sides = at_least(32), .flat_rows = 128, .splits = 1};
+  // On lanes cuDNN has blocks of 128 results by 32, 64 or 128 features for convolutions as products
+  // over window positions. It splits none of these (grids of its kernels in profiles of ResNet-50
+  // on an H100 and H200).
+  const bool convolves = !space.matrix->positions.empty();
+  if (convolves && on_lanes) return {.sides = at_least(32), .flat_rows = 128, .splits = 1};
+  if (whole_product(space, space.matrix->positions) > 1) return {.splits = 1};
   if (!on_lanes) return {.sides = at_least(bytes < 4 ? 64.0 : 32.0)};
   if (whole_product(space, space.matrix->batch) > 1) return tiles_of_batches_on_lanes(device);
   LibraryTiles tiles{.sides = at_least(bytes < 4 ? 64.0 : 32.0, kLargestLaneSide),
@@ -134,8 +136,6 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
       input.in_loop |= space_.loops[i].reduction && stream.moved_by(i);
     }
     if (space_.matrix) {
-      input.windowed = stream.moved_by_any(space_.matrix->rows) &&
-                       stream.moved_by_any(space_.matrix->positions);
       const int groups = space_.matrix->group_loop;  // other rows have other weights
       input.by_group = groups >= 0 && stream.moved_by(static_cast<std::size_t>(groups));
       input.by_row = stream.moved_by_any(space_.matrix->rows) || input.by_group;
@@ -282,8 +282,8 @@ SimtModel::Block SimtModel::prepare(const TileConfig& tile, std::span<Extents> g
   if (code_) block.blocks = std::ceil(block.covered_blocks);  // they count results in memory order
   footprints_.evaluate(block.extents, groups);
   for (const Input& input : inputs_) {
-    (input.in_loop ? block.step_bytes : block.once_bytes) +=
-        loaded_bytes(input, block.extents, groups);
+    (input.in_loop ? block.step_bytes : block.once_bytes) += loaded_bytes(
+        space_, block.extents, input.stream.array, groups[input.stream.group], input.gathered);
   }
   for (const MemoryStream& output : outputs_) {
     block.out_bytes += region_bytes(output.array, groups[output.group]);
@@ -319,10 +319,12 @@ void SimtModel::set_needs(std::span<const Extents> groups, Block& block) const {
   for (const Input& input : inputs_) {
     if (!input.in_loop) continue;
     const bool whole = space_.matrix->groups > 1;  // window and channels of a group are one step
-    block.needs.shared_bytes += (whole ? std::min(stages_, block.steps) : stages_) *
-                                std::min(gathered_bytes(input, block.extents),
-                                         resident_bytes(input.stream.array,
-                                                        groups[input.stream.group]));
+    const Extents& region = groups[input.stream.group];
+    const StoredArray& array = input.stream.array;
+    block.needs.shared_bytes +=
+        (whole ? std::min(stages_, block.steps) : stages_) *
+        (input.gathered ? loaded_bytes(space_, block.extents, array, region, true)
+                        : resident_bytes(array, region));
   }
   (registers > 0 ? block.needs.register_bytes : block.needs.shared_bytes) += accumulators;
   block.resident = resident_blocks(*device_, block.needs);
@@ -337,13 +339,20 @@ double SimtModel::step_depth(double depth) const {
 }
 
 // cuDNN's products over window positions take a step's contraction from one position: its channels
-// are padded to the bytes that a row of an operand has in a step, of kernels for clusters 128 (seven
-// stages of 128 x 64 and 64 x 128 halves fill the 226 KiB of those of ResNet-50 on an H100), of
-// others 64 (tilesize128x128x32). Channels that are no whole load are padded in memory beforehand.
+// are padded to the bytes that a row of an operand has in a step, of kernels for clusters 128
+// (seven stages of 128 x 64 and 64 x 128 halves fill the 226 KiB of those of ResNet-50 on an H100),
+// of others 64 (tilesize128x128x32). Channels that are no whole load are padded in memory
+// beforehand.
 void SimtModel::set_taps() {
   constexpr double kLoadBytes = 16, kStepBytes = 64, kClusterStepBytes = 128;
   const MatrixLoops& loops = *space_.matrix;
-  if (loops.positions.empty() || loops.groups > 1 || matrix_rate_ <= 0) return;
+  if (loops.positions.empty() || matrix_rate_ <= 0 || flat_rows_ > 1) return;
+  for (Input& input : inputs_) {
+    input.windowed =
+        input.stream.moved_by_any(loops.rows) && input.stream.moved_by_any(loops.positions);
+  }
+  if (loops.groups > 1) return;
+  for (Input& input : inputs_) input.gathered = input.windowed;
   const bool clusters = device_->multiplexing.cluster_blocks > 1;
   tap_depth_ = (clusters ? kClusterStepBytes : kStepBytes) / operand_bytes_;
   const double channels = whole_product(space_, loops.contraction);
@@ -357,31 +366,6 @@ void SimtModel::set_taps() {
     setup_s_ += device_->dispatch.kernel_launch.value + before / memory_.read +
                 input.stream.once_bytes / memory_.write;
   }
-}
-
-// What a step takes of a windowed operand: a row of channels for every result and position.
-double SimtModel::gathered_bytes(const Input& input, const LoopSizes& extents) const {
-  if (tap_depth_ <= 0 || !input.windowed) return std::numeric_limits<double>::infinity();
-  const MatrixLoops& loops = *space_.matrix;
-  return product(extents, loops.rows) * product(extents, loops.positions) *
-         product(extents, loops.contraction) * input.stream.array.element_bytes;
-}
-
-double SimtModel::loaded_bytes(const Input& input, const LoopSizes& extents,
-                               std::span<const Extents> groups) const {
-  return std::min(gathered_bytes(input, extents),
-                  region_bytes(input.stream.array, groups[input.stream.group]));
-}
-
-// How often blocks of all columns pass over a windowed operand. Its rows are in the cache for
-// neighbouring results and positions.
-double SimtModel::column_tiles(const Input& input, const Block& block) const {
-  double tiles = 1;
-  for (const int l : space_.matrix->columns) {
-    if (input.by_column) break;
-    tiles *= static_cast<double>(space_.loops[l].size) / static_cast<double>(block.extents[l]);
-  }
-  return tiles;
 }
 
 // One step of one block, padded to the instruction's rows x columns x contraction, and to the sides
@@ -477,7 +461,8 @@ WaveShape SimtModel::shape_of_wave(const Block& block, double wave_blocks,
     double sum = 0;
     for (const Input& input : inputs_) {
       if (input.in_loop && input.stream.moved_by_any(loops)) {
-        sum += loaded_bytes(input, block.extents, groups);
+        sum += loaded_bytes(space_, block.extents, input.stream.array, groups[input.stream.group],
+                            input.gathered);
       }
     }
     return sum;
@@ -491,21 +476,12 @@ WaveShape SimtModel::shape_of_wave(const Block& block, double wave_blocks,
   return wave_shape(wave_blocks, rows, columns, bytes(loops.rows), bytes(loops.columns));
 }
 
-// Blocks of a wave, one above the other, whose rows are of the same group of a ragged-dot.
-double SimtModel::rows_of_group(const Block& block, const WaveShape& wave) const {
-  double tiles = 1, groups = 1;
-  for (const int l : space_.matrix->rows) {
-    tiles *= space_.loops[l].padded_tiles(block.extents[l]);
-    groups += static_cast<double>(space_.loops[l].revisits);
-  }
-  return std::clamp(tiles / groups, 1.0, std::max(wave.rows, 1.0));
-}
-
 // Number of blocks of a wave that share one copy of `input`'s data.
 double SimtModel::reuse(const Input& input, const Block& block, const WaveShape& wave,
                         double wave_blocks) const {
   if (space_.matrix) {
-    const double rows = input.by_row ? input.by_group ? rows_of_group(block, wave) : 1 : wave.rows;
+    double rows = input.by_row ? 1 : wave.rows;
+    if (input.by_group) rows = blocks_of_group(space_, block.extents, wave.rows);
     return rows * (input.by_column ? 1 : wave.columns);
   }
   double shared = 1;
@@ -543,13 +519,15 @@ SimtModel::Traffic SimtModel::traffic(const Block& block, const Launch& launch, 
       block.held ? 0 : repeated_miss_share(cache_capacity_, bytes_between_passes(block, groups));
   Traffic moved;
   for (const Input& input : inputs_) {
-    const double loaded = loaded_bytes(input, block.extents, groups) * block.covered_blocks *
-                          (input.in_loop ? block.covered_steps : 1);
+    const double loaded = loaded_bytes(space_, block.extents, input.stream.array,
+                                       groups[input.stream.group], input.gathered) *
+                          block.covered_blocks * (input.in_loop ? block.covered_steps : 1);
     const double once = std::min(input.stream.once_bytes, loaded);
     const double shared = reuse(input, block, wave, together) * input.broadcast;
-    const double by_wave =
-        code_ ? once  // neighbouring blocks share the sectors of strided reads
-              : std::max(once, (input.windowed ? once * column_tiles(input, block) : loaded) / shared);
+    double needed = loaded;
+    if (input.windowed) needed = once * (input.by_column ? 1 : column_tiles(space_, block.extents));
+    const double by_wave =  // neighbouring blocks of code share the sectors of strided reads
+        code_ ? once : std::max(once, needed / shared);
     const double multicast = input.in_loop ? reuse(input, block, cluster, clustered) : 1;
     moved.cache_read += code_ ? read_through_cache(input, loaded) : loaded / multicast;
     const double from_dram = once + (by_wave - once) * missed;

@@ -53,9 +53,8 @@ class SimtModel final : public TileModel {
     MemoryStream stream;
     bool in_loop = false;                    // loaded again every step
     bool by_row = false, by_column = false;  // products: does the data depend on rows, columns?
-    bool by_group = false;                   // ragged-dot: a matrix of each group
-    bool windowed = false;                   // do window positions read the same rows again?
-    double broadcast = 1;                    // consecutive matrices of the batch with the same data
+    bool by_group = false, windowed = false, gathered = false;  // simt_loads.h
+    double broadcast = 1;     // consecutive matrices of the batch with the same data
     double run_slowdown = 1;  // main-memory slowdown because steps read pieces of rows
     double again = 0;         // extra passes over it if rows are not held
   };
@@ -96,18 +95,12 @@ class SimtModel final : public TileModel {
                                          BoundMask removed) const;
   [[nodiscard]] double step_depth(double depth) const;
   void read_widened_operands(const ir::Kernel& kernel);
-  void set_broadcasts();
-  void set_taps();
-  [[nodiscard]] double gathered_bytes(const Input& input, const LoopSizes& extents) const;
-  [[nodiscard]] double loaded_bytes(const Input& input, const LoopSizes& extents,
-                                    std::span<const Extents> groups) const;
-  [[nodiscard]] double column_tiles(const Input& input, const Block& block) const;
+  void set_broadcasts(), set_taps();
   void set_run_slowdowns(const ir::Kernel& kernel);
   [[nodiscard]] UnitCycles multiply(const LoopSizes& extents) const;
   [[nodiscard]] double shared_memory_s(const LoopSizes& extents) const;
   [[nodiscard]] Traffic traffic(const Block& block, const Launch& launch, double splits,
                                 std::span<const Extents> groups) const;
-  [[nodiscard]] double rows_of_group(const Block& block, const WaveShape& wave) const;
   [[nodiscard]] double reuse(const Input& input, const Block& block, const WaveShape& wave,
                              double wave_blocks) const;
   [[nodiscard]] WaveShape shape_of_wave(const Block& block, double wave_blocks,
@@ -150,8 +143,7 @@ class SimtModel final : public TileModel {
   double matrix_rate_ = 0;  // FLOP/s of one worker, efficiency applied; 0: cannot
   double lane_rate_ = 0;    // FLOP/s of its lanes
   BlockSides sides_;
-  double operand_bytes_ = 4, flat_rows_ = 1, max_splits_ = 1, depth_step_ = 0;
-  double tap_depth_ = 0;  // of convolutions on matrix units: channels of a step, padded to this
+  double operand_bytes_ = 4, flat_rows_ = 1, max_splits_ = 1, depth_step_ = 0, tap_depth_ = 0;
   double setup_s_ = 0, overhead_s_ = 0, stages_ = 1, workers_ = 1;
 };
 

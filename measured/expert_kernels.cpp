@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -81,10 +82,13 @@ Rows power_law(const ExpertChoice& choice, double a) {
   return apportioned(shares, choice.tokens * choice.topk, choice.tokens);
 }
 
+constexpr int kHalf = 16;  // bits
+
 struct Layer {
   ExpertChoice choice;
   std::int64_t hidden = 1, width = 1;  // width: of an expert on one device
   std::int64_t rows = 0;               // between the products
+  std::int64_t blocks_elsewhere = 0;   // of rows, of experts on other devices
   Rows local;                          // rows of this device's experts
   DType dtype = DType::kBF16, weights = DType::kBF16, between = DType::kBF16;
   ir::Dims block;
@@ -111,20 +115,26 @@ std::int64_t divided(const OpRow& row, std::string_view column, std::int64_t siz
   return by;
 }
 
-// Of kernels without a block of their own: 64 x 64, or 16 x 32 where experts outnumber tokens
-// (the default configuration of fused_moe in vLLM and SGLang).
-ir::Dims block_of(const OpRow& row, const ExpertChoice& choice, const OpDefaults& defaults) {
-  if (!row.text("block").empty()) {
-    ir::Dims block = row.sizes("block");
-    if (block.size() != 2) row.fail("block", "expected rows and columns, as 128x64");
-    return block;
+// The library's own blocks, rows x columns.
+ir::Dims usual_block(const Layer& layer, bool grouped) {
+  constexpr std::int64_t kLeast = 16, kMost = 128;
+  if (grouped) {
+    const ExpertChoice& choice = layer.choice;
+    const std::int64_t mean = base::ceil_div(choice.tokens * choice.topk, choice.experts);
+    const auto rows = std::bit_ceil(static_cast<std::uint64_t>(std::min(mean, kMost)));
+    return {std::max(static_cast<std::int64_t>(rows), kLeast), kMost};
   }
-  if (!defaults.thread_blocks) return {};
-  return choice.tokens > choice.experts ? ir::Dims{64, 64} : ir::Dims{16, 32};
+  if (ir::bits(layer.dtype) < kHalf) return {64, 128};
+  return layer.choice.tokens > layer.choice.experts ? ir::Dims{64, 64} : ir::Dims{16, 32};
+}
+
+std::int64_t blocks_of(const Rows& rows, std::int64_t side) {
+  std::int64_t blocks = 0;
+  for (const std::int64_t each : rows) blocks += base::ceil_div(each, side);
+  return blocks;
 }
 
 Layer layer_of(const OpRow& row, const OpDefaults& defaults) {
-  constexpr int kHalf = 16;  // bits
   const std::string_view skew = row.text("skew");
   Layer layer{.choice = {.tokens = row.integer("tokens"),
                          .topk = row.integer("topk"),
@@ -135,24 +145,36 @@ Layer layer_of(const OpRow& row, const OpDefaults& defaults) {
               .weights = row.dtype("weight_dtype")};
   const ExpertChoice& choice = layer.choice;
   if (choice.topk > choice.experts) {
-    row.fail("topk", fmt::format("got {}, expected at most experts {}", choice.topk,
-                                 choice.experts));
+    row.fail("topk",
+             fmt::format("got {}, expected at most experts {}", choice.topk, choice.experts));
   }
   const std::int64_t inter = row.integer("inter");
   layer.width = inter / divided(row, "tp", inter, "inter");
   const auto rows = rows_of_experts(choice);
   if (!rows) {
     row.fail("skew", fmt::format("got '{}', expected balanced, uniform or the exponent of a power "
-                                 "law", skew));
+                                 "law",
+                                 skew));
   }
   layer.local = fullest(*rows, divided(row, "ep", choice.experts, "experts"));
-  const std::string_view elsewhere = row.text("elsewhere");
-  if (!elsewhere.empty() && elsewhere != "zeros") {
-    row.fail("elsewhere", fmt::format("got '{}', expected zeros or nothing", elsewhere));
-  }
-  layer.rows = elsewhere.empty() ? sum(layer.local) : choice.tokens * choice.topk;
   if (ir::bits(layer.dtype) >= kHalf) layer.between = layer.dtype;
-  layer.block = block_of(row, choice, defaults);
+  const std::string_view library = row.text("library");
+  const bool grouped = library == "grouped";
+  if (!grouped && !library.empty() && library != "triton") {
+    row.fail("library", fmt::format("got '{}', expected triton, grouped or nothing", library));
+  }
+  layer.rows = sum(layer.local);
+  if (!row.text("block").empty()) {
+    layer.block = row.sizes("block");
+    if (layer.block.size() != 2) row.fail("block", "expected rows and columns, as 128x64");
+  } else if (defaults.thread_blocks) {
+    layer.block = usual_block(layer, grouped);
+  }
+  if (!grouped && !layer.block.empty()) {
+    layer.rows = choice.tokens * choice.topk;
+    layer.blocks_elsewhere =
+        blocks_of(*rows, layer.block[0]) - blocks_of(layer.local, layer.block[0]);
+  }
   return layer;
 }
 
@@ -186,7 +208,12 @@ class Launches {
     }
     if (layer_.rows == rows) return;
     OpSketch zeros(name + "_elsewhere", defaults_.layout);
-    add(zeros, zeros.filled(layer_.between, {layer_.rows - rows, columns}));
+    const std::int64_t elsewhere = layer_.rows - rows;
+    if (layer_.blocks_elsewhere > 0) {  // as many as if they were multiplied
+      zeros.set_block({std::max<std::int64_t>(elsewhere / layer_.blocks_elsewhere, 1),
+                       std::min(layer_.block[1], columns)});
+    }
+    add(zeros, zeros.filled(layer_.between, {elsewhere, columns}));
   }
 
   // SiLU(gate) x up = gate / (1 + exp(-gate)) x up.

@@ -13,12 +13,26 @@
 namespace tilecast::measured {
 namespace {
 
-constexpr std::array<std::string_view, 39> kOperatorColumns{
-    "op",     "execution",  "dtype",     "out_dtype", "batch",   "m",      "n",      "k",
-    "h",      "w",          "ci",        "co",        "kh",      "kw",     "stride", "padding",
-    "rows",   "columns",    "elements",  "shape",     "devices", "layers", "nodes",  "input",
-    "output", "transposed", "precision", "groups",    "block",   "tokens", "hidden", "inter",
-    "topk",   "experts",    "tp",        "ep",        "skew",    "weight_dtype", "elsewhere"};
+constexpr std::array<std::string_view, 39> kOperatorColumns{"op",        "execution",
+                                                            "dtype",     "out_dtype",
+                                                            "batch",     "m",
+                                                            "n",         "k",
+                                                            "h",         "w",
+                                                            "ci",        "co",
+                                                            "kh",        "kw",
+                                                            "stride",    "padding",
+                                                            "rows",      "columns",
+                                                            "elements",  "shape",
+                                                            "devices",   "layers",
+                                                            "nodes",     "input",
+                                                            "output",    "transposed",
+                                                            "precision", "groups",
+                                                            "block",     "tokens",
+                                                            "hidden",    "inter",
+                                                            "topk",      "experts",
+                                                            "tp",        "ep",
+                                                            "skew",      "weight_dtype",
+                                                            "library"};
 constexpr std::array<std::string_view, 8> kMeasuredColumns{
     "runtime_ns", "dispatch_ns", "device", "class", "family", "repeats", "spread_ns", "split"};
 constexpr std::string_view kKeptPrefix = "x_";

@@ -40,7 +40,7 @@ struct OpDefaults {
   ir::LayoutRules layout;
   std::int64_t all_reduce_devices = 1;
   ir::Launches launches = ir::Launches::kFused;  // of softmax and layernorm if `execution` is empty
-  bool thread_blocks = false;  // kernels of experts come from libraries of GPUs
+  bool thread_blocks = false;                    // kernels of experts come from libraries of GPUs
   // The largest operand of a product stays on chip between runs if it fits into this many bytes.
   double kept_bytes = 0;
 };
@@ -64,9 +64,9 @@ class OpRow {
   // At least 1. An empty or absent cell gives `fallback`, or throws Error without one.
   [[nodiscard]] std::int64_t integer(std::string_view column,
                                      std::optional<std::int64_t> fallback = std::nullopt) const;
-  [[nodiscard]] ir::DType dtype() const;      // column dtype, required
+  [[nodiscard]] ir::DType dtype() const;                         // column dtype, required
   [[nodiscard]] ir::DType dtype(std::string_view column) const;  // that column, else dtype
-  [[nodiscard]] ir::DType out_dtype() const;  // column out_dtype, else dtype
+  [[nodiscard]] ir::DType out_dtype() const;                     // column out_dtype, else dtype
   // The sizes in column `shape`, else {elements}, else {rows, columns}.
   [[nodiscard]] ir::Dims elements() const;
   // Sizes with x between them, each at least 1: "128x64". Required.

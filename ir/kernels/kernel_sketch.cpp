@@ -166,9 +166,7 @@ OpId KernelSketch::ragged_dot(OpId lhs, OpId rhs, std::vector<std::int64_t> grou
   Shape result = array(dtype, {left[0], right[2]});
   work_.flops += static_cast<float>(2 * elements_of(result) * static_cast<double>(right[1]));
   const auto groups = static_cast<std::int64_t>(group_rows.size());
-  Literal sizes{.is_integer = true,
-                .integers = std::move(group_rows),
-                .text = {}};
+  Literal sizes{.is_integer = true, .integers = std::move(group_rows), .text = {}};
   sizes.text = fmt::format("{{{}}}", fmt::join(sizes.integers, ", "));
   const OpId of_groups = add({.opcode = Opcode::kConstant,
                               .shape = array(DType::kS32, {groups}),
@@ -188,9 +186,8 @@ OpId KernelSketch::filled(DType dtype, Dims dims) {
   const OpId number = add({.opcode = Opcode::kConstant,
                            .shape = array(dtype, {}),
                            .attrs = ConstantAttrs{{.text = "0"}}});
-  return add({.opcode = Opcode::kBroadcast,
-              .shape = array(dtype, std::move(dims)),
-              .operands = {number}});
+  return add(
+      {.opcode = Opcode::kBroadcast, .shape = array(dtype, std::move(dims)), .operands = {number}});
 }
 
 void KernelSketch::set_layout(OpId id, Layout layout) {

@@ -322,8 +322,8 @@ By op:
                                             also groups (1)
   experts (a layer of a mixture)            tokens, hidden, inter, topk, experts; tp (1),
                                             ep (1), skew (balanced, uniform, or the exponent
-                                            of a power law), weight_dtype, elsewhere (zeros),
-                                            block (64x64)
+                                            of a power law), weight_dtype; on GPUs library
+                                            (triton, grouped) and block (64x64)
   softmax layernorm reduce transpose        rows, columns; transpose also batch (1)
   gelu copy all_reduce, and elementwise HLO opcodes (add, exponential ...)
                                             elements, shape (16x16x128), or rows and

@@ -6,10 +6,13 @@
 #include <cmath>
 
 #include "analytical/collective.h"
+#include "analytical/iteration_space.h"
 #include "analytical/roofline.h"
 #include "analytical/tile_model.h"
+#include "analytical/transfer.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
+#include "ir/kernels/kernel_sketch.h"
 #include "test_kernels.h"
 
 namespace tilecast::analytical::testing {
@@ -630,6 +633,27 @@ TEST(RewrittenOps, FewRowsReadTheWeightsOfFewGroups) {
     const Estimate e = best(grouped_product(8, 64), device);
     EXPECT_LT(e.hbm_read.value, 1.3 * kRows * kWeights) << device;
   }
+}
+
+TEST(RewrittenOps, GroupsThatRowsAreExpectedToMeetAreRead) {
+  constexpr double kMatrix = 1024.0 * 2048 * 2, kRows = 48, kGroups = 64;
+  const double met = kGroups * (1 - std::pow(1 - 1 / kGroups, kRows));
+  const Estimate e = best(grouped_product(48, 64), "h100_sxm");
+  EXPECT_NEAR(e.hbm_read.value, met * kMatrix + kRows * 1024 * 2, 0.01 * met * kMatrix);
+  EXPECT_THAT(e.flags, ::testing::Contains("34 of 64 groups are expected to have rows"));
+}
+
+TEST(RewrittenOps, KnownGroupsAreReadIfTheyHaveRowsAndPaddedToTiles) {
+  const ir::LayoutRules plain{.tiled = false};
+  ir::KernelSketch sketch("grouped", ir::Opcode::kRaggedDot, plain);
+  const auto rows = sketch.parameter(ir::DType::kBF16, {66, 128});
+  const auto matrices = sketch.parameter(ir::DType::kBF16, {4, 128, 256});
+  const ir::Kernel kernel =
+      sketch.build({sketch.ragged_dot(rows, matrices, {65, 0, 1, 0}, ir::DType::kBF16)});
+  const hwdesc::Device device = hwdesc::load_device("h100_sxm");
+  EXPECT_DOUBLE_EQ(distinct_traffic(kernel, device).read.value, 2.0 * (66 * 128 + 2 * 128 * 256));
+  const Loop loop{.size = 66, .groups = {65, 1}};
+  EXPECT_EQ(loop.padded_tiles(64), 3);
 }
 
 // Updates of one row in each of these caches, in one fusion.
