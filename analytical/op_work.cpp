@@ -62,6 +62,55 @@ bool lanes_move(const Shape& from, const Shape& to, const Op& op) {
   }
 }
 
+bool is_spread_scalar(const Kernel& kernel, OpId id) {
+  const Op& op = kernel.op(id);
+  return op.opcode == Opcode::kBroadcast && kernel.op(op.operands[0]).shape.is_scalar();
+}
+
+// Whether all elements are the same: computed once, before the loop.
+bool is_invariant(const Kernel& kernel, const Op& op) {
+  return !op.operands.empty() &&
+         std::ranges::all_of(op.operands, [&](OpId id) { return is_spread_scalar(kernel, id); });
+}
+
+// Whether `id` is, or follows element by element from, what a reduction within the kernel leaves in
+// every lane.
+bool is_in_every_lane(const Kernel& kernel, OpId id) {
+  for (;;) {
+    const Op& op = kernel.op(id);
+    const OpClass kind = ir::op_class(op.opcode);
+    if (kind == OpClass::kReduction) return true;
+    if (op.operands.empty() || (kind != OpClass::kElementwise && kind != OpClass::kTranscendental &&
+                                op.opcode != Opcode::kBitcast)) {
+      return false;
+    }
+    const auto array = std::ranges::find_if(op.operands, [&](OpId operand) {
+      return !is_spread_scalar(kernel, operand) && !kernel.op(operand).shape.is_scalar();
+    });
+    if (array == op.operands.end()) return false;
+    id = *array;
+  }
+}
+
+// Share of an array's elements in one register of each row: rows longer than the lanes are combined
+// register by register before, and copied after.
+double share_across_lanes(const Shape& input, const hwdesc::Device& device) {
+  if (!device.native_tile.tiled) return 1;
+  const auto row = static_cast<double>(input.dims[physical_order(input).back()]);
+  return 1 / std::max(std::ceil(row / static_cast<double>(device.vector.lanes)), 1.0);
+}
+
+// Share of a broadcast's elements that move between lanes: one register of each row, where the
+// operand's elements, one to a lane, get rows of their own.
+double spread_over_lanes(const Kernel& kernel, const Op& op, const hwdesc::Device& device) {
+  const Shape& from = kernel.op(op.operands[0]).shape;
+  if (op.opcode != Opcode::kBroadcast || !device.native_tile.tiled || from.rank() == 0) return 0;
+  const auto minor = static_cast<std::size_t>(physical_order(from).back());
+  const bool stays = op.dimensions[minor] == physical_order(op.shape).back();
+  if (from.dims[minor] == 1 || stays || is_in_every_lane(kernel, op.operands[0])) return 0;
+  return share_across_lanes(op.shape, device);
+}
+
 double log2_of(std::int64_t n) {
   return std::ceil(std::log2(std::max<double>(2.0, double(n))));
 }
@@ -107,10 +156,17 @@ void add_reduction(const Kernel& kernel, const Op& op, const hwdesc::Device& dev
     work[input_group].vector += together ? vector_operations(kTogetherCycles, device) : steps;
     if (minor_is_reduced(op, input)) {
       work[input_group].vector += steps * combining_steps(kernel, op, device);
-      work[input_group].cross_lane_reduce += 1;
+      work[input_group].cross_lane_reduce += share_across_lanes(input, device);
     }
   }
   work[input_group].transcendental += op.applied_transcendentals;
+}
+
+// A conversion packs what it narrows: one operation writes all elements that share a word.
+double elementwise_operations(const Op& op, const hwdesc::Device& device) {
+  if (op.opcode == Opcode::kMap) return std::max(op.applied_flops, 1.0);
+  const double packed = op.opcode == Opcode::kConvert ? words_per_element(op.shape, device) : 1;
+  return packed * cost_of(device.vector.op_cycles, op.opcode);
 }
 
 void add_movement(const Kernel& kernel, const Op& op, int group, const hwdesc::Device& device,
@@ -124,6 +180,7 @@ void add_movement(const Kernel& kernel, const Op& op, int group, const hwdesc::D
       lanes_move(from, op.shape, op)) {
     work[group].cross_lane += words_per_element(op.shape, device);
   }
+  work[group].cross_lane += spread_over_lanes(kernel, op, device);
   // XLA:CPU reverses whole vectors.
   if (op.opcode == Opcode::kReverse) {
     (is_xla_cpu(device) ? work[group].vector : work[group].cross_lane) += 1;
@@ -162,11 +219,15 @@ void add_multiplications(double flops, const ProductType& type, const hwdesc::De
   }
 }
 
-// A product other than the anchor: the unit's time without fill, or the lanes'.
+// A product other than the anchor: the unit's time without fill, or the lanes'. Only positions of a
+// window that meet input count.
 void add_product(const Kernel& kernel, const Op& op, const hwdesc::Device& device,
                  ElementWork& work) {
-  add_multiplications(2 * contraction_size(kernel, op), product_type(kernel, op, device), device,
-                      work);
+  const double results =
+      static_cast<double>(std::max<std::int64_t>(ir::element_count(op.shape), 1));
+  const double flops = ir::matrix_flops(op.opcode, op.attrs, kernel.op(op.operands[0]).shape,
+                                        kernel.op(op.operands[1]).shape, op.shape);
+  add_multiplications(flops / results, product_type(kernel, op, device), device, work);
 }
 
 // FLOPs per element of a discrete Fourier transform as products with matrices of a block of the
@@ -262,8 +323,8 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
   ElementWork& work = by_group[group];
   switch (ir::op_class(op.opcode)) {
     case OpClass::kElementwise:
-      work.vector += op.opcode == Opcode::kMap ? std::max(op.applied_flops, 1.0)
-                                               : cost_of(device.vector.op_cycles, op.opcode);
+      if (device.native_tile.tiled && is_invariant(kernel, op)) break;
+      work.vector += elementwise_operations(op, device);
       if (op.opcode == Opcode::kConvert && is_xla_cpu(device)) {
         const ir::DType from = kernel.op(op.operands[0]).shape.dtype;
         work.vector += vector_operations(rounding_cycles(from, op.shape.dtype), device);

@@ -197,8 +197,11 @@ std::vector<std::vector<std::int64_t>> pieces_by_loop(const IterationSpace& spac
   return all;
 }
 
-double steps_of(const IterationSpace& space, const TileConfig& tile) {
-  return tile_count(space, tile_extents(space, tile));
+// Whether a tile takes so many steps: on each core, where two work as one and share them.
+bool makes_steps(const IterationSpace& space, const TileConfig& tile, double steps) {
+  constexpr double kCores = 2;
+  const double taken = tile_count(space, tile_extents(space, tile));
+  return taken <= kCores * steps && steps <= kCores * taken;
 }
 
 // About `count` pieces in all, the outermost loops cut first.
@@ -335,18 +338,14 @@ std::optional<TileConfig> stated_tile(const IterationSpace& space,
   }
   TileConfig tile;
   if (!bounds.empty()) tile = tile_of_trips(space, same_loops ? trips : cut_into(space, steps));
-  if (has_windows) {
-    TileConfig windows = tile;
-    if (!compiled.output_bounds.empty()) windows.output = compiled.output_bounds;
-    if (!compiled.kernel_bounds.empty()) windows.kernel = compiled.kernel_bounds;
-    windows.input = compiled.input_bounds;
-    // Both cores of a chip that work as one share the steps.
-    constexpr double kCores = 2;
-    const double taken = steps_of(space, windows);
-    const bool meant = taken <= kCores * steps && steps <= kCores * taken;
-    if (bounds.empty() || meant) tile = std::move(windows);
-  }
-  return tile;
+  if (!has_windows) return tile;
+  TileConfig windows = tile;
+  if (!compiled.output_bounds.empty()) windows.output = compiled.output_bounds;
+  if (!compiled.kernel_bounds.empty()) windows.kernel = compiled.kernel_bounds;
+  windows.input = compiled.input_bounds;
+  if (bounds.empty() || makes_steps(space, windows, steps)) return windows;
+  windows.kernel = {};  // of an operand whose dimensions are merged here
+  return makes_steps(space, windows, steps) ? windows : tile;
 }
 
 }  // namespace tilecast::analytical
