@@ -290,10 +290,10 @@ void walk_energy(Fields& f, std::optional<Energy>& described) {
              "the board averages over this: shorter launches run at the full clock; default 0",
              energy.power_window);
   auto state = static_cast<std::size_t>(energy.sustained);
-  f.visitor().choice({"power_state", kCount, 0, 0, false,
-                      "sustained: every launch repeats until the board has averaged; default burst",
-                      kPowerStates},
-                     state);
+  f.visitor().choice(
+      {"power_state", kCount, 0, 0, false,
+       "sustained: every launch repeats until the board has averaged; default burst", kPowerStates},
+      state);
   energy.sustained = state != 0;
   f.optional("clock_exponent", kCount, 1, 3,
              "core power goes with the clock to this: 1 one voltage, 3 voltage follows",

@@ -191,8 +191,7 @@ measured::CsvTable estimate_operators(const measured::CsvTable& table, const hwd
   measured::CsvTable result =
       measured::with_columns(table, {"estimate_ns", "bound", "utilisation"});
   if (device.energy) {
-    result = measured::with_columns(
-        result, {std::begin(kEnergyColumns), std::end(kEnergyColumns)});
+    result = measured::with_columns(result, {std::begin(kEnergyColumns), std::end(kEnergyColumns)});
   }
   const std::size_t answered = result.columns.size() - table.columns.size();
   if (options.keep_going) result = measured::with_columns(result, {"error"});
