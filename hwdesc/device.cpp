@@ -62,13 +62,17 @@ Watts Device::idle_power() const {
   return energy ? energy->idle_power / cores_per_chip : Watts{0};
 }
 
+Watts Device::clock_power() const {
+  return energy ? energy->clock_power.value_or(Watts{0}) / cores_per_chip : Watts{0};
+}
+
 std::optional<Watts> Device::power_limit() const {
   if (!energy || !energy->power_limit) return std::nullopt;
   return *energy->power_limit / cores_per_chip;
 }
 
 bool Device::limits_power_of(Seconds launch) const {
-  return energy && energy->power_limit && launch >= energy->power_window;
+  return energy && energy->power_limit && (energy->sustained || launch >= energy->power_window);
 }
 
 FlopsPerSecond Device::vector_peak() const {

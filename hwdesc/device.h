@@ -33,8 +33,10 @@ struct Energy {
   std::map<std::string, JoulesPerByte> memory;  // per level: one byte read or written there
   JoulesPerByte network;                        // one byte that leaves a chip
   Watts idle_power;                             // drawn while a program runs, whatever it does
+  std::optional<Watts> clock_power;  // more while a kernel runs: clocks and voltage of the core
   std::optional<Watts> power_limit;  // the clock is lowered if average power would exceed it ...
-  Seconds power_window;              // ... in launches of at least this duration
+  Seconds power_window;              // ... in launches of at least this duration; a launch that
+  bool sustained = false;            // repeats for long (power_state: sustained) is one
   double clock_exponent = 1;  // power of units and on-chip memory ~ clock^this: 1 at constant
                               // voltage, 3 if the voltage follows the clock
   Provenance provenance;
@@ -100,6 +102,7 @@ struct Device {
   [[nodiscard]] Joules product_energy(std::string_view dtype) const;
   // One core's share of the chip's power.
   [[nodiscard]] Watts idle_power() const;
+  [[nodiscard]] Watts clock_power() const;  // at the described clock
   [[nodiscard]] std::optional<Watts> power_limit() const;
   // Whether the power limit applies to a launch of this duration.
   [[nodiscard]] bool limits_power_of(Seconds launch) const;

@@ -91,6 +91,7 @@ using Word = std::string_view;
 constexpr std::array<Word, 3> kExecutions = {"scratchpad", "simt", "cache"};
 constexpr std::array<Word, 5> kFusions = {"by_execution", "xla_tpu", "xla_gpu", "xla_cpu", "none"};
 constexpr std::array<Word, 5> kTopologies = {"none", "ring", "torus2d", "torus3d", "switch"};
+constexpr std::array<Word, 2> kPowerStates = {"burst", "sustained"};
 constexpr std::array<Word, 7> kUnits = {"matrix", "vector", "transcendental", "cross_lane",
                                         "scalar", "load",   "store"};
 
@@ -279,12 +280,21 @@ void walk_energy(Fields& f, std::optional<Energy>& described) {
   f.optional("network", kEnergyPerByte, 0, 1e-6,
              "one byte that leaves a chip; required with an interconnect", energy.network);
   f.required("idle_power", kPower, 0, 1e6, "of a chip while a program runs", energy.idle_power);
+  f.optional("clock_power", kPower, 0, 1e6,
+             "more while a kernel runs, whatever it does: falls with the clock as that of units",
+             energy.clock_power);
   f.optional("power_limit", kPower, 1e-3, 1e6,
              "of a chip: where the average would pass it, the clock is lowered",
              energy.power_limit);
   f.optional("power_window", kTime, 0, 10,
              "the board averages over this: shorter launches run at the full clock; default 0",
              energy.power_window);
+  auto state = static_cast<std::size_t>(energy.sustained);
+  f.visitor().choice(
+      {"power_state", kCount, 0, 0, false,
+       "sustained: every launch repeats until the board has averaged; default burst", kPowerStates},
+      state);
+  energy.sustained = state != 0;
   f.optional("clock_exponent", kCount, 1, 3,
              "core power goes with the clock to this: 1 one voltage, 3 voltage follows",
              energy.clock_exponent);

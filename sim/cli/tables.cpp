@@ -330,7 +330,10 @@ By op:
                                             columns; all_reduce also devices (those of
                                             one host)
 Other columns are kept, not read, and named in a note (x_* are not named).
-Added columns: estimate_ns, bound, utilisation (speed of light / time, 0 to 1).)");
+Added columns: estimate_ns, bound, utilisation (speed of light / time, 0 to 1); where
+the device describes energy, of a core energy_uJ (with idle power), power_W, clock_MHz
+(lower under a power limit: of launches that last, or of all with
+--set energy.power_state=sustained).)");
   verb.callback([arguments] { run(*arguments); });
 }
 
