@@ -9,6 +9,7 @@
 #include "analytical/footprint.h"
 #include "analytical/product_type.h"
 #include "analytical/xla_cpu.h"
+#include "base/math.h"
 #include "ir/counts/work_counts.h"
 
 namespace tilecast::analytical {
@@ -45,21 +46,37 @@ bool minor_is_reduced(const Op& op, const Shape& input) {
          std::find(op.dimensions.begin(), op.dimensions.end(), order.back()) != op.dimensions.end();
 }
 
-// Whether elements change lanes when `from` becomes `to`: the minor dimension is another one, or a
-// reshape changes its size.
+// Dimension that lies in the lanes: the most minor one of more than one element; -1: none.
+std::int64_t lane_dim(const Shape& shape) {
+  const ir::Dims order = physical_order(shape);
+  const auto found = std::find_if(order.rbegin(), order.rend(),
+                                  [&](std::int64_t dim) { return shape.dims[dim] > 1; });
+  return found == order.rend() ? -1 : *found;
+}
+
+// Whether elements change lanes when `from` becomes `to`: the dimension in the lanes is another
+// one, or a reshape changes its size.
 bool lanes_move(const Shape& from, const Shape& to, const Op& op) {
-  if (from.rank() == 0 || to.rank() == 0) return false;
-  const auto from_minor = physical_order(from).back();
-  const auto to_minor = physical_order(to).back();
+  const std::int64_t was = lane_dim(from), is = lane_dim(to);
+  if (was < 0 || is < 0) return false;
   switch (op.opcode) {
     case Opcode::kTranspose:
-      return to_minor >= static_cast<std::int64_t>(op.dimensions.size()) ||
-             op.dimensions[to_minor] != from_minor;
+      return is >= std::ssize(op.dimensions) || op.dimensions[is] != was;
     case Opcode::kReshape:
-      return from.dims[from_minor] != to.dims[to_minor];
+      return from.dims[was] != to.dims[is];
     default:
-      return from_minor != to_minor;
+      return was != is;
   }
+}
+
+// Share of a relayout's elements that move: short rows fill their lanes on one side at least.
+double moved_share(const Shape& from, const Shape& to, const hwdesc::Device& device) {
+  if (!device.native_tile.tiled) return 1;
+  const auto rows_of = [&](const Shape& shape) {
+    const auto row = std::max<std::int64_t>(shape.dims[physical_order(shape).back()], 1);
+    return static_cast<double>(base::ceil_div(row, device.vector.lanes)) / static_cast<double>(row);
+  };
+  return std::min(rows_of(from) / rows_of(to), 1.0);
 }
 
 bool is_spread_scalar(const Kernel& kernel, OpId id) {
@@ -178,7 +195,8 @@ void add_movement(const Kernel& kernel, const Op& op, int group, const hwdesc::D
   const Shape& from = kernel.op(op.operands[0]).shape;
   if (ir::has(op.opcode, ir::Trait::kRelayout) && from.is_array() && op.shape.is_array() &&
       lanes_move(from, op.shape, op)) {
-    work[group].cross_lane += words_per_element(op.shape, device);
+    work[group].cross_lane +=
+        words_per_element(op.shape, device) * moved_share(from, op.shape, device);
   }
   work[group].cross_lane += spread_over_lanes(kernel, op, device);
   // XLA:CPU reverses whole vectors.

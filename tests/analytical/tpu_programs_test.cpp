@@ -132,6 +132,21 @@ TEST(TpuPrograms, ARelayoutOfHalfWordsIsPacked) {
   EXPECT_DOUBLE_EQ(bound(relayout("bf16"), Bound::kCrossLane), words / 2);
 }
 
+// 8,192 numbers fill 8 x 1,024 lanes on one side, 1,024 rows of 8 of 128 lanes on the other.
+TEST(TpuPrograms, ARelayoutMovesTheRowsOfTheSideThatFillsItsLanes) {
+  const auto relayout = [](const std::string& dims, const std::string& from,
+                           const std::string& to) {
+    const std::string type = "f32[" + dims + "]";
+    return bound(whole(kernel_of(fusion({type + from + ":T(8,128)}"}, type + to + ":T(8,128)}",
+                                        "  ROOT r = " + type + to + ":T(8,128)} copy(p0)"))),
+                 Bound::kCrossLane);
+  };
+  const double moved_s = 8 * 1024 / 1024.0 / 1e9;
+  EXPECT_NEAR(relayout("1024,8", "{1,0", "{0,1"), moved_s, 1e-15);
+  EXPECT_NEAR(relayout("1024,8", "{0,1", "{1,0"), moved_s, 1e-15);
+  EXPECT_EQ(relayout("1024,1", "{1,0", "{0,1"), 0);
+}
+
 TEST(TpuPrograms, RowsArePickedFasterThanElements) {
   const auto gather = [](const std::string& operand, const std::string& attributes) {
     const std::string result = array("f32", {256, 128});
