@@ -246,10 +246,12 @@ TEST(PowerState, LimitsShortLaunchesOnlyWhereTheyAreSustained) {
 }
 
 TEST(PowerLimitProperty, HoldsAndNeverMakesAnythingFaster) {
-  const hwdesc::Device unlimited = hwdesc::load_device("l4", {{"energy.power_limit", "null"}});
+  hwdesc::Device unlimited = hwdesc::load_device("l4", {{"energy.power_limit", "null"}});
   std::mt19937_64 random(18);
   int slowed = 0;
   for (int i = 0; i < kCases / 4; ++i) {
+    unlimited.energy->clock_power = Watts{i % 2 * 15.0};
+    unlimited.energy->clock_exponent = 1 + i % 5 * 0.5;
     const ir::Kernel kernel =
         i % 3 == 2 ? chain_kernel(log_uniform(random, 9000), log_uniform(random, 9000), 1 + i % 20)
                    : product_kernel(log_uniform(random, 6000), log_uniform(random, 6000),
