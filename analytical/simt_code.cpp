@@ -172,9 +172,10 @@ double SimtModel::code_starts_s(const Block& block) const {
 
 double SimtModel::streamed_s(const Block& block, double memory_s, double bytes) const {
   const double hero = std::min(workers_ * threads_of_worker(device_->multiplexing), hero_threads_);
-  const double threads = code_->emitter == Emitter::kHero
-                             ? hero
-                             : std::min(block.blocks, workers_ * block.resident) * threads_of_code();
+  const double threads =
+      code_->emitter == Emitter::kHero
+          ? hero
+          : std::min(block.blocks, workers_ * block.resident) * threads_of_code();
   return std::hypot(memory_s, bytes * memory_.latency_s / (threads * in_flight_));
 }
 

@@ -8,9 +8,10 @@
 // cache, the worker's own memory, compute units of the busiest worker. Main memory moves the
 // working set of each wave once, unless the shared cache keeps it (simt_launch.h); that serves the
 // loads of every block. Round trip: waves x steps x (latency + use), over the stages; the blocks of
-// a wave hide each other's latency. In order: one block's own steps. ends: first load and last
-// store of a wave, hidden by other resident blocks except once; where blocks form clusters, which
-// then stay for all waves, those of 16-bit products without batch by the next wave's products, too.
+// a wave hide each other's latency. In order: one block's own steps. ends: first load (before
+// it, of kernels that stream, code and arguments) and last store of a wave, hidden by other
+// resident blocks except once; where blocks form clusters, which then stay for all waves, those of
+// 16-bit products without batch by the next wave's products, too.
 //
 // A product's loads queue for main memory. With m its time alone and w = waves x steps x latency /
 // stages they take (m + w + sqrt(m^2 + w^2)) / 2: a load waits latency x (1 + b / (2 (1 - b))) at a

@@ -22,7 +22,8 @@ struct BackendConfig {
 
 // `text` is the attribute's raw text: a JSON dictionary, or a quoted string that contains one.
 [[nodiscard]] BackendConfig read_backend_config(std::string_view text);
-// How XLA:GPU writes this fusion or reduction; nullopt for others, and for code that is neither loops nor tiles.
+// How XLA:GPU writes this fusion or reduction; nullopt for others, and for code that is neither
+// loops nor tiles.
 [[nodiscard]] std::optional<GpuCode> read_gpu_code(const Instruction& instruction);
 // Makes the fusion one that XLA:GPU writes so, as read_gpu_code() reads it.
 void state_code(const GpuCode& code, Instruction& fusion);

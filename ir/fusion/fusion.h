@@ -20,8 +20,8 @@ struct FusionOptions {
   // kXlaGpu: most elements of a row that one kernel reduces and uses (rounded up to a power of two
   // it may take 0.4 of the 65,536 registers of a block).
   std::int64_t max_row = 16384;
-  int max_parameters = 64;       // most operands of one fusion
-  std::int64_t max_ops = 512;    // most instructions in one fusion
+  int max_parameters = 64;     // most operands of one fusion
+  std::int64_t max_ops = 512;  // most instructions in one fusion
   // Recompute cheap elementwise producers in each of their users if that moves fewer bytes than
   // writing and re-reading them. If false, only broadcasts, iotas and widening converts are
   // recomputed.

@@ -271,11 +271,14 @@ bool FusionPlanner::accepts_row(const Cluster& cluster, const Instruction& op) c
          (!cluster.has_reduction || cluster.has_rows);
 }
 
-// XLA:GPU writes kernels of rows by tiles of whole rows, most often of 2,048 elements, and of 16,384
-// if all blocks read an array that repeats. Sizes count as powers of two. (Its cost model chooses
-// among all sizes; 60 fusions of 26 programs.)
+// XLA:GPU writes kernels of rows by tiles of whole rows, most often of 2,048 elements, and of
+// 16,384 if all blocks read an array that repeats. Sizes count as powers of two. (Its cost model
+// chooses among all sizes; 60 fusions of 26 programs.)
 std::optional<GpuCode> FusionPlanner::code_of(const Cluster& cluster) const {
-  if (!is_gpu() || !cluster.has_reduction || cluster.has_matrix) return std::nullopt;
+  const auto reduces = [&](InstrId id) { return computation_.at(id).opcode == Opcode::kReduce; };
+  if (!is_gpu() || cluster.has_matrix || std::ranges::none_of(cluster.members, reduces)) {
+    return std::nullopt;
+  }
   if (!cluster.has_rows) return GpuCode{.emitter = GpuCode::Emitter::kHero, .tile = {}};
   constexpr double kElements = 2048, kSharedElements = 16384;
   constexpr std::pair<double, int> kWarps[] = {{512, 1}, {1024, 2}, {4096, 4}};

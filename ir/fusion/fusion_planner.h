@@ -135,7 +135,6 @@ class FusionPlanner {
   void drop_unread();
   bool drop_unread_members(std::uint32_t cluster);  // whether there were any
   [[nodiscard]] Clusters reading_clusters(std::uint32_t id) const;
-
   const Computation& computation_;
   const FusionGraph& graph_;
   const FusionOptions& options_;
