@@ -22,15 +22,18 @@ double queued_s(double memory_s, double waited_s) {
 // Products fetch the first of these during their set-up.
 constexpr double kStreamingWaits = 3;
 
+// Warps that load operands and multiply get in each other's way (the 4-norm of simt_launch.h).
+double contended_s(double a, double b) {
+  return std::sqrt(std::hypot(a * a, b * b));
+}
+
 // The thread block sizes that GPU libraries offer for a product, and the cost of a block beyond its
 // multiply-adds. cuBLAS names its kernels after their block tiles (sgemm_32x32 ...,
 // h16816gemm_64x64 ...) and has separate ones for matrix-vector products.
-constexpr double kMaxSplits = 32;  // blocks that may share a contraction
-
 struct LibraryTiles {
   BlockSides sides;
   double flat_rows = 1;  // convolutions: images, rows and columns in one count
-  double splits = kMaxSplits;
+  double splits = std::numeric_limits<double>::max();  // besides Library::splits
   double depth_step = 0;  // the contraction is rounded up to this; 0: whole steps of the tile
 };
 
@@ -84,7 +87,11 @@ LibraryTiles library_tiles(const IterationSpace& space, const ProductType& type,
   const bool convolves = !space.matrix->positions.empty();
   if (convolves && on_lanes) return {.sides = at_least(32), .flat_rows = 128, .splits = 1};
   if (whole_product(space, space.matrix->positions) > 1) return {.splits = 1};
-  if (!on_lanes) return {.sides = at_least(bytes < 4 ? 64.0 : 32.0)};
+  if (!on_lanes) {
+    LibraryTiles tiles{.sides = at_least(bytes < 4 ? 64.0 : 32.0)};
+    tiles.sides.step = device.library.side_step;
+    return tiles;
+  }
   if (whole_product(space, space.matrix->batch) > 1) return tiles_of_batches_on_lanes(device);
   LibraryTiles tiles{.sides = at_least(bytes < 4 ? 64.0 : 32.0, kLargestLaneSide),
                      .depth_step = kLaneDepthStep};
@@ -126,6 +133,7 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
   has_cache_ = cache != nullptr;
   cache_ = has_cache_ ? path(*cache, device.engines[1]) : memory_;
   cache_capacity_ = has_cache_ ? cache->capacity.value : 0;
+  kept_results_ = has_cache_ ? cache->results.value : 0;
   const hwdesc::TransferEngine& engine = device.engines[has_cache_ ? 1 : 0];
   overhead_s_ = engine.iteration_overhead.value;
   const double granule = (has_cache_ ? *cache : device.main_memory()).granule.value;
@@ -156,31 +164,41 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
   }
   stages_ = engine.stages;
   const ProductType& type = compute_.product_type();
-  if (type.on_unit()) {
-    matrix_rate_ = product_peak(type, device).value * device.matrix.efficiency / workers_;
-  }
+  set_matrix_rate();
   constexpr double kMultiplyAdd = 2;
   lane_rate_ = kMultiplyAdd * device.vector_peak().value * device.vector.efficiency / workers_;
   operand_bytes_ =
       ir::storage_bytes(kernel.op(kernel.op(space_.matrix->op).operands[0]).shape.dtype);
   read_widened_operands(kernel);
-  max_splits_ = kMaxSplits;
+  max_splits_ = device.library.splits;
   if (device.execution == hwdesc::Execution::kSimt) {
     const LibraryTiles tiles = library_tiles(space_, type, device, kernel.gpu_code());
     sides_ = tiles.sides;
     flat_rows_ = tiles.flat_rows;
-    max_splits_ = tiles.splits;
+    max_splits_ = std::min(max_splits_, tiles.splits);
     depth_step_ = tiles.depth_step;
-    if (depth_step_ > 0) set_run_slowdowns(kernel);
+    by_warps_ = matrix_rate_ > 0 && depth_step_ <= 0 && device.library.operand_rows <= 0 &&
+                space_.matrix->positions.empty();
+    set_run_slowdowns(kernel);
     set_broadcasts();
-    setup_s_ = engine.setup.value;
-    constexpr double kHalf = 2;  // bytes of an operand (cuBLAS's nvjet_sm90)
-    const MatrixLoops& loops = *space_.matrix;
     set_taps();
-    stays_ = device.multiplexing.cluster_blocks > 1 && loops.groups == 1 &&
-             whole_product(space_, loops.batch) <= 1 && operand_bytes_ == kHalf;
     shared_rate_ = device.scratchpad().bandwidth.value / workers_;
   }
+}
+
+// The rate and the set-up of the library's kernels for the products' type.
+void SimtModel::set_matrix_rate() {
+  const ProductType& type = compute_.product_type();
+  const std::string_view dtype = ir::name(type.on_unit() ? type.dtype : ir::DType::kF32);
+  if (type.on_unit()) {
+    matrix_rate_ =
+        product_peak(type, *device_).value * device_->product_efficiency(dtype) / workers_;
+  }
+  lane_share_ = device_->library.lane_efficiency.value_or(device_->vector.efficiency);
+  if (device_->execution != hwdesc::Execution::kSimt) return;
+  setup_s_ = device_->product_setup(dtype).value;
+  const bool on_lanes = !type.on_unit() || multiplies_on_lanes(*device_, dtype);
+  if (on_lanes && device_->library.lane_setup) setup_s_ = device_->library.lane_setup->value;
 }
 
 // If no library kernel takes the operands' types, they are converted beforehand, and the product
@@ -229,14 +247,19 @@ void SimtModel::set_broadcasts() {
   }
 }
 
+// A step on tensor cores brings a line of each row, and blocks of rows share translations; engines
+// that bring whole boxes (Library::operand_rows) ask for neighbouring lines together.
 void SimtModel::set_run_slowdowns(const ir::Kernel& kernel) {
+  constexpr double kLine = 128, kChipPage = 2048;
+  if (!by_warps_ && depth_step_ <= 0) return;
   const ir::Op& op = kernel.op(space_.matrix->op);
-  const double run = depth_step_ * operand_bytes_;
+  const double run = depth_step_ > 0 ? depth_step_ * operand_bytes_ : kLine;
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
     if (!depth_is_minor(kernel, op, i)) continue;
     for (Input& input : inputs_) {
       if (input.stream.op != op.operands[i]) continue;
-      const double stride = static_cast<double>(input.stream.array.size[0]) * operand_bytes_;
+      double stride = static_cast<double>(input.stream.array.size[0]) * operand_bytes_;
+      if (depth_step_ <= 0) stride = std::min(stride, kChipPage);
       input.run_slowdown =
           strided_slowdown(run, stride, device_->engines.front().full_efficiency_run.value);
     }
@@ -382,8 +405,8 @@ UnitCycles SimtModel::multiply(const LoopSizes& extents) const {
   const double in_tile = product(extents, loops.rows);
   const double of_tile = flat_rows_ > 1 ? flat_rows_ / in_tile : 1;
   const double slots = alone ? kUnsharedSlots : 1;
-  const double vector =
-      of_tile * slots * compute_.vector_matrix_cycles(extents) / kFusedMultiplyAdd;
+  const double vector = of_tile * slots * compute_.vector_matrix_cycles(extents) /
+                        kFusedMultiplyAdd * device_->vector.efficiency / lane_share_;
   if (matrix_rate_ <= 0 || alone) return {.vector = vector};
   const hwdesc::MatrixUnit& unit = device_->matrix;
   double columns = product(extents, loops.columns);
@@ -398,7 +421,9 @@ UnitCycles SimtModel::multiply(const LoopSizes& extents) const {
     const bool fits = size >= whole_product(space_, of);
     const double instructions = round_up(size, unit_size);
     if (!fits || block.least <= 1 || size > block.most) return instructions;
-    const auto tile = static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(size)));
+    const double tile = sides_.step > 0
+                            ? round_up(size, sides_.step)
+                            : static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(size)));
     return std::max({instructions, tile, block.least});
   };
   const double rows = flat_rows_ > 1
@@ -417,13 +442,19 @@ UnitCycles SimtModel::multiply(const LoopSizes& extents) const {
                                              : UnitCycles{.matrix = matrix};
 }
 
-// Warps form a square over the tile; each reads its rows and columns of the operands.
+// Instructions that read operands themselves read the columns for every `operand_rows`. Else warps
+// form a square over the tile; each reads its rows and columns of what was copied there.
 double SimtModel::shared_memory_s(const LoopSizes& extents) const {
   if (shared_rate_ <= 0 || matrix_rate_ <= 0) return 0;
   const MatrixLoops& loops = *space_.matrix;
-  const double side = std::sqrt(std::max(device_->multiplexing.warps_per_block, 1));
-  const double lines = product(extents, loops.rows) + product(extents, loops.columns);
-  return product(extents, loops.batch) * side * lines * product(extents, loops.contraction) *
+  const double rows = product(extents, loops.rows), columns = product(extents, loops.columns);
+  const double warps = std::sqrt(std::max(device_->multiplexing.warps_per_block, 1));
+  const double at_once = device_->library.operand_rows;
+  const double copied = by_warps_ ? 1 : 0;
+  const double lines = at_once > 0 && depth_step_ <= 0
+                           ? rows + columns * std::max(rows / at_once, 1.0)
+                           : (warps + copied) * (rows + columns);
+  return product(extents, loops.batch) * lines * product(extents, loops.contraction) *
          product(extents, loops.positions) * operand_bytes_ / shared_rate_;
 }
 
@@ -539,7 +570,7 @@ SimtModel::Traffic SimtModel::traffic(const Block& block, const Launch& launch, 
   }
   moved.cache_read += block.excess_bytes * block.covered_blocks * block.covered_steps;
   moved.cache_write = block.out_bytes * block.covered_blocks;
-  moved.dram_write = output_bytes_;
+  moved.dram_write = std::max(0.0, output_bytes_ - kept_results_);
   if (splits > 1) {
     const double partial = splits * compute_.accumulator_bytes(groups) * block.covered_blocks;
     moved.cache_write += partial;
@@ -557,7 +588,8 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
   const MemoryPath cache = cache_.without(removed, kOnChip, kOnChip);
   const ComputeTime use = compute_time(block, groups, removed);
   const Traffic moved = traffic(block, launch, splits, groups);
-  const double step_s = std::max(use.iteration_s, use.shared_s);
+  const double step_s = by_warps_ ? contended_s(use.iteration_s, use.shared_s)
+                                 : std::max(use.iteration_s, use.shared_s);
   const double core_s = launch.per_worker * (steps * step_s + use.finish_s);
   const double slowed = space_.matrix ? slowed_by_power(*device_, core_s) : 1;
   PerBound busy{};
@@ -603,9 +635,10 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
       const double last = block.out_bytes * block.covered_blocks;
       moved_s = (first / cache.read + last / cache.write) / launch.resident / launch.waves;
     }
-    const double next_s = 2 * memory.latency_s / launch.resident + moved_s;
-    const double hidden_s = stays_ ? steady_period_s(loop) / launch.waves : 0;
-    ends = waits_s + moved_s + (launch.waves - 1) * std::max(next_s - hidden_s, 0.0);
+    // Resident blocks hide each other's ends, but not those of warps that load in phase.
+    const double hiding = by_warps_ ? 1 : launch.resident;
+    ends = waits_s + moved_s +
+           (launch.waves - 1) * (2 * memory.latency_s + moved_s * launch.resident) / hiding;
   }
   ends = kept_s(removed, kFillDrain, block.cut ? passes * ends : ends);
   const double launches = block.cut ? passes : splits > 1 ? 2 : 1;

@@ -102,7 +102,15 @@ std::vector<int> with_windows_last(const IterationSpace& space) {
   return loops;
 }
 
-constexpr std::int64_t kSides[] = {16, 32, 64, 128, 256};
+std::vector<std::int64_t> sides_of(double step) {
+  if (step <= 0) return {16, 32, 64, 128, 256};
+  std::vector<std::int64_t> sides;
+  for (double side = step; side <= kLargestSide; side += step) {
+    sides.push_back(static_cast<std::int64_t>(side));
+  }
+  return sides;
+}
+
 constexpr std::int64_t kTileSteps[] = {32, 64, 128};
 
 // Sets extents of about `target` elements in all, from the last of `loops` to the first.
@@ -127,8 +135,9 @@ bool has_block(const BlockSides& sides, std::int64_t of_rows, std::int64_t of_co
 SizesList matrix_extents(const IterationSpace& space, const BlockSides& sides) {
   const MatrixLoops& matrix = *space.matrix;
   SizesList list;
-  for (const std::int64_t rows : kSides) {
-    for (const std::int64_t columns : kSides) {
+  const std::vector<std::int64_t> lengths = sides_of(sides.step);
+  for (const std::int64_t rows : lengths) {
+    for (const std::int64_t columns : lengths) {
       if (!has_block(sides, rows, columns)) continue;
       for (const std::int64_t step : kTileSteps) {
         LoopSizes& extents = list.emplace_back();

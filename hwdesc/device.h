@@ -66,6 +66,7 @@ struct Device {
   // Units that issue in the same cycle; units of different groups do not overlap in one kernel.
   std::vector<std::vector<std::string>> co_issue;
   Multiplexing multiplexing;
+  Library library;
   NativeTile native_tile;
   std::optional<Interconnect> interconnect;
   std::optional<HostLink> host_link;
@@ -97,6 +98,9 @@ struct Device {
   // "s4" cover their variants (f8e4m3fn, u8, u4 ...) without an entry of their own.
   [[nodiscard]] FlopsPerSecond matrix_peak(std::string_view dtype) const;
   [[nodiscard]] FlopsPerSecond vector_peak() const;  // 32-bit operations per second
+  // Sustained share of that peak, and set-up of a product, by the library's kernels for the type.
+  [[nodiscard]] double product_efficiency(std::string_view dtype) const;
+  [[nodiscard]] Seconds product_setup(std::string_view dtype) const;
   // Energy of one operation of a product with `dtype` operands on the unit that runs it: the vector
   // unit if the matrix unit does not take the type. Requires `energy`.
   [[nodiscard]] Joules product_energy(std::string_view dtype) const;

@@ -107,6 +107,20 @@ struct Multiplexing {
   Provenance provenance;
 };
 
+// How the library that comes with a GPU multiplies matrices.
+struct Library {
+  double side_step = 0;       // rows and columns of blocks: multiples of it; 0: powers of two
+  double splits = 32;         // blocks that share a contraction, at most
+  double accumulators = 0.5;  // share of the registers that a worker keeps its blocks' results in
+  double operand_rows = 0;    // that one instruction multiplies with operands in the worker's
+                              // memory; 0: warps load their operands first
+  std::map<std::string, double> efficiency;  // per dtype: in place of MatrixUnit::efficiency
+  std::map<std::string, Seconds> setup;      // per dtype: in place of TransferEngine::setup
+  std::optional<double> lane_efficiency;     // of products on vector lanes: sustained share
+  std::optional<Seconds> lane_setup;         // and set-up
+  Provenance provenance;
+};
+
 struct NativeTile {  // device layout rules, see ir::LayoutRules
   std::int64_t sublanes = 1, lanes = 1;
   int word_bits = 32;

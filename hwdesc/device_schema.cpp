@@ -214,6 +214,25 @@ void walk_multiplexing(Fields& f, Multiplexing& m) {
   f.source(m.provenance);
 }
 
+void walk_library(Fields& f, Library& library) {
+  using enum UnitKind;
+  f.optional("side_step", kCount, 0, 256, "sides of blocks are multiples of it; 0: powers of two",
+             library.side_step);
+  f.optional("splits", kCount, 1, 1024, "blocks that share a contraction, at most", library.splits);
+  f.optional("accumulators", kRatio, 1e-3, 1, "share of the registers that holds results",
+             library.accumulators);
+  f.optional("operand_rows", kCount, 0, 1 << 10,
+             "rows of an instruction that reads operands from a worker's memory; 0: none does",
+             library.operand_rows);
+  f.optional("efficiency", kRatio, 1e-3, 1, "per dtype: in place of the matrix unit's",
+             library.efficiency, kDtypes);
+  f.optional("setup", kTime, 0, 1, "per dtype: in place of the transfer's", library.setup, kDtypes);
+  f.optional("lane_efficiency", kRatio, 1e-3, 1, "of products on vector lanes",
+             library.lane_efficiency);
+  f.optional("lane_setup", kTime, 0, 1, "of products on vector lanes", library.lane_setup);
+  f.source(library.provenance);
+}
+
 void walk_native_tile(Fields& f, NativeTile& tile) {
   using enum UnitKind;
   f.flag("tiled", "arrays are stored in tiles", tile.tiled, true);
@@ -408,6 +427,8 @@ void walk(SchemaVisitor& visitor, Device& device) {
                       device.co_issue);
   f.block({"multiplexing", false, "workers that share one kernel"}, device.multiplexing,
           walk_multiplexing, !device.multiplexing.provenance.source.empty());
+  f.block({"library", false, "how a GPU's library multiplies matrices"}, device.library,
+          walk_library, !device.library.provenance.source.empty());
   f.block({"native_tile", false, "layout of arrays; absent: plain row-major"}, device.native_tile,
           walk_native_tile, !device.native_tile.provenance.source.empty());
   f.block({"interconnect", false, "links between chips"}, device.interconnect, walk_interconnect,
