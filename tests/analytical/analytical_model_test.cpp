@@ -639,7 +639,8 @@ TEST(RewrittenOps, GroupsThatRowsAreExpectedToMeetAreRead) {
   constexpr double kMatrix = 1024.0 * 2048 * 2, kRows = 48, kGroups = 64;
   const double met = kGroups * (1 - std::pow(1 - 1 / kGroups, kRows));
   const Estimate e = best(grouped_product(48, 64), "h100_sxm");
-  EXPECT_NEAR(e.hbm_read.value, met * kMatrix + kRows * 1024 * 2, 0.01 * met * kMatrix);
+  EXPECT_GE(e.hbm_read.value, met * kMatrix + kRows * 1024 * 2);
+  EXPECT_LT(e.hbm_read.value, 1.03 * met * kMatrix);  // rows are read again for other columns
   EXPECT_THAT(e.flags, ::testing::Contains("34 of 64 groups are expected to have rows"));
 }
 

@@ -90,6 +90,7 @@ TEST(GpuConvolution, AWindowIsNotSplitOverBlocks) {
   device.dispatch.kernel_launch = Seconds{1e-6};
   device.memory[0].bandwidth = BytesPerSecond{1e15};
   device.memory[0].latency = Seconds{0};
+  device.multiplexing.workers = 64;
   const auto launches_s = [&](std::int64_t window) {
     return KernelAnalysis(convolution({.channels = 1 << 13, .window = window}), device)
         .estimate_best()
