@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "analytical/attention.h"
 #include "analytical/collective.h"
 #include "analytical/compute_units.h"
 #include "analytical/product_type.h"
@@ -345,6 +346,7 @@ Algorithm untiled(const Kernel& kernel, const hwdesc::Device& device) {
     return passes(host_pass(kernel, device), host_flag(kernel, device));
   }
   if (const auto rows = row_passes(kernel, device)) return passes(rows->passes, rows->algorithm);
+  if (auto fused = attention(kernel, device)) return *std::move(fused);
   std::string what(ir::name(kernel.opcode()));
   if (kernel.custom_call_cost()) {
     what += ": the operations that it states, at the unit's rate";

@@ -13,11 +13,12 @@
 namespace tilecast::measured {
 namespace {
 
-constexpr std::array<std::string_view, 29> kOperatorColumns{
-    "op",     "execution",  "dtype",     "out_dtype", "batch",   "m",      "n",      "k",
-    "h",      "w",          "ci",        "co",        "kh",      "kw",     "stride", "padding",
-    "rows",   "columns",    "elements",  "shape",     "devices", "layers", "nodes",  "input",
-    "output", "transposed", "precision", "groups",    "block"};
+constexpr std::array<std::string_view, 39> kOperatorColumns{
+    "op",     "execution",  "dtype",     "out_dtype", "batch",   "m",        "n",        "k",
+    "h",      "w",          "ci",        "co",        "kh",      "kw",       "stride",   "padding",
+    "rows",   "columns",    "elements",  "shape",     "devices", "layers",   "nodes",    "input",
+    "output", "transposed", "precision", "groups",    "block",   "heads",    "kv_heads", "q_len",
+    "kv_len", "head_dim",   "value_dim", "causal",    "window",  "kv_dtype", "backward"};
 constexpr std::array<std::string_view, 8> kMeasuredColumns{
     "runtime_ns", "dispatch_ns", "device", "class", "family", "repeats", "spread_ns", "split"};
 constexpr std::string_view kKeptPrefix = "x_";
