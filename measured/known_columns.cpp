@@ -108,6 +108,7 @@ std::vector<float> read_parameters(const CsvTable& table, const CsvRow& row) {
 }
 
 bool is_quantity_column(std::string_view column) {
+  if (std::ranges::find(kOperatorColumns, column) != kOperatorColumns.end()) return false;  // q_len
   return column.starts_with(kQuantityPrefix) && column.size() > kQuantityPrefix.size();
 }
 
