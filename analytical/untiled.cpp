@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "analytical/attention.h"
 #include "analytical/collective.h"
 #include "analytical/compute_units.h"
 #include "analytical/product_type.h"
@@ -360,6 +361,7 @@ Algorithm untiled(const Kernel& kernel, const hwdesc::Device& device) {
     return passes(host_pass(kernel, device), host_flag(kernel, device));
   }
   if (const auto rows = row_passes(kernel, device)) return passes(rows->passes, rows->algorithm);
+  if (auto fused = attention(kernel, device)) return *std::move(fused);
   if (!is_opaque(kernel) && is_scalar_work(kernel, device)) {
     return {"", [&device](BoundMask removed) { return account_step(device, removed); }};
   }

@@ -54,6 +54,7 @@ struct Device {
   std::string xla_target;     // what XLA compiles for: hwdesc/xla_target.h
   Execution execution = Execution::kScratchpad;
   Fusion fusion = Fusion::kByExecution;  // kXlaGpu for kSimt, else kXlaTpu
+  AttentionBy attention = AttentionBy::kAlone;
   Hertz clock;
   int cores_per_chip = 1;
   Provenance provenance;                // of the clock and the number of cores

@@ -19,6 +19,10 @@ struct Provenance {
 enum class Execution { kScratchpad, kSimt, kCache };
 // Whose rules fuse programs that are not optimised yet.
 enum class Fusion { kByExecution, kXlaTpu, kXlaGpu, kXlaCpu, kNone };
+// Attention written as products and a softmax, in programs that are not optimised yet: taken as a
+// library's fused kernel where XLA:GPU compiles and the program is nothing else, everywhere, or
+// nowhere.
+enum class AttentionBy { kAlone, kLibrary, kOwn };
 
 struct MemoryLevel {
   std::string name;                               // "hbm", "vmem", "l2", "shared"

@@ -90,6 +90,7 @@ constexpr double kTiB = 1024 * kGiB;
 using Word = std::string_view;
 constexpr std::array<Word, 3> kExecutions = {"scratchpad", "simt", "cache"};
 constexpr std::array<Word, 5> kFusions = {"by_execution", "xla_tpu", "xla_gpu", "xla_cpu", "none"};
+constexpr std::array<Word, 3> kAttentions = {"alone", "library", "own"};
 constexpr std::array<Word, 5> kTopologies = {"none", "ring", "torus2d", "torus3d", "switch"};
 constexpr std::array<Word, 2> kPowerStates = {"burst", "sustained"};
 constexpr std::array<Word, 7> kUnits = {"matrix", "vector", "transcendental", "cross_lane",
@@ -404,6 +405,12 @@ void walk_identity(Fields& f, Device& device) {
   f.visitor().choice({"fusion", kCount, 0, 0, false, "rules for programs not fused yet", kFusions},
                      fusion);
   device.fusion = static_cast<Fusion>(fusion);
+  auto attention = static_cast<std::size_t>(device.attention);
+  f.visitor().choice(
+      {"attention", kCount, 0, 0, false,
+       "fused by a library: where a program is nothing else, everywhere, nowhere", kAttentions},
+      attention);
+  device.attention = static_cast<AttentionBy>(attention);
   f.required("clock", kFrequency, 1e3, 1e12, "of the core", device.clock);
   f.optional("cores_per_chip", kCount, 1, 1 << 20, "cores of one chip", device.cores_per_chip);
   f.source(device.provenance);

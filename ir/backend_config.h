@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "ir/hlo.h"
@@ -36,6 +37,9 @@ struct AttentionConfig {
 };
 // nullopt if the text holds no such configuration or it cannot be parsed.
 [[nodiscard]] std::optional<AttentionConfig> read_attention(std::string_view text);
+// The description in a call of "attention", and its text: {"attention": {"heads": 8, ...}}.
+[[nodiscard]] std::optional<Attention> read_attention_call(std::string_view text);
+[[nodiscard]] std::string attention_config(const Attention& attention);
 // `dot_dimension_numbers` of a product that XLA:GPU delegates to a library; nullopt if absent or
 // not parseable.
 [[nodiscard]] std::optional<DotDims> read_gemm_dims(std::string_view text);

@@ -8,6 +8,9 @@
 // softmax, layernorm    rows, columns; over the columns
 // reduce                rows, columns; sums over the columns
 // transpose             batch (1), rows, columns
+// attention             batch (1), heads, kv_heads (heads), q_len, kv_len (q_len), head_dim,
+//                       value_dim (head_dim), causal (0 | 1), window (0: all keys), kv_dtype
+//                       (dtype), backward (0 | 1); fused, as libraries do it (ir/attention.h)
 // gelu, copy, elementwise ops by HLO opcode name    elements | rows, columns
 // experts               expert_kernels.h; only operator_launches() has it
 // all_reduce            elements | rows, columns; devices (those of one host)
@@ -69,13 +72,13 @@ class OpRow {
   [[nodiscard]] ir::DType out_dtype() const;                     // column out_dtype, else dtype
   // The sizes in column `shape`, else {elements}, else {rows, columns}.
   [[nodiscard]] ir::Dims elements() const;
+  // "1" or "true", "0", "false" or an empty cell.
+  [[nodiscard]] bool flag(std::string_view column) const;
   // Sizes with x between them, each at least 1: "128x64". Required.
   [[nodiscard]] ir::Dims sizes(std::string_view column) const;
   [[noreturn]] void fail(std::string_view column, std::string_view message) const;
 
  private:
-  [[nodiscard]] ir::DType dtype_in(std::string_view column) const;
-
   const CsvTable& table_;
   const CsvRow& row_;
 };

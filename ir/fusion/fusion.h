@@ -13,6 +13,8 @@ namespace tilecast::ir {
 
 // Whose rules decide what fuses.
 enum class Compiler : std::uint8_t { kXlaTpu, kXlaGpu, kXlaCpu, kNone };
+// Which attentions become calls of a library: none, that of a program that is nothing else, all.
+enum class AttentionCalls : std::uint8_t { kNone, kAlone, kAll };
 
 struct FusionOptions {
   friend bool operator==(const FusionOptions&, const FusionOptions&) = default;
@@ -33,6 +35,7 @@ struct FusionOptions {
   // With `windows`: a convolution of each feature by itself is made where a product reads it; else
   // it makes the product that it reads.
   bool depthwise_first = true;
+  AttentionCalls attention = AttentionCalls::kNone;  // of programs that no compiler has seen
 };
 
 // A module counts as optimised if it holds a fusion instruction, is scheduled, or has device

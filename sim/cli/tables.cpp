@@ -320,6 +320,12 @@ By op:
   conv2d conv2d_grad_input conv2d_grad_weight  n, h, w, ci, co, kh, kw, stride (1),
                                             padding (0; pixels, same or valid); conv2d
                                             also groups (1)
+  attention                                 batch (1), heads, kv_heads (heads), q_len, kv_len
+                                            (q_len), head_dim, value_dim (head_dim),
+                                            causal (0 or 1: no keys behind a query; the last
+                                            query and key are abreast), window (keys that a
+                                            query sees; 0: all), kv_dtype (dtype), backward
+                                            (0 or 1); fused, as libraries do it
   experts (a layer of a mixture)            tokens, hidden, inter, topk, experts; tp (1),
                                             ep (1), skew (balanced, uniform, or the exponent
                                             of a power law), weight_dtype; on GPUs library
