@@ -251,13 +251,14 @@ bool holds(const FittedConstant& constant, double value) {
   return constant.low <= value && value <= constant.high;
 }
 
-// Two seeds each, to save time. With 20 seeds, run once, the intervals of matrix and overhead
-// contained the truth in 18 and 19 cases on h100_sxm; on tpu_v3 in 19 and 20.
+// Three seeds each, to save time. With 20 seeds, run once, the factor of the matrix unit was within
+// 0.03 of the truth in 17 cases on h100_sxm, where loads from the cache bound as many products as
+// the unit does, and in all on tpu_v3; intervals of both constants held the truth in 19 and 20 there.
 TEST(CalibrateProducts, FindsASlowerMatrixUnitAndATimePerKernel) {
-  int accepted = 0, matrix = 0, overhead = 0, all = 0;
+  int accepted = 0, matrix = 0, overhead = 0, near = 0, all = 0;
   for (const char* name : {"tpu_v3", "h100_sxm"}) {
     const Device described = hwdesc::load_device(name);
-    for (const std::uint64_t seed : {3, 5}) {
+    for (const std::uint64_t seed : {3, 4, 5}) {
       const measured::SampleSet set = product_set(slower(described), kProducts, seed, kNoise);
       const Calibrated c = calibrate({&set, 1}, described, kProductModel);
       ++all;
@@ -265,11 +266,12 @@ TEST(CalibrateProducts, FindsASlowerMatrixUnitAndATimePerKernel) {
       matrix += holds(found(c, "matrix"), kMatrix) ? 1 : 0;
       overhead += holds(found(c, "kernel_overhead"), kOverhead_s) ? 1 : 0;
       EXPECT_LT(found(c, "matrix").high - found(c, "matrix").low, 0.1) << name << seed;
-      EXPECT_NEAR(found(c, "matrix").fitted, kMatrix, 0.03) << name << seed;
+      near += std::abs(found(c, "matrix").fitted - kMatrix) <= 0.03 ? 1 : 0;
       EXPECT_NEAR(found(c, "kernel_overhead").fitted, kOverhead_s, 0.6e-6) << name << seed;
     }
   }
   EXPECT_EQ(accepted, all);
+  EXPECT_GE(near, all - 1);
   EXPECT_GE(matrix, all - 1);
   EXPECT_GE(overhead, all - 1);
 }

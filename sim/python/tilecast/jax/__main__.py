@@ -98,7 +98,8 @@ def _show(runs, depth):
         print(f"\nscope on {run.device}{'':<28}  time       share %")
         scopes = run.scopes(depth)
         for scope, time in scopes.items():
-            print(f"{scope:<40}  {_core._si(time, "s"):<10} {100 * time / sum(scopes.values()):.1f}")
+            share = 100 * time / sum(scopes.values())
+            print(f"{scope:<40}  {_core._si(time, 's'):<10} {share:.1f}")
 
 
 def main():
