@@ -323,12 +323,15 @@ Accounting FusedAttention::backward() const {
   const double heads = static_cast<double>(of_.batch) * static_cast<double>(of_.heads);
   walk.blocks *= heads;
   walk.tiles *= heads;
-  Times times = times_of(tile, 3 * width_ + 2 * values_, kBackwardOps);
+  Attention padded = of_;
+  padded.width = static_cast<std::int64_t>(width_);
+  padded.value_width = static_cast<std::int64_t>(values_);
+  const auto products = static_cast<double>(ir::products_width(padded));
+  Times times = times_of(tile, products, kBackwardOps);
   // Through the worker's own memory: three operands of a product (two halves share one), scores
   // and their gradients twice, and sums in f32 of the queries' gradients.
   const double bytes = ir::storage_bytes(of_.dtype);
-  const double passed = tile.keys * bytes * 3 * (3 * width_ + 2 * values_) +
-                        4 * tile.queries * tile.keys * bytes +
+  const double passed = tile.keys * bytes * 3 * products + 4 * tile.queries * tile.keys * bytes +
                         tile.queries * width_ * ir::storage_bytes(ir::DType::kF32);
   const double rate = worker_memory(device_).sustained_read().value / workers_;
   if (!on_core_) times.on_chip = kept_s(removed_, Bound::kOnChip, passed / rate);
@@ -344,9 +347,10 @@ Accounting FusedAttention::backward() const {
   const double uneven_s = walk.blocks > workers_ ? all_s + last_s : one_s;
   const double even_s = all_s / waves * base::ceil(waves);
   Accounting sum;
-  constexpr double kKernels = 3;
-  finish(sum, times, walk.tiles, std::max(one_s, walk.even ? even_s : uneven_s), fill_s, kKernels);
-  add_ends(sum);
+  const bool alone = of_.gradients != ir::Gradients::kAll;
+  const double busy_s = std::max(one_s, walk.even ? even_s : uneven_s);
+  finish(sum, times, walk.tiles, busy_s, fill_s, alone ? 1 : 3);
+  if (!alone) add_ends(sum);
   return sum;
 }
 
@@ -383,7 +387,9 @@ std::optional<Algorithm> attention(const ir::Kernel& kernel, const hwdesc::Devic
   const Attention of = *cost->attention;
   const ProductType type = call_product_type(kernel, device);
   return Algorithm{fmt::format("fused attention{}{}", of.backward ? ", backward" : "",
-                               of.unread_mask ? ", all scores: its mask is not read" : ""),
+                               of.assumed_mask  ? ", its mask assumed from shapes"
+                               : of.unread_mask ? ", all scores: its mask is not read"
+                                                : ""),
                    [of, type, &device](BoundMask removed) {
                      return FusedAttention(of, type, device, removed).account();
                    }};

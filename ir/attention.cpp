@@ -65,12 +65,17 @@ AttentionBytes bytes_of(const Attention& of) {
   return {.read = q + kv + 2 * result, .written = q + kv};
 }
 
+std::int64_t products_width(const Attention& of) {
+  if (!of.backward) return of.width + of.value_width;
+  if (of.gradients == Gradients::kOfQueries) return 2 * of.width + of.value_width;
+  if (of.gradients == Gradients::kOfKeys) return 2 * of.width + 2 * of.value_width;
+  return 3 * of.width + 2 * of.value_width;
+}
+
 CustomCallCost cost_of(const Attention& of) {
-  const auto width = static_cast<double>(of.width), values = static_cast<double>(of.value_width);
   const double scores = elements(of.batch, of.heads, visible_scores(of), 1);
-  const double per_score = of.backward ? 3 * width + 2 * values : width + values;
   const AttentionBytes bytes = bytes_of(of);
-  return {.flops = 2 * scores * per_score,
+  return {.flops = 2 * scores * static_cast<double>(products_width(of)),
           .transcendentals = scores,
           .bytes_accessed = bytes.read + bytes.written,
           .attention = of};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 
@@ -296,17 +298,55 @@ std::optional<CustomCallCost> attention_cost(const AttentionConfig& config,
                         .attention = attention_of(config, operands)};
 }
 
-// Forward kernels of JAX's splash and flash attention, by the names that JAX gives them. Queries,
-// keys and values are the first arrays of 16-bit floats, [heads, rows, width] or [batch, heads,
-// rows, width]; what their mask skips is not in the call.
+// The number behind the first `key` in a kernel's name, "_block_kv_2048_"; 0 without one.
+std::int64_t number_after(std::string_view name, std::string_view key) {
+  const std::size_t at = name.find(key);
+  std::int64_t number = 0;
+  if (at != std::string_view::npos) {
+    std::from_chars(name.data() + at + key.size(), name.data() + name.size(), number);
+  }
+  return number;
+}
+
+// Splash kernels read, before the queries, which blocks are visited: [heads, blocks of queries,
+// visits], of gradients of keys [heads, visits, blocks of keys]. A mask that hides nothing needs
+// none. As many visits as there are blocks are a causal mask's, fewer those of a window.
+void assume_mask(const Instruction& call, std::span<const Shape> operands, Attention& of) {
+  constexpr std::size_t kRank = 3;
+  const Shape* visited = nullptr;
+  for (const Shape& shape : operands) {
+    if (shape.is_array() && is_floating(shape.dtype)) break;  // the queries
+    if (shape.is_array() && shape.rank() > 0) visited = &shape;
+  }
+  of.unread_mask = visited == nullptr || of.queries > of.keys;
+  if (of.unread_mask) return;
+  of.assumed_mask = of.causal = true;
+  if (visited->rank() != kRank || element_count(*visited) == 0) return;
+  const bool of_keys = of.backward && of.gradients != Gradients::kOfQueries;
+  const std::int64_t blocks = visited->dims[of_keys ? 2 : 1],
+                     visits = visited->dims[of_keys ? 1 : 2];
+  const std::int64_t side = (of_keys ? of.keys : of.queries) / blocks;
+  const char* key = !of.backward ? "_block_kv_" : of_keys ? "_block_q_dkv_" : "_block_kv_dq_";
+  const std::int64_t named = number_after(call.name, key);
+  const std::int64_t met = visits * (named > 0 ? named : side);
+  if (met < (of_keys ? of.queries : of.keys)) of.window = std::max<std::int64_t>(met - side, 1);
+}
+
+// JAX's splash and flash attention, by the names that it gives their kernels. Queries, keys and
+// values are the first arrays of 16-bit floats, [heads, rows, width] or [batch, heads, rows,
+// width].
 std::optional<CustomCallCost> pallas_cost(const Instruction& call,
                                           std::span<const Shape> operands) {
-  const auto named = [&](std::string_view text) {
-    return call.name.find(text) != std::string::npos ||
-           call.op_name().find(text) != std::string_view::npos;
+  const auto named = [&](std::initializer_list<std::string_view> texts) {
+    return std::ranges::any_of(texts, [&](std::string_view text) {
+      return call.name.find(text) != std::string::npos ||
+             call.op_name().find(text) != std::string_view::npos;
+    });
   };
-  const bool gradient = named("_dkv") || named("_dq") || named("bwd");
-  if (gradient || (!named("splash_mha_fwd") && !named("flash_attention"))) return std::nullopt;
+  const bool of_keys = named({"splash_mha_dkv", "splash_mqa_dkv", "flash_mha_bwd_dkv"});
+  const bool of_queries = named({"splash_mha_dq", "splash_mqa_dq", "flash_mha_bwd_dq"});
+  const bool forward = named({"splash_mha_fwd", "splash_mqa_fwd", "flash_attention"});
+  if (!of_keys && !of_queries && !forward) return std::nullopt;
   std::vector<const Shape*> arrays;
   for (const Shape& shape : operands) {
     const bool holds = shape.is_array() && is_floating(shape.dtype) && bits(shape.dtype) <= 16 &&
@@ -319,15 +359,24 @@ std::optional<CustomCallCost> pallas_cost(const Instruction& call,
     return element_count(shape) / (shape.dims.back() * shape.dims[shape.dims.size() - 2]);
   };
   const Shape &q = *arrays[0], &k = *arrays[1], &v = *arrays[2];
-  const Attention of{.heads = heads(q),
-                     .kv_heads = heads(k),
-                     .queries = q.dims[q.dims.size() - 2],
-                     .keys = k.dims[k.dims.size() - 2],
-                     .width = q.dims.back(),
-                     .value_width = v.dims.back(),
-                     .unread_mask = true,
-                     .dtype = q.dtype,
-                     .kv_dtype = k.dtype};
+  Attention of{.heads = heads(q),
+               .kv_heads = heads(k),
+               .queries = q.dims[q.dims.size() - 2],
+               .keys = k.dims[k.dims.size() - 2],
+               .width = q.dims.back(),
+               .value_width = v.dims.back(),
+               .backward = of_keys || of_queries,
+               .dtype = q.dtype,
+               .kv_dtype = k.dtype};
+  // A kernel of all gradients also writes parts of the queries', one for each block of keys.
+  const auto has_parts = [&](const Shape& shape) { return shape.rank() == q.rank() + 1; };
+  const bool of_all = call.shape.is_tuple() && std::ranges::any_of(call.shape.elements, has_parts);
+  if (of.backward) {
+    of.gradients = of_queries ? Gradients::kOfQueries
+                   : of_all   ? Gradients::kAlone
+                              : Gradients::kOfKeys;
+  }
+  assume_mask(call, operands, of);
   if (!misfit(of).empty() || k.dims.back() != of.width) return std::nullopt;
   return cost_of(of);
 }
