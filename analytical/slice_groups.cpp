@@ -46,7 +46,7 @@ Mesh mesh_of(const hwdesc::Device& device) {
   if (!net.slice->wraps.empty()) {
     mesh.wraps = hwdesc::slice_rings(net.slice->wraps, mesh.shape.size());
   }
-  mesh.is_switch = net.topology == "switch";
+  mesh.is_switch = hwdesc::is_direct(net.topology);
   mesh.cores = std::max(1, device.cores_per_chip);
   mesh.slices = net.slice->count;
   return mesh;

@@ -145,6 +145,10 @@ std::vector<std::string_view> split_at(std::string_view text, char separator) {
 
 }  // namespace
 
+bool is_direct(std::string_view topology) {
+  return topology == "switch" || topology == "mesh";
+}
+
 std::vector<std::int64_t> slice_shape(std::string_view shape) {
   std::vector<std::int64_t> dims;
   std::int64_t chips = 1;

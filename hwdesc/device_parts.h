@@ -23,8 +23,7 @@ enum class Fusion { kByExecution, kXlaTpu, kXlaGpu, kXlaCpu, kNone };
 struct MemoryLevel {
   std::string name;                               // "hbm", "vmem", "l2", "shared"
   Bytes capacity;                                 // per instance
-  Bytes results{0};                               // at most this much for results between kernels
-  Bytes windows{0};                               // and for tiles chosen for a kernel; 0: all
+  Bytes results{0}, windows{0};                   // most for results; for chosen tiles, 0: all
   BytesPerSecond bandwidth;                       // peak read rate, all instances together
   std::optional<BytesPerSecond> write_bandwidth;  // absent: as read
   double efficiency = 1.0;                 // share of the peak that large streams sustain, (0, 1]
@@ -61,8 +60,7 @@ struct MatrixUnit {
   std::int64_t rows = 0, columns = 0;    // contraction x output columns of one array
   double rows_per_cycle = 1;             // operand rows pushed per cycle
   std::map<std::string, double> passes;  // per dtype: bf16 1, f32 2 ...; absent = unsupported
-  Cycles fill;                           // latency through the array
-  Cycles weight_load;                    // cycles to load one rows x columns weight tile
+  Cycles fill, weight_load;              // latency of the array; of a rows x columns weight tile
   bool weight_load_hidden = true;        // double-buffered behind compute
   double efficiency = 1.0;               // sustained share of peak in long runs
   std::optional<Hertz> clock;            // if it differs from the core clock
@@ -117,12 +115,14 @@ struct NativeTile {  // device layout rules, see ir::LayoutRules
 struct Interconnect {
   int links = 0;
   BytesPerSecond link_bandwidth;  // peak, one way, one link, per chip
-  double efficiency = 1.0;        // share of the bandwidth that collectives sustain, (0, 1]
-  Seconds latency;                // per hop
-  std::string topology;           // "ring", "torus2d", "torus3d", "switch"
+  double efficiency = 1.0;        // share of it that one link sustains, (0, 1]
+  double axes_efficiency = 1.0;   // and of the sum, several dimensions of a torus at once
+  Seconds start, latency;         // per phase (a dimension of a torus): synchronising; per hop
+  std::string topology;           // "ring", "torus2d", "torus3d", "switch", "mesh"
   int wraps_from = 3;             // torus dimensions of at least this many chips are rings
   int devices_per_host = 1;       // cores per host
   std::optional<Slice> slice;     // absent: a torus as square as each group allows
+  std::optional<Library> library;
   Provenance provenance;
 };
 

@@ -320,7 +320,7 @@ void check_slice(const ConfigNode& root, const Device& device) {
   const std::size_t most = topology == "torus3d" ? 3 : topology == "torus2d" ? 2 : 1;
   if (topology == "none" || dimensions > most) {
     refuse("shape", fmt::format("got {} for the topology {}, expected at most {} dimension{}; "
-                                "interconnect.topology: ring, torus2d, torus3d or switch",
+                                "interconnect.topology: ring, torus2d, torus3d, switch or mesh",
                                 show_text(slice.shape), topology, most, most == 1 ? "" : "s"));
   }
   try {
