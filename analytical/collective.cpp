@@ -40,22 +40,6 @@ struct AlphaBeta {
   double library_s = 0;     // fixed time of a library
 };
 
-constexpr double kMaxSide = 1 << 16;  // bounds the search for divisors
-
-// Sides of a torus as square as the divisors of `chips` allow, smallest first.
-std::vector<std::int64_t> torus_dims(std::int64_t chips, int dimensions) {
-  std::vector<std::int64_t> dims;
-  for (int left = dimensions; left > 1; --left) {
-    const double side = std::pow(static_cast<double>(chips), 1.0 / left);
-    auto divisor = static_cast<std::int64_t>(std::clamp(std::floor(side + 1e-9), 1.0, kMaxSide));
-    while (chips % divisor != 0) --divisor;
-    dims.push_back(divisor);
-    chips /= divisor;
-  }
-  dims.push_back(chips);
-  return dims;
-}
-
 int dimensions_of(const hwdesc::Interconnect& net) {
   const int dimensions = net.topology == "ring"      ? 1
                          : net.topology == "torus2d" ? 2
@@ -164,11 +148,12 @@ Network network_of(const hwdesc::Interconnect& net, std::int64_t chips) {
     return n;
   }
   std::vector<Side> sides;
-  const std::int64_t wraps_from = std::max(3, net.wraps_from);
+  const std::vector<std::int64_t> dims = hwdesc::squarest(chips, dimensions_of(net));
+  const std::vector<bool> rings = hwdesc::wrapped(dims, net.wraps_from);
   std::string shape = net.topology;
-  for (const std::int64_t dim : torus_dims(chips, dimensions_of(net))) {
-    shape += (sides.empty() ? " " : "x") + std::to_string(dim);
-    sides.push_back({.chips = dim, .is_ring = dim >= wraps_from});
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    shape += (i == 0 ? " " : "x") + std::to_string(dims[i]);
+    sides.push_back({.chips = dims[i], .is_ring = rings[i]});
   }
   Network n = torus_network(net, std::move(sides));
   n.shape = std::move(shape);
@@ -259,11 +244,11 @@ AlphaBeta library_cost(Exchange pattern, double bytes, double chips, bool in_swi
   if (library.ll128_step.value > 0 && pattern != Exchange::kAllToAll) {
     protocols.push_back({library.ll128_step.value, library.ll128_share});
   }
-  AlphaBeta best;
+  AlphaBeta best{.library_s = HUGE_VAL};
   const auto take = [&](double bandwidth_s, double fixed_s) {
-    const double now = best.bandwidth_s + best.library_s;
-    if (now > 0 && bandwidth_s + fixed_s >= now) return;
-    best = {.bandwidth_s = bandwidth_s, .library_s = library.start.value + fixed_s};
+    fixed_s += library.start.value;
+    if (bandwidth_s + fixed_s >= best.bandwidth_s + best.library_s) return;
+    best = {.bandwidth_s = bandwidth_s, .library_s = fixed_s};
   };
   const double own_s = is_ring || pattern == Exchange::kAllToAll ? 2 * part / memory.read : 0;
   for (const Protocol& protocol : protocols) {
@@ -323,6 +308,8 @@ AlphaBeta alpha_beta(Exchange pattern, double bytes, bool in_switch, const Place
     cost.bandwidth_s += across.bandwidth_s;
     cost.network_hops = across.network_hops;
   }
+  // The cores of a chip exchange first, and after the sums of an all-reduce.
+  if (place.cores > 1) cost.starts += pattern == Exchange::kAllReduce ? 2 : 1;
   return cost;
 }
 

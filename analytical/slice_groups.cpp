@@ -39,10 +39,8 @@ struct Mesh {
 Mesh mesh_of(const hwdesc::Device& device) {
   const hwdesc::Interconnect& net = *device.interconnect;
   Mesh mesh{.device = &device, .shape = hwdesc::slice_shape(net.slice->shape)};
-  for (const std::int64_t side : mesh.shape) {
-    mesh.wraps.push_back(side >= std::max(3, net.wraps_from));
-    mesh.chips *= side;
-  }
+  for (const std::int64_t side : mesh.shape) mesh.chips *= side;
+  mesh.wraps = hwdesc::wrapped(mesh.shape, net.wraps_from);
   if (!net.slice->wraps.empty()) {
     mesh.wraps = hwdesc::slice_rings(net.slice->wraps, mesh.shape.size());
   }

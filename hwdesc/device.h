@@ -40,6 +40,20 @@ struct Energy {
   Provenance provenance;
 };
 
+// Fitted to measurements: multipliers of constants (1 = as described) and additional times.
+struct Calibration {
+  double memory_bandwidth = 1;  // main memory, reads and writes
+  double memory_write = 1;      // main memory's writes, in addition
+  double cache_bandwidth = 1;   // levels between main memory and the innermost
+  double memory_latency = 1;    // of main memory
+  double transfer_setup = 1, iteration_overhead = 1;                  // every engine
+  double matrix = 1, vector = 1, transcendental = 1, cross_lane = 1;  // rates of the units
+  double network = 1;                                                 // link bandwidth
+  Seconds kernel_overhead;                  // on the device, added to every kernel
+  std::map<std::string, Seconds> dispatch;  // op class -> host time per launch; never on-chip time
+  std::string source;                       // the data they were fitted to; empty: not calibrated
+};
+
 struct PublishedPeak {   // a data-sheet number; device_check recomputes it
   std::string quantity;  // "bf16", "hbm.bandwidth" (chip)
   double value_si = 0;

@@ -30,7 +30,7 @@ struct MemoryLevel {
   std::optional<double> write_efficiency;  // the same for writes; absent: as `efficiency`
   Seconds latency;                         // first byte of a load
   bool full_duplex = false;                // reads and writes do not share the path
-  Bytes granule{1};                        // smallest aligned unit that moves
+  Bytes granule{1}, reserved{0};           // smallest aligned unit that moves; kept by a runtime
   int ways = 0;                            // of a cache: lines per set; 0: fully associative
   int memory_space = -1;                   // arrays of this HLO space S(n) stay here; -1: none
   Provenance provenance;
@@ -121,7 +121,10 @@ struct Interconnect {
   std::string topology;           // "ring", "torus2d", "torus3d", "switch", "mesh"
   int wraps_from = 3;             // torus dimensions of at least this many chips are rings
   int devices_per_host = 1;       // cores per host
-  std::optional<Slice> slice;     // absent: a torus as square as each group allows
+  int named_per_chip = 1;         // what the names of slices count: 2 where v5p-128 has 64 chips
+  std::optional<BytesPerSecond> network_bandwidth;  // of slices that describe no own
+  Seconds network_latency;
+  std::optional<Slice> slice;  // absent: a torus as square as each group allows
   std::optional<Library> library;
   Provenance provenance;
 };
@@ -131,20 +134,6 @@ struct Dispatch {
   Seconds host, host_argument;  // host-side dispatch, and for each argument; reported separately
   Seconds host_launch;          // of the host per launch; a program is no faster than its launches
   Provenance provenance;
-};
-
-// Fitted to measurements: multipliers of constants (1 = as described) and additional times.
-struct Calibration {
-  double memory_bandwidth = 1;  // main memory, reads and writes
-  double memory_write = 1;      // main memory's writes, in addition
-  double cache_bandwidth = 1;   // levels between main memory and the innermost
-  double memory_latency = 1;    // of main memory
-  double transfer_setup = 1, iteration_overhead = 1;                  // every engine
-  double matrix = 1, vector = 1, transcendental = 1, cross_lane = 1;  // rates of the units
-  double network = 1;                                                 // link bandwidth
-  Seconds kernel_overhead;                  // on the device, added to every kernel
-  std::map<std::string, Seconds> dispatch;  // op class -> host time per launch; never on-chip time
-  std::string source;                       // the data they were fitted to; empty: not calibrated
 };
 
 }  // namespace tilecast::hwdesc

@@ -344,6 +344,10 @@ Device read_device(const ConfigNode& root) {
   walk(reader, device);
   reader.leave();
   reader.require_sources();
+  if (auto& net = device.interconnect; net && net->slice && !net->slice->network_bandwidth) {
+    net->slice->network_bandwidth = net->network_bandwidth;
+    net->slice->network_latency = net->network_latency;
+  }
   check_levels(*root.find("memory"), device);
   check_energy(root, device);
   check_slice(root, device);

@@ -114,6 +114,7 @@ void walk_level(Fields& f, MemoryLevel& level) {
   f.required("latency", kTime, 0, 1, "first byte of a load", level.latency);
   f.flag("full_duplex", "reads and writes do not share the path", level.full_duplex);
   f.optional("granule", kCapacity, 1, 1 << 24, "smallest aligned unit that moves", level.granule);
+  f.optional("reserved", kCapacity, 0, kTiB, "of it, kept by a runtime", level.reserved);
   f.optional("ways", kCount, 0, 1024, "of a cache: lines of one set; 0 any line", level.ways);
   f.optional("memory_space", kCount, -1, 1000, "HLO S(n) that stays here; -1 none",
              level.memory_space);
@@ -281,6 +282,12 @@ void walk_interconnect(Fields& f, std::optional<Interconnect>& described) {
   f.optional("wraps_from", kCount, 3, 1 << 16,
              "chips along a torus from which on it wraps around; fewer are a line", net.wraps_from);
   f.optional("devices_per_host", kCount, 1, 1 << 20, "cores of one host", net.devices_per_host);
+  f.optional("named_per_chip", kCount, 1, 64,
+             "what names of slices count: 2 where v5p-128 has 64 chips", net.named_per_chip);
+  f.optional("network_bandwidth", kBandwidth, 1e3, 1e15,
+             "of a host, one way, to other slices; unless the slice says its own",
+             net.network_bandwidth);
+  f.optional("network_latency", kTime, 0, 1, "of a message to another slice", net.network_latency);
   f.source(net.provenance);
   f.block({"slice", false, "the chips of a program; absent: as square as its groups allow"},
           net.slice, walk_slice, net.slice.has_value());

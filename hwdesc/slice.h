@@ -47,6 +47,12 @@ struct Library {
 // Whether chips reach each other directly: "switch", or "mesh", where each pair has links.
 [[nodiscard]] bool is_direct(std::string_view topology);
 
+// Chips as square as the divisors of their number allow, smallest side first: "4x8" for 32 in two.
+[[nodiscard]] std::vector<std::int64_t> squarest(std::int64_t chips, int dimensions);
+// Which sides of a torus are rings: at least `wraps_from` chips, in three dimensions of all sides:
+// cubes of that size are joined by their faces.
+[[nodiscard]] std::vector<bool> wrapped(const std::vector<std::int64_t>& sides, int wraps_from);
+
 // Throw Error (without position) for a malformed shape, or unless there is a word per dimension.
 [[nodiscard]] std::vector<std::int64_t> slice_shape(std::string_view shape);
 [[nodiscard]] std::vector<bool> slice_rings(std::string_view wraps, std::size_t dimensions);
