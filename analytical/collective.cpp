@@ -5,10 +5,10 @@
 #include <numeric>
 #include <vector>
 
+#include "analytical/library_collective.h"
 #include "analytical/slice_groups.h"
 #include "analytical/transfer.h"
 #include "base/error.h"
-#include "base/text.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -221,71 +221,26 @@ struct Crossing {
   bool in_switch = true;  // a switch can do its sums
 };
 
-struct Protocol {
-  double step_s, share;
-  double fill = 0;  // bytes
-};
-
-// The fastest protocol of the library; see the header.
-AlphaBeta library_cost(Exchange pattern, double bytes, double chips, bool in_switch, double egress,
-                       const hwdesc::Library& library, const MemoryPath& memory) {
-  const double part = bytes / chips;
-  const bool is_sum = pattern == Exchange::kAllReduce;
-  const bool is_ring =
-      is_sum || pattern == Exchange::kAllGather || pattern == Exchange::kReduceScatter;
-  const bool is_whole = pattern == Exchange::kBroadcast || pattern == Exchange::kPermute;
-  const double sent = is_sum ? 2 * (bytes - part) : is_whole ? bytes : bytes - part;
-  const double steps = is_sum                                       ? 2 * (chips - 1)
-                       : is_ring || pattern == Exchange::kBroadcast ? chips - 1
-                                                                    : 2;
-  const double fill = std::min(library.buffer.value, is_ring ? part : bytes);
-  std::vector<Protocol> protocols = {{library.ll_step.value, 0.5},
-                                     {library.simple_step.value, 1, fill}};
-  if (library.ll128_step.value > 0 && pattern != Exchange::kAllToAll) {
-    protocols.push_back({library.ll128_step.value, library.ll128_share});
-  }
-  AlphaBeta best{.library_s = HUGE_VAL};
-  const auto take = [&](double bandwidth_s, double fixed_s) {
-    fixed_s += library.start.value;
-    if (bandwidth_s + fixed_s >= best.bandwidth_s + best.library_s) return;
-    best = {.bandwidth_s = bandwidth_s, .library_s = fixed_s};
-  };
-  const double own_s = is_ring || pattern == Exchange::kAllToAll ? 2 * part / memory.read : 0;
-  for (const Protocol& protocol : protocols) {
-    take((sent + protocol.fill) / (egress * protocol.share) + own_s, steps * protocol.step_s);
-  }
-  if (is_sum && in_switch && library.multicast > 0 && chips > 2) {
-    const double filled = std::min(library.buffer.value, bytes);
-    take((bytes + part + filled) / (egress * library.multicast), library.multicast_start.value);
-  }
-  return best;
-}
-
-double group_share(const hwdesc::Library& library, double devices) {
-  double share = 1, least = 0, largest = 0;
-  for (const auto& [text, value] : library.group_share) {
-    const double most = base::parse_number<double>(text).value_or(0);
-    const bool holds = most >= devices;
-    if (holds ? (least == 0 || most < least) : (least == 0 && most > largest)) share = value;
-    if (holds && (least == 0 || most < least)) least = most;
-    largest = std::max(largest, most);
-  }
-  return share;
-}
-
 // Cost within one slice.
 AlphaBeta inside_slice(Exchange pattern, double bytes, double chips, bool in_switch,
                        const Network& n, const hwdesc::Device& device) {
   const hwdesc::Interconnect& net = *device.interconnect;
   const MemoryPath memory = memory_path(device.main_memory());
   if (net.library && n.sides.empty()) {
-    return library_cost(pattern, bytes, chips, in_switch,
-                        n.egress * group_share(*net.library, chips), *net.library, memory);
+    const LibraryTime time = library_time(pattern, bytes,
+                                          {.library = *net.library,
+                                           .chips = chips,
+                                           .egress = n.egress,
+                                           .copied = memory.read,
+                                           .in_switch = in_switch});
+    return {.bandwidth_s = time.bandwidth_s, .library_s = time.fixed_s};
   }
   const AlphaBeta phased = alpha_beta(pattern, bytes, chips, n);
   const auto direct = sent_directly(pattern, bytes, chips, n);
+  const double far = n.steps > 0 ? n.far_hops / n.steps : 0;
+  const double step = step_s(net, memory) + far * net.latency.value;
   const auto total = [&](const AlphaBeta& cost) {
-    return cost.bandwidth_s + cost.starts * net.start.value + cost.hops * step_s(net, memory);
+    return cost.bandwidth_s + cost.starts * net.start.value + cost.hops * step;
   };
   return direct && total(*direct) < total(phased) ? *direct : phased;
 }

@@ -346,7 +346,7 @@ TEST(SliceBlock, RefusesSlipsWithTheirPlaceAndWhatWasExpected) {
   EXPECT_THAT(slice_refusal("{shape: 2x4}", "h100_sxm"), HasSubstr("at most 1 dimension;"));
   EXPECT_THAT(slice_refusal("{shape: 4x4, wraps: ring}"), HasSubstr("for each of 2 dimensions"));
   EXPECT_THAT(slice_refusal("{shape: 4x4, wraps: ring loop}"), HasSubstr("slice.wraps: got"));
-  EXPECT_THAT(slice_refusal("{shape: 4x4, count: 2}"),
+  EXPECT_THAT(slice_refusal("{shape: 4x4, count: 2}", "tpu_v3"),
               HasSubstr("interconnect.slice.network_bandwidth: missing"));
   EXPECT_THAT(slice_refusal("{shap: 4x4}"), HasSubstr("'shape' is missing"));
   EXPECT_THAT(slice_refusal("{shape: 4x4, cuont: 2}"), HasSubstr("did you mean 'count'?"));
