@@ -92,8 +92,8 @@ struct Device {
   // Numbers inherited from an ancestor although `clock` or `multiplexing.workers`, on which they
   // depend, was changed, each as "memory.shared.bandwidth: ...". For hwdesc/device_check.h.
   std::vector<std::string> outdated;
-  // Hash of all values that times depend on: equal for descriptions of one machine. Excludes names,
-  // texts, published peaks and calibration (hwdesc/device_yaml.h).
+  // Hash of all values that times of kernels depend on: equal for descriptions of one machine.
+  // Excludes names, texts, links outside a slice, published peaks and calibration.
   std::size_t machine = 0;
 
   [[nodiscard]] const MemoryLevel& main_memory() const { return memory.front(); }

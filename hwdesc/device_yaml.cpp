@@ -184,7 +184,8 @@ std::vector<std::string> outdated_numbers(const ConfigNode& root, const Chain& c
   return outdated;
 }
 
-// Hashes every value that times depend on: not names, sources, published peaks or calibration.
+// Hashes every value that times of kernels depend on: not names, sources, links, published peaks or
+// calibration.
 std::size_t machine_of(const Device& device) {
   std::string values;
   const bool limited = device.power_limit().has_value();  // without a limit energy affects no time
@@ -194,7 +195,9 @@ std::size_t machine_of(const Device& device) {
         path == "xla_target") {
       continue;
     }
-    if (path.ends_with("source")) continue;
+    if (path.ends_with("source") || path.ends_with(".reserved")) continue;
+    // Links change no kernel of one device; a slice says which links there are.
+    if (path.starts_with("interconnect.") && !path.starts_with("interconnect.slice.")) continue;
     if (path.starts_with("calibration.") || path.starts_with("published.")) continue;
     values += path + "=" + value + "\n";
   }
