@@ -48,9 +48,10 @@ Estimate estimate_of_nests(const std::vector<Kernel>& nests, const hwdesc::Devic
                     [&](BoundMask removed) { return sequence.account(removed); }});
 }
 
+constexpr double kPasses = 3;
+
 // Fallback for kernels without a good tile: a few passes over the arrays, everything computed once.
 Estimate as_passes(const Kernel& kernel, const TileModel& model, const hwdesc::Device& device) {
-  constexpr double kPasses = 3;
   constexpr BoundMask kMemory = mask_of(Bound::kHbmRead) | mask_of(Bound::kHbmWrite) |
                                 mask_of(Bound::kIssue) | mask_of(Bound::kLatency) |
                                 mask_of(Bound::kOverhead);
@@ -75,6 +76,17 @@ bool waits_for_windows(const Estimate& estimate, const Kernel& kernel) {
   });
 }
 
+// Whether a tile moves more than the passes, or computes more than so many times what they do.
+bool repeats_work(const Estimate& tiled, const Estimate& passes) {
+  const auto exceeds = [&](Bound bound, double times) {
+    return tiled.bounds[index_of(bound)] > times * passes.bounds[index_of(bound)];
+  };
+  constexpr Bound kUnits[] = {Bound::kMatrix, Bound::kVector, Bound::kTranscendental,
+                              Bound::kCrossLane, Bound::kOnChip};
+  return exceeds(Bound::kHbmRead, 1) || exceeds(Bound::kHbmWrite, 1) ||
+         std::ranges::any_of(kUnits, [&](Bound unit) { return exceeds(unit, kPasses); });
+}
+
 Estimate estimate_at(const ChosenTile& chosen, const Kernel& kernel, const TileModel& model,
                      const hwdesc::Device& device) {
   Estimate estimate = model.estimate(chosen.tile);
@@ -82,7 +94,8 @@ Estimate estimate_at(const ChosenTile& chosen, const Kernel& kernel, const TileM
   if (device.execution != hwdesc::Execution::kScratchpad) return estimate;
   if (waits_for_windows(estimate, kernel)) return estimate;
   Estimate passes = as_passes(kernel, model, device);
-  if (passes.time >= estimate.time) return estimate;
+  const bool good = chosen.fits && !repeats_work(estimate, passes);
+  if (good || passes.time >= estimate.time) return estimate;
   passes.tile = chosen.tile;
   passes.flags = std::move(estimate.flags);
   passes.flags.push_back("no good tile: taken as three passes over its arrays");

@@ -134,7 +134,8 @@ std::optional<LaunchEnergy> launch_energy(const ir::Kernel& kernel, const hwdesc
   const Sent sent = sent_by(kernel, device);
   const Bytes memory = estimate.hbm_read + estimate.hbm_write + sent.through_memory;
   return LaunchEnergy{
-      .compute = compute_energy(operation_counts(kernel, device), device),
+      .compute = compute_energy(operation_counts(kernel, device), device) +
+                 device.clock_power() * estimate.time,
       .memory = memory * device.energy->memory.at(device.main_memory().name),
       .on_chip = on_chip_energy(estimate, bytes_kept_inside(kernel, device), device),
       .network = sent.over_links * device.energy->network};
@@ -149,12 +150,15 @@ namespace {
 
 constexpr int kHalvings = 24;  // of the clock interval: down to 6e-8 of it
 
-// Energy at `factor` x the clock, given that at the described clock.
-LaunchEnergy scaled_energy(LaunchEnergy at_full_clock, double exponent, double factor) {
-  const double core = std::pow(factor, exponent - 1);
-  at_full_clock.compute = core * at_full_clock.compute;
-  at_full_clock.on_chip = core * at_full_clock.on_chip;
-  return at_full_clock;
+// Energy at `factor` x the clock in `time`, given the launch at the described clock.
+LaunchEnergy scaled_energy(const Estimate& full, const hwdesc::Device& device, double factor,
+                           Seconds time) {
+  const double core = std::pow(factor, device.energy->clock_exponent - 1);
+  const Joules operations = full.energy->compute - device.clock_power() * full.time;
+  LaunchEnergy energy = *full.energy;
+  energy.compute = core * (operations + factor * (device.clock_power() * time));
+  energy.on_chip = core * energy.on_chip;
+  return energy;
 }
 
 }  // namespace
@@ -177,7 +181,6 @@ Estimate hold_to_power_limit(Estimate full, const hwdesc::Device& device,
   if (!limit || !full.energy || full.time.value <= 0) return full;
   if (!device.limits_power_of(full.time)) return full;
   if (average_power(full, device) <= *limit) return full;
-  const LaunchEnergy energy = *full.energy;
   const auto at = [&](double factor) {
     Estimate slower = estimate_on(at_clock(device, factor));
     slower.model = full.model;
@@ -185,7 +188,7 @@ Estimate hold_to_power_limit(Estimate full, const hwdesc::Device& device,
     slower.speed_of_light = full.speed_of_light;
     slower.flags = full.flags;
     slower.time = std::max(slower.time, full.time);
-    slower.energy = scaled_energy(energy, device.energy->clock_exponent, factor);
+    slower.energy = scaled_energy(full, device, factor, slower.time);
     slower.clock_factor = factor;
     return slower;
   };
@@ -201,6 +204,7 @@ Estimate hold_to_power_limit(Estimate full, const hwdesc::Device& device,
       if (allowed) held = std::move(between);
     }
   } else {
+    // Pauses: clocks stop and only idle power is drawn.
     held.time = held.energy->total() / (*limit - device.idle_power());
   }
   held.flags.push_back(

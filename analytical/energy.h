@@ -2,6 +2,7 @@
 //
 //   compute   FLOPs x energy per operation on the unit that runs them; XLA's useful work
 //             (ir/counts), without padding; kernels without counts: every element
+//             and the clocks' power x time, whatever the units do
 //   memory    bytes read and written x energy per byte of main memory
 //   on chip   per level inside main memory: bytes from outside and bytes passed inside, both x its
 //             energy per byte

@@ -1,6 +1,10 @@
 #include "analytical/iteration_space.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "base/math.h"
 #include "ir/kernels/in_place_update.h"
@@ -14,11 +18,6 @@ using ir::Op;
 using ir::Opcode;
 using ir::OpId;
 using ir::Shape;
-
-// A ragged-dot over groups of rows; one split along its contraction or batch has no groups.
-bool multiplies_groups(const Op& op) {
-  return op.opcode == Opcode::kRaggedDot && !op.as<ir::DotAttrs>().dims.rhs_group.empty();
-}
 
 bool has_matrix_loops(const Op& op) {
   return op.shape.is_array() && op.shape.rank() <= kMaxRank &&
@@ -217,10 +216,12 @@ void add_conv_loops(const Kernel& kernel, const Op& op, const hwdesc::NativeTile
   matrix.groups = std::max(attrs.feature_group_count, attrs.batch_group_count);
 }
 
+constexpr double kMostMet = 0.99;  // share of the groups below which the expectation is named
+
 // Groups are consecutive along the ragged rows: ceil(rows / tile) tiles, plus one for every group
 // that ends within a tile (as the grouped kernels of Pallas visit them).
-void add_group_loop(const ir::DotDims& dims, const Shape& lhs, const Shape& rhs,
-                    IterationSpace& space, MatrixLoops& matrix) {
+void add_group_loop(const ir::DotDims& dims, const Shape& rhs, GroupsMet met, IterationSpace& space,
+                    MatrixLoops& matrix) {
   if (space.loops.size() >= kMaxLoops) return;
   const std::int64_t group = dims.rhs_group[0];
   const auto order = physical_order(rhs);
@@ -231,8 +232,12 @@ void add_group_loop(const ir::DotDims& dims, const Shape& lhs, const Shape& rhs,
       std::ranges::count_if(dims.lhs_batch, [&](std::int64_t d) { return d > dims.lhs_ragged[0]; });
   const auto row = dims.lhs_ragged[0] - contracted_before + batch_after;  // of the result
   Loop& rows = space.loops[space.anchor_loops[row]];
-  rows.revisits =
-      std::max<std::int64_t>(std::min(rhs.dims[group], lhs.dims[dims.lhs_ragged[0]]), 1) - 1;
+  rows.revisits = std::max<std::int64_t>(std::llround(met.count), 1) - 1;
+  if (met.rows.empty() && met.count < kMostMet * static_cast<double>(rhs.dims[group])) {
+    space.flags.push_back(
+        fmt::format("{:.0f} of {} groups are expected to have rows", met.count, rhs.dims[group]));
+  }
+  rows.groups = std::move(met.rows);
   matrix.group_loop = static_cast<int>(space.loops.size());
   space.loops.push_back({.size = rhs.dims[group],
                          .list = TileList::kKernel,
@@ -254,7 +259,9 @@ void add_dot_loops(const Kernel& kernel, const Op& op, const hwdesc::NativeTile&
   for (const std::int64_t d : dims.rhs_contracting) {
     push_loop(matrix.contraction, add_reduction_loop(space, rhs, d, native));
   }
-  if (multiplies_groups(op)) add_group_loop(dims, lhs, rhs, space, matrix);
+  if (multiplies_groups(op)) {
+    add_group_loop(dims, rhs, groups_met(kernel, op), space, matrix);
+  }
 }
 
 void add_matrix_loops(const Kernel& kernel, const hwdesc::NativeTile& native,
@@ -376,6 +383,15 @@ LoopSizes tile_extents(const IterationSpace& space, const TileConfig& tile) {
   return extents;
 }
 
+double Loop::padded_tiles(std::int64_t extent) const {
+  if (groups.empty()) {
+    return static_cast<double>(size) / static_cast<double>(extent) + static_cast<double>(revisits);
+  }
+  std::int64_t tiles = 0;
+  for (const std::int64_t rows : groups) tiles += base::ceil_div(rows, extent);
+  return static_cast<double>(tiles);
+}
+
 double tile_count(const IterationSpace& space, const LoopSizes& extents) {
   double count = 1;
   for (std::size_t i = 0; i < space.loops.size(); ++i) {
@@ -417,6 +433,26 @@ double whole_product(const IterationSpace& space, const std::vector<int>& loops)
   double p = 1;
   for (const int loop : loops) p *= static_cast<double>(space.loops[loop].size);
   return p;
+}
+
+bool multiplies_groups(const Op& op) {
+  return op.opcode == Opcode::kRaggedDot && !op.as<ir::DotAttrs>().dims.rhs_group.empty();
+}
+
+GroupsMet groups_met(const Kernel& kernel, const Op& op) {
+  const ir::DotDims& dims = op.as<ir::DotAttrs>().dims;
+  const auto* sizes = kernel.op(op.operands[2]).get<ir::ConstantAttrs>();
+  const Shape &lhs = kernel.op(op.operands[0]).shape, &rhs = kernel.op(op.operands[1]).shape;
+  const std::int64_t groups = rhs.dims[dims.rhs_group[0]];
+  if (sizes != nullptr && std::cmp_equal(sizes->literal.integers.size(), groups)) {
+    GroupsMet met{.rows = sizes->literal.integers};
+    std::erase_if(met.rows, [](std::int64_t rows) { return rows <= 0; });
+    met.count = static_cast<double>(met.rows.size());
+    return met;
+  }
+  const auto rows = static_cast<double>(lhs.dims[dims.lhs_ragged[0]]);
+  const auto all = static_cast<double>(groups);
+  return {.rows = {}, .count = all - all * std::pow(1 - 1 / std::max(all, 1.0), rows)};
 }
 
 double columns_per_group(const IterationSpace& space) {

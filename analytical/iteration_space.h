@@ -37,8 +37,11 @@ struct Loop {
   // For rows in groups with a right-hand side each (ragged-dot): tiles computed again because a
   // group ends within them. At most one per group, except the last.
   std::int64_t revisits = 0;
+  std::vector<std::int64_t> groups;  // rows of every group that has any, where they are known
   bool grouped = false;  // loop over groups: one at a time, advanced at revisits of the rows
   [[nodiscard]] std::int64_t units() const { return base::ceil_div(size, granule); }
+  // Tiles of this extent where rows of groups are padded to whole ones (kernels of GPUs).
+  [[nodiscard]] double padded_tiles(std::int64_t extent) const;
 };
 
 // Matrix work of the anchor: the loops of its rows (M), columns (N), contraction (K) and batch.
@@ -82,6 +85,17 @@ struct IterationSpace {
 [[nodiscard]] double whole_product(const IterationSpace& space, const std::vector<int>& loops);
 // Columns of the matrix work per feature group.
 [[nodiscard]] double columns_per_group(const IterationSpace& space);
+// A ragged-dot over groups of rows; one split along its contraction or batch has no groups.
+[[nodiscard]] bool multiplies_groups(const ir::Op& op);
+
+// Groups of a ragged-dot that have rows: those of its sizes, if they are constant, else as many as
+// rows that choose among all of them alike are expected to meet, E (1 - (1 - 1 / E)^rows).
+struct GroupsMet {
+  std::vector<std::int64_t> rows;  // of each, if known
+  double count = 0;
+};
+[[nodiscard]] GroupsMet groups_met(const ir::Kernel& kernel, const ir::Op& op);
+
 // Multiply-adds per element of the result of a dot or convolution.
 [[nodiscard]] double contraction_size(const ir::Kernel& kernel, const ir::Op& op);
 [[nodiscard]] TileConfig full_tile(const IterationSpace& space);

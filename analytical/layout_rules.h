@@ -32,6 +32,12 @@ namespace tilecast::analytical {
                         .word_bits = tile.word_bits,
                         .tiled = tile.tiled};
   rules.fusion.compiler = compiler(device);
+  if (device.attention == hwdesc::AttentionBy::kLibrary) {
+    rules.fusion.attention = ir::AttentionCalls::kAll;
+  } else if (device.attention == hwdesc::AttentionBy::kAlone &&
+             rules.fusion.compiler == ir::Compiler::kXlaGpu) {
+    rules.fusion.attention = ir::AttentionCalls::kAlone;
+  }
   if (device.execution == hwdesc::Execution::kScratchpad) {
     rules.fusion.windows = rules.fusion.compiler == ir::Compiler::kXlaTpu;
     // XLA's dumps: so on v6e and v7x, which have such arrays, and not on v4, v5e and v5p.

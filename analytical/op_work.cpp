@@ -9,6 +9,7 @@
 #include "analytical/footprint.h"
 #include "analytical/product_type.h"
 #include "analytical/xla_cpu.h"
+#include "base/math.h"
 #include "ir/counts/work_counts.h"
 
 namespace tilecast::analytical {
@@ -45,21 +46,86 @@ bool minor_is_reduced(const Op& op, const Shape& input) {
          std::find(op.dimensions.begin(), op.dimensions.end(), order.back()) != op.dimensions.end();
 }
 
-// Whether elements change lanes when `from` becomes `to`: the minor dimension is another one, or a
-// reshape changes its size.
+// Dimension that lies in the lanes: the most minor one of more than one element; -1: none.
+std::int64_t lane_dim(const Shape& shape) {
+  const ir::Dims order = physical_order(shape);
+  const auto found = std::find_if(order.rbegin(), order.rend(),
+                                  [&](std::int64_t dim) { return shape.dims[dim] > 1; });
+  return found == order.rend() ? -1 : *found;
+}
+
+// Whether elements change lanes when `from` becomes `to`: the dimension in the lanes is another
+// one, or a reshape changes its size.
 bool lanes_move(const Shape& from, const Shape& to, const Op& op) {
-  if (from.rank() == 0 || to.rank() == 0) return false;
-  const auto from_minor = physical_order(from).back();
-  const auto to_minor = physical_order(to).back();
+  const std::int64_t was = lane_dim(from), is = lane_dim(to);
+  if (was < 0 || is < 0) return false;
   switch (op.opcode) {
     case Opcode::kTranspose:
-      return to_minor >= static_cast<std::int64_t>(op.dimensions.size()) ||
-             op.dimensions[to_minor] != from_minor;
+      return is >= std::ssize(op.dimensions) || op.dimensions[is] != was;
     case Opcode::kReshape:
-      return from.dims[from_minor] != to.dims[to_minor];
+      return from.dims[was] != to.dims[is];
     default:
-      return from_minor != to_minor;
+      return was != is;
   }
+}
+
+// Share of a relayout's elements that move: short rows fill their lanes on one side at least.
+double moved_share(const Shape& from, const Shape& to, const hwdesc::Device& device) {
+  if (!device.native_tile.tiled) return 1;
+  const auto rows_of = [&](const Shape& shape) {
+    const auto row = std::max<std::int64_t>(shape.dims[physical_order(shape).back()], 1);
+    return static_cast<double>(base::ceil_div(row, device.vector.lanes)) / static_cast<double>(row);
+  };
+  return std::min(rows_of(from) / rows_of(to), 1.0);
+}
+
+bool is_spread_scalar(const Kernel& kernel, OpId id) {
+  const Op& op = kernel.op(id);
+  return op.opcode == Opcode::kBroadcast && kernel.op(op.operands[0]).shape.is_scalar();
+}
+
+// Whether all elements are the same: computed once, before the loop.
+bool is_invariant(const Kernel& kernel, const Op& op) {
+  return !op.operands.empty() &&
+         std::ranges::all_of(op.operands, [&](OpId id) { return is_spread_scalar(kernel, id); });
+}
+
+// Whether `id` is, or follows element by element from, what a reduction within the kernel leaves in
+// every lane.
+bool is_in_every_lane(const Kernel& kernel, OpId id) {
+  for (;;) {
+    const Op& op = kernel.op(id);
+    const OpClass kind = ir::op_class(op.opcode);
+    if (kind == OpClass::kReduction) return true;
+    if (op.operands.empty() || (kind != OpClass::kElementwise && kind != OpClass::kTranscendental &&
+                                op.opcode != Opcode::kBitcast)) {
+      return false;
+    }
+    const auto array = std::ranges::find_if(op.operands, [&](OpId operand) {
+      return !is_spread_scalar(kernel, operand) && !kernel.op(operand).shape.is_scalar();
+    });
+    if (array == op.operands.end()) return false;
+    id = *array;
+  }
+}
+
+// Share of an array's elements in one register of each row: rows longer than the lanes are combined
+// register by register before, and copied after.
+double share_across_lanes(const Shape& input, const hwdesc::Device& device) {
+  if (!device.native_tile.tiled) return 1;
+  const auto row = static_cast<double>(input.dims[physical_order(input).back()]);
+  return 1 / std::max(std::ceil(row / static_cast<double>(device.vector.lanes)), 1.0);
+}
+
+// Share of a broadcast's elements that move between lanes: one register of each row, where the
+// operand's elements, one to a lane, get rows of their own.
+double spread_over_lanes(const Kernel& kernel, const Op& op, const hwdesc::Device& device) {
+  const Shape& from = kernel.op(op.operands[0]).shape;
+  if (op.opcode != Opcode::kBroadcast || !device.native_tile.tiled || from.rank() == 0) return 0;
+  const auto minor = static_cast<std::size_t>(physical_order(from).back());
+  const bool stays = op.dimensions[minor] == physical_order(op.shape).back();
+  if (from.dims[minor] == 1 || stays || is_in_every_lane(kernel, op.operands[0])) return 0;
+  return share_across_lanes(op.shape, device);
 }
 
 double log2_of(std::int64_t n) {
@@ -107,10 +173,17 @@ void add_reduction(const Kernel& kernel, const Op& op, const hwdesc::Device& dev
     work[input_group].vector += together ? vector_operations(kTogetherCycles, device) : steps;
     if (minor_is_reduced(op, input)) {
       work[input_group].vector += steps * combining_steps(kernel, op, device);
-      work[input_group].cross_lane_reduce += 1;
+      work[input_group].cross_lane_reduce += share_across_lanes(input, device);
     }
   }
   work[input_group].transcendental += op.applied_transcendentals;
+}
+
+// A conversion packs what it narrows: one operation writes all elements that share a word.
+double elementwise_operations(const Op& op, const hwdesc::Device& device) {
+  if (op.opcode == Opcode::kMap) return std::max(op.applied_flops, 1.0);
+  const double packed = op.opcode == Opcode::kConvert ? words_per_element(op.shape, device) : 1;
+  return packed * cost_of(device.vector.op_cycles, op.opcode);
 }
 
 void add_movement(const Kernel& kernel, const Op& op, int group, const hwdesc::Device& device,
@@ -122,8 +195,10 @@ void add_movement(const Kernel& kernel, const Op& op, int group, const hwdesc::D
   const Shape& from = kernel.op(op.operands[0]).shape;
   if (ir::has(op.opcode, ir::Trait::kRelayout) && from.is_array() && op.shape.is_array() &&
       lanes_move(from, op.shape, op)) {
-    work[group].cross_lane += words_per_element(op.shape, device);
+    work[group].cross_lane +=
+        words_per_element(op.shape, device) * moved_share(from, op.shape, device);
   }
+  work[group].cross_lane += spread_over_lanes(kernel, op, device);
   // XLA:CPU reverses whole vectors.
   if (op.opcode == Opcode::kReverse) {
     (is_xla_cpu(device) ? work[group].vector : work[group].cross_lane) += 1;
@@ -162,11 +237,15 @@ void add_multiplications(double flops, const ProductType& type, const hwdesc::De
   }
 }
 
-// A product other than the anchor: the unit's time without fill, or the lanes'.
+// A product other than the anchor: the unit's time without fill, or the lanes'. Only positions of a
+// window that meet input count.
 void add_product(const Kernel& kernel, const Op& op, const hwdesc::Device& device,
                  ElementWork& work) {
-  add_multiplications(2 * contraction_size(kernel, op), product_type(kernel, op, device), device,
-                      work);
+  const double results =
+      static_cast<double>(std::max<std::int64_t>(ir::element_count(op.shape), 1));
+  const double flops = ir::matrix_flops(op.opcode, op.attrs, kernel.op(op.operands[0]).shape,
+                                        kernel.op(op.operands[1]).shape, op.shape);
+  add_multiplications(flops / results, product_type(kernel, op, device), device, work);
 }
 
 // FLOPs per element of a discrete Fourier transform as products with matrices of a block of the
@@ -262,8 +341,8 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
   ElementWork& work = by_group[group];
   switch (ir::op_class(op.opcode)) {
     case OpClass::kElementwise:
-      work.vector += op.opcode == Opcode::kMap ? std::max(op.applied_flops, 1.0)
-                                               : cost_of(device.vector.op_cycles, op.opcode);
+      if (device.native_tile.tiled && is_invariant(kernel, op)) break;
+      work.vector += elementwise_operations(op, device);
       if (op.opcode == Opcode::kConvert && is_xla_cpu(device)) {
         const ir::DType from = kernel.op(op.operands[0]).shape.dtype;
         work.vector += vector_operations(rounding_cycles(from, op.shape.dtype), device);

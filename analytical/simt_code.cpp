@@ -23,7 +23,6 @@ constexpr double kLoopResults = 4;           // of a thread (XLA:GPU's largest u
 constexpr double kBytesInFlight = 2.0 * 16;  // of a thread: two loads of the widest kind
 constexpr double kReductionLoads = 4;        // in flight of a thread that reduces
 constexpr double kRegisterBytes = 4;
-constexpr double kReducedAtLeast = 2, kReducedAtMost = 16, kTransposed = 8;  // elements of a thread
 
 double threads_of_worker(const hwdesc::Multiplexing& machine) {
   return static_cast<double>(machine.max_resident) * machine.warps_per_block * machine.warp_lanes;
@@ -44,6 +43,25 @@ bool is_not_unrolled(ir::Opcode opcode) {
     default:
       return false;
   }
+}
+
+// Elements of a thread of XLA:GPU's kernels that are written around a transpose, a reduction or a
+// scatter: four warps transpose a square whose sides are 128 bytes; up to 16 elements are reduced
+// by a thread (as launches of 128 to 1,024 threads in profiles of such kernels).
+double elements_of_thread(const ir::Kernel& kernel) {
+  constexpr double kSideBytes = 128, kThreads = 128, kReduced = 16;
+  double row = 0;
+  for (const ir::Op& op : kernel.ops()) {
+    if (op.opcode == ir::Opcode::kTranspose) {
+      const double side = kSideBytes / ir::storage_bytes(op.shape.dtype);
+      return side * side / kThreads;
+    }
+    if (op.opcode != ir::Opcode::kReduce) continue;
+    const ir::Shape& result = op.shape.is_tuple() ? op.shape.elements.front() : op.shape;
+    row = std::max(row, ir::array_elements(kernel.op(op.operands[0]).shape) /
+                            std::max(ir::array_elements(result), 1.0));
+  }
+  return row > 0 ? std::clamp(row, 1.0, kReduced) : kLoopResults;
 }
 
 // Bytes that a thread loads at once for a reduction: two neighbours along a row, else one element.
@@ -70,6 +88,7 @@ void SimtModel::read_code(const ir::Kernel& kernel) {
   }
   rows_in_result_ = results >= elements;
   in_flight_ = kBytesInFlight;
+  hero_threads_ = elements / elements_of_thread(kernel);
   for (const ir::Op& op : kernel.ops()) {
     if (code_->emitter != Emitter::kHero || op.opcode != ir::Opcode::kReduce) continue;
     in_flight_ = std::min(in_flight_, kReductionLoads * load_bytes(kernel, op));
@@ -146,24 +165,17 @@ double SimtModel::resident_code(const Block& block) const {
 }
 
 double SimtModel::code_starts_s(const Block& block) const {
-  const double lanes = device_->multiplexing.warp_lanes;
-  double warps = block.covered_blocks * threads_of_code() / lanes;
-  if (code_->emitter == Emitter::kHero) {
-    double elements = 1;
-    for (const Loop& loop : space_.loops) elements *= static_cast<double>(loop.size);
-    const double of_thread = passes_.row_elements > 1 ? std::clamp(passes_.row_elements / lanes,
-                                                                   kReducedAtLeast, kReducedAtMost)
-                                                      : kTransposed;
-    warps = elements / (of_thread * lanes);
-  }
-  return warps * device_->multiplexing.warp_start.value;
+  const bool hero = code_->emitter == Emitter::kHero;
+  const double threads = hero ? hero_threads_ : block.covered_blocks * threads_of_code();
+  return threads / device_->multiplexing.warp_lanes * device_->multiplexing.warp_start.value;
 }
 
 double SimtModel::streamed_s(const Block& block, double memory_s, double bytes) const {
-  double threads = workers_ * threads_of_worker(device_->multiplexing);
-  if (code_->emitter != Emitter::kHero) {
-    threads = std::min(block.blocks, workers_ * block.resident) * threads_of_code();
-  }
+  const double hero = std::min(workers_ * threads_of_worker(device_->multiplexing), hero_threads_);
+  const double threads =
+      code_->emitter == Emitter::kHero
+          ? hero
+          : std::min(block.blocks, workers_ * block.resident) * threads_of_code();
   return std::hypot(memory_s, bytes * memory_.latency_s / (threads * in_flight_));
 }
 

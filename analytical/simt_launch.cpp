@@ -4,14 +4,6 @@
 #include <cmath>
 
 namespace tilecast::analytical {
-namespace {
-
-// Besides accumulators, a thread holds fragments of both operands, addresses and loop state: about
-// as many registers again in matrix kernels (CUTLASS uses 128 of 255 for a 128x256 tile).
-constexpr double kAccumulatorRegisters = 0.5;
-
-}  // namespace
-
 const hwdesc::MemoryLevel& worker_memory(const hwdesc::Device& device) {
   return device.memory[std::min<std::size_t>(2, device.memory.size() - 1)];
 }
@@ -29,7 +21,8 @@ double resident_blocks(const hwdesc::Device& device, const BlockNeeds& needs) {
   const double registers = device.multiplexing.registers_per_worker.value;
   if (needs.register_bytes > 0 && registers > 0) {
     resident =
-        std::min(resident, std::floor(kAccumulatorRegisters * registers / needs.register_bytes));
+        std::min(resident,
+                 std::floor(device.library.accumulators * registers / needs.register_bytes));
   }
   return resident;
 }

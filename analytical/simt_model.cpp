@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "analytical/simt_loads.h"
+
 namespace tilecast::analytical {
 namespace {
 
@@ -16,15 +18,22 @@ double queued_s(double memory_s, double waited_s) {
   return (memory_s + waited_s + std::hypot(memory_s, waited_s)) / 2;
 }
 
+// Main memory is waited for in turn: instructions and arguments, the first load, the last store.
+// Products fetch the first of these during their set-up.
+constexpr double kStreamingWaits = 3;
+
+// Warps that load operands and multiply get in each other's way (the 4-norm of simt_launch.h).
+double contended_s(double a, double b) {
+  return std::sqrt(std::hypot(a * a, b * b));
+}
+
 // The thread block sizes that GPU libraries offer for a product, and the cost of a block beyond its
 // multiply-adds. cuBLAS names its kernels after their block tiles (sgemm_32x32 ...,
 // h16816gemm_64x64 ...) and has separate ones for matrix-vector products.
-constexpr double kMaxSplits = 32;  // blocks that may share a contraction
-
 struct LibraryTiles {
   BlockSides sides;
   double flat_rows = 1;  // convolutions: images, rows and columns in one count
-  double splits = kMaxSplits;
+  double splits = std::numeric_limits<double>::max();  // besides Library::splits
   double depth_step = 0;  // the contraction is rounded up to this; 0: whole steps of the tile
 };
 
@@ -60,7 +69,6 @@ LibraryTiles library_tiles(const IterationSpace& space, const ProductType& type,
                            const hwdesc::Device& device, const std::optional<ir::GpuCode>& stated) {
   const ir::DType dtype = type.on_unit() ? type.dtype : ir::DType::kF32;
   const double bytes = ir::storage_bytes(dtype);
-  const bool convolves = !space.matrix->positions.empty();
   if (stated && stated->tile.size() == 2) {
     const auto only = [&](std::size_t i) {
       const auto side = static_cast<double>(stated->tile[i]);
@@ -73,11 +81,17 @@ LibraryTiles library_tiles(const IterationSpace& space, const ProductType& type,
       whole_product(space, space.matrix->columns) == 1)
     return {};
   const bool on_lanes = !type.on_unit() || multiplies_on_lanes(device, ir::name(type.dtype));
-  // For convolutions as products over window positions, cuDNN has blocks of 128 results by 32, 64
-  // or 128 features, not split.
-  if (convolves && !on_lanes) return {};
-  if (convolves) return {.sides = at_least(32), .flat_rows = 128, .splits = 1};
-  if (!on_lanes) return {.sides = at_least(bytes < 4 ? 64.0 : 32.0)};
+  // On lanes cuDNN has blocks of 128 results by 32, 64 or 128 features for convolutions as products
+  // over window positions. It splits none of these (grids of its kernels in profiles of ResNet-50
+  // on an H100 and H200).
+  const bool convolves = !space.matrix->positions.empty();
+  if (convolves && on_lanes) return {.sides = at_least(32), .flat_rows = 128, .splits = 1};
+  if (whole_product(space, space.matrix->positions) > 1) return {.splits = 1};
+  if (!on_lanes) {
+    LibraryTiles tiles{.sides = at_least(bytes < 4 ? 64.0 : 32.0)};
+    tiles.sides.step = device.library.side_step;
+    return tiles;
+  }
   if (whole_product(space, space.matrix->batch) > 1) return tiles_of_batches_on_lanes(device);
   LibraryTiles tiles{.sides = at_least(bytes < 4 ? 64.0 : 32.0, kLargestLaneSide),
                      .depth_step = kLaneDepthStep};
@@ -119,6 +133,7 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
   has_cache_ = cache != nullptr;
   cache_ = has_cache_ ? path(*cache, device.engines[1]) : memory_;
   cache_capacity_ = has_cache_ ? cache->capacity.value : 0;
+  kept_results_ = has_cache_ ? cache->results.value : 0;
   const hwdesc::TransferEngine& engine = device.engines[has_cache_ ? 1 : 0];
   overhead_s_ = engine.iteration_overhead.value;
   const double granule = (has_cache_ ? *cache : device.main_memory()).granule.value;
@@ -130,8 +145,8 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     }
     if (space_.matrix) {
       const int groups = space_.matrix->group_loop;  // other rows have other weights
-      input.by_row = stream.moved_by_any(space_.matrix->rows) ||
-                     (groups >= 0 && stream.moved_by(static_cast<std::size_t>(groups)));
+      input.by_group = groups >= 0 && stream.moved_by(static_cast<std::size_t>(groups));
+      input.by_row = stream.moved_by_any(space_.matrix->rows) || input.by_group;
       input.by_column = stream.moved_by_any(space_.matrix->columns);
     }
     if (looped_) input.again = passes_.times[input.stream.op.index()] - 1;
@@ -149,30 +164,41 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
   }
   stages_ = engine.stages;
   const ProductType& type = compute_.product_type();
-  if (type.on_unit()) {
-    matrix_rate_ = product_peak(type, device).value * device.matrix.efficiency / workers_;
-  }
+  set_matrix_rate();
   constexpr double kMultiplyAdd = 2;
   lane_rate_ = kMultiplyAdd * device.vector_peak().value * device.vector.efficiency / workers_;
   operand_bytes_ =
       ir::storage_bytes(kernel.op(kernel.op(space_.matrix->op).operands[0]).shape.dtype);
   read_widened_operands(kernel);
-  max_splits_ = kMaxSplits;
+  max_splits_ = device.library.splits;
   if (device.execution == hwdesc::Execution::kSimt) {
     const LibraryTiles tiles = library_tiles(space_, type, device, kernel.gpu_code());
     sides_ = tiles.sides;
     flat_rows_ = tiles.flat_rows;
-    max_splits_ = tiles.splits;
+    max_splits_ = std::min(max_splits_, tiles.splits);
     depth_step_ = tiles.depth_step;
-    if (depth_step_ > 0) set_run_slowdowns(kernel);
+    by_warps_ = matrix_rate_ > 0 && depth_step_ <= 0 && device.library.operand_rows <= 0 &&
+                space_.matrix->positions.empty();
+    set_run_slowdowns(kernel);
     set_broadcasts();
-    setup_s_ = engine.setup.value;
-    constexpr double kHalf = 2;  // bytes of an operand (cuBLAS's nvjet_sm90)
-    const MatrixLoops& loops = *space_.matrix;
-    stays_ = device.multiplexing.cluster_blocks > 1 && loops.positions.empty() &&
-             whole_product(space_, loops.batch) <= 1 && operand_bytes_ == kHalf;
+    set_taps();
     shared_rate_ = device.scratchpad().bandwidth.value / workers_;
   }
+}
+
+// The rate and the set-up of the library's kernels for the products' type.
+void SimtModel::set_matrix_rate() {
+  const ProductType& type = compute_.product_type();
+  const std::string_view dtype = ir::name(type.on_unit() ? type.dtype : ir::DType::kF32);
+  if (type.on_unit()) {
+    matrix_rate_ =
+        product_peak(type, *device_).value * device_->product_efficiency(dtype) / workers_;
+  }
+  lane_share_ = device_->library.lane_efficiency.value_or(device_->vector.efficiency);
+  if (device_->execution != hwdesc::Execution::kSimt) return;
+  setup_s_ = device_->product_setup(dtype).value;
+  const bool on_lanes = !type.on_unit() || multiplies_on_lanes(*device_, dtype);
+  if (on_lanes && device_->library.lane_setup) setup_s_ = device_->library.lane_setup->value;
 }
 
 // If no library kernel takes the operands' types, they are converted beforehand, and the product
@@ -221,14 +247,19 @@ void SimtModel::set_broadcasts() {
   }
 }
 
+// A step on tensor cores brings a line of each row, and blocks of rows share translations; engines
+// that bring whole boxes (Library::operand_rows) ask for neighbouring lines together.
 void SimtModel::set_run_slowdowns(const ir::Kernel& kernel) {
+  constexpr double kLine = 128, kChipPage = 2048;
+  if (!by_warps_ && depth_step_ <= 0) return;
   const ir::Op& op = kernel.op(space_.matrix->op);
-  const double run = depth_step_ * operand_bytes_;
+  const double run = depth_step_ > 0 ? depth_step_ * operand_bytes_ : kLine;
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
     if (!depth_is_minor(kernel, op, i)) continue;
     for (Input& input : inputs_) {
       if (input.stream.op != op.operands[i]) continue;
-      const double stride = static_cast<double>(input.stream.array.size[0]) * operand_bytes_;
+      double stride = static_cast<double>(input.stream.array.size[0]) * operand_bytes_;
+      if (depth_step_ <= 0) stride = std::min(stride, kChipPage);
       input.run_slowdown =
           strided_slowdown(run, stride, device_->engines.front().full_efficiency_run.value);
     }
@@ -253,8 +284,7 @@ SimtModel::Block SimtModel::prepare(const TileConfig& tile, std::span<Extents> g
   for (std::size_t i = 0; i < space_.loops.size(); ++i) {
     const Loop& loop = space_.loops[i];
     if (loop.grouped) continue;
-    const double covered = static_cast<double>(loop.size) / static_cast<double>(block.extents[i]) +
-                           static_cast<double>(loop.revisits);
+    const double covered = loop.padded_tiles(block.extents[i]);
     (loop.reduction ? block.covered_steps : block.covered_blocks) *= covered;
     (loop.reduction ? block.steps : block.blocks) *= std::ceil(covered);
   }
@@ -275,8 +305,8 @@ SimtModel::Block SimtModel::prepare(const TileConfig& tile, std::span<Extents> g
   if (code_) block.blocks = std::ceil(block.covered_blocks);  // they count results in memory order
   footprints_.evaluate(block.extents, groups);
   for (const Input& input : inputs_) {
-    (input.in_loop ? block.step_bytes : block.once_bytes) +=
-        region_bytes(input.stream.array, groups[input.stream.group]);
+    (input.in_loop ? block.step_bytes : block.once_bytes) += loaded_bytes(
+        space_, block.extents, input.stream.array, groups[input.stream.group], input.gathered);
   }
   for (const MemoryStream& output : outputs_) {
     block.out_bytes += region_bytes(output.array, groups[output.group]);
@@ -312,8 +342,12 @@ void SimtModel::set_needs(std::span<const Extents> groups, Block& block) const {
   for (const Input& input : inputs_) {
     if (!input.in_loop) continue;
     const bool whole = space_.matrix->groups > 1;  // window and channels of a group are one step
-    block.needs.shared_bytes += (whole ? std::min(stages_, block.steps) : stages_) *
-                                resident_bytes(input.stream.array, groups[input.stream.group]);
+    const Extents& region = groups[input.stream.group];
+    const StoredArray& array = input.stream.array;
+    block.needs.shared_bytes +=
+        (whole ? std::min(stages_, block.steps) : stages_) *
+        (input.gathered ? loaded_bytes(space_, block.extents, array, region, true)
+                        : resident_bytes(array, region));
   }
   (registers > 0 ? block.needs.register_bytes : block.needs.shared_bytes) += accumulators;
   block.resident = resident_blocks(*device_, block.needs);
@@ -327,8 +361,35 @@ double SimtModel::step_depth(double depth) const {
   return round_up(whole, depth_step_) / std::ceil(whole / depth);
 }
 
-// cuDNN pads the channels of a convolution to what one load brings.
-constexpr double kVectorBytes = 16;
+// cuDNN's products over window positions take a step's contraction from one position: its channels
+// are padded to the bytes that a row of an operand has in a step, of kernels for clusters 128
+// (seven stages of 128 x 64 and 64 x 128 halves fill the 226 KiB of those of ResNet-50 on an H100),
+// of others 64 (tilesize128x128x32). Channels that are no whole load are padded in memory
+// beforehand.
+void SimtModel::set_taps() {
+  constexpr double kLoadBytes = 16, kStepBytes = 64, kClusterStepBytes = 128;
+  const MatrixLoops& loops = *space_.matrix;
+  if (loops.positions.empty() || matrix_rate_ <= 0 || flat_rows_ > 1) return;
+  for (Input& input : inputs_) {
+    input.windowed =
+        input.stream.moved_by_any(loops.rows) && input.stream.moved_by_any(loops.positions);
+  }
+  if (loops.groups > 1) return;
+  for (Input& input : inputs_) input.gathered = input.windowed;
+  const bool clusters = device_->multiplexing.cluster_blocks > 1;
+  tap_depth_ = (clusters ? kClusterStepBytes : kStepBytes) / operand_bytes_;
+  const double channels = whole_product(space_, loops.contraction);
+  const double padded = round_up(channels, std::max(kLoadBytes / operand_bytes_, 1.0));
+  if (padded <= channels) return;
+  for (Input& input : inputs_) {
+    if (!input.windowed) continue;
+    const double before = input.stream.once_bytes;
+    input.stream.once_bytes *= padded / channels;
+    input_bytes_ += input.stream.once_bytes - before;
+    setup_s_ += device_->dispatch.kernel_launch.value + before / memory_.read +
+                input.stream.once_bytes / memory_.write;
+  }
+}
 
 // One step of one block, padded to the instruction's rows x columns x contraction, and to the sides
 // of a library's tiles, which are powers of two and computed whole. Groups too narrow for the unit
@@ -336,10 +397,17 @@ constexpr double kVectorBytes = 16;
 UnitCycles SimtModel::multiply(const LoopSizes& extents) const {
   const MatrixLoops& loops = *space_.matrix;
   constexpr double kFusedMultiplyAdd = 2;  // operations in one vector instruction
+  // Convolutions of each feature by itself are kernels for lanes (no shared memory in profiles of
+  // an H200). Their multiply-adds share no data in registers: two more slots for the input, whose
+  // 16-bit values are read in pairs and unpacked, and one for the weight.
+  constexpr double kUnsharedSlots = 1 + 2 + 1;
+  const bool alone = loops.groups > 1 && whole_product(space_, loops.contraction) == 1;
   const double in_tile = product(extents, loops.rows);
   const double of_tile = flat_rows_ > 1 ? flat_rows_ / in_tile : 1;
-  const double vector = of_tile * compute_.vector_matrix_cycles(extents) / kFusedMultiplyAdd;
-  if (matrix_rate_ <= 0) return {.vector = vector};
+  const double slots = alone ? kUnsharedSlots : 1;
+  const double vector = of_tile * slots * compute_.vector_matrix_cycles(extents) /
+                        kFusedMultiplyAdd * device_->vector.efficiency / lane_share_;
+  if (matrix_rate_ <= 0 || alone) return {.vector = vector};
   const hwdesc::MatrixUnit& unit = device_->matrix;
   double columns = product(extents, loops.columns);
   double matrices = product(extents, loops.batch);
@@ -353,7 +421,9 @@ UnitCycles SimtModel::multiply(const LoopSizes& extents) const {
     const bool fits = size >= whole_product(space_, of);
     const double instructions = round_up(size, unit_size);
     if (!fits || block.least <= 1 || size > block.most) return instructions;
-    const auto tile = static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(size)));
+    const double tile = sides_.step > 0
+                            ? round_up(size, sides_.step)
+                            : static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(size)));
     return std::max({instructions, tile, block.least});
   };
   const double rows = flat_rows_ > 1
@@ -362,9 +432,7 @@ UnitCycles SimtModel::multiply(const LoopSizes& extents) const {
   const double positions =
       std::max(product(extents, loops.positions) / static_cast<double>(loops.dilation), 1.0);
   double channels = product(extents, loops.contraction);
-  if (!loops.positions.empty() && loops.groups == 1) {
-    channels = round_up(channels, std::max(kVectorBytes / operand_bytes_, 1.0));
-  }
+  if (tap_depth_ > 0) channels = round_up(channels, tap_depth_);
   const double depth = step_depth(channels * positions);
   columns = side(loops.columns, columns, static_cast<double>(unit.columns), sides_.columns);
   const double flops = 2 * matrices * rows * depth * columns;
@@ -374,13 +442,19 @@ UnitCycles SimtModel::multiply(const LoopSizes& extents) const {
                                              : UnitCycles{.matrix = matrix};
 }
 
-// Warps form a square over the tile; each reads its rows and columns of the operands.
+// Instructions that read operands themselves read the columns for every `operand_rows`. Else warps
+// form a square over the tile; each reads its rows and columns of what was copied there.
 double SimtModel::shared_memory_s(const LoopSizes& extents) const {
   if (shared_rate_ <= 0 || matrix_rate_ <= 0) return 0;
   const MatrixLoops& loops = *space_.matrix;
-  const double side = std::sqrt(std::max(device_->multiplexing.warps_per_block, 1));
-  const double lines = product(extents, loops.rows) + product(extents, loops.columns);
-  return product(extents, loops.batch) * side * lines * product(extents, loops.contraction) *
+  const double rows = product(extents, loops.rows), columns = product(extents, loops.columns);
+  const double warps = std::sqrt(std::max(device_->multiplexing.warps_per_block, 1));
+  const double at_once = device_->library.operand_rows;
+  const double copied = by_warps_ ? 1 : 0;
+  const double lines = at_once > 0 && depth_step_ <= 0
+                           ? rows + columns * std::max(rows / at_once, 1.0)
+                           : (warps + copied) * (rows + columns);
+  return product(extents, loops.batch) * lines * product(extents, loops.contraction) *
          product(extents, loops.positions) * operand_bytes_ / shared_rate_;
 }
 
@@ -418,7 +492,8 @@ WaveShape SimtModel::shape_of_wave(const Block& block, double wave_blocks,
     double sum = 0;
     for (const Input& input : inputs_) {
       if (input.in_loop && input.stream.moved_by_any(loops)) {
-        sum += region_bytes(input.stream.array, groups[input.stream.group]);
+        sum += loaded_bytes(space_, block.extents, input.stream.array, groups[input.stream.group],
+                            input.gathered);
       }
     }
     return sum;
@@ -436,7 +511,9 @@ WaveShape SimtModel::shape_of_wave(const Block& block, double wave_blocks,
 double SimtModel::reuse(const Input& input, const Block& block, const WaveShape& wave,
                         double wave_blocks) const {
   if (space_.matrix) {
-    return (input.by_row ? 1 : wave.rows) * (input.by_column ? 1 : wave.columns);
+    double rows = input.by_row ? 1 : wave.rows;
+    if (input.by_group) rows = blocks_of_group(space_, block.extents, wave.rows);
+    return rows * (input.by_column ? 1 : wave.columns);
   }
   double shared = 1;
   for (std::size_t i = 0; i < space_.loops.size(); ++i) {
@@ -473,12 +550,15 @@ SimtModel::Traffic SimtModel::traffic(const Block& block, const Launch& launch, 
       block.held ? 0 : repeated_miss_share(cache_capacity_, bytes_between_passes(block, groups));
   Traffic moved;
   for (const Input& input : inputs_) {
-    const double loaded = region_bytes(input.stream.array, groups[input.stream.group]) *
+    const double loaded = loaded_bytes(space_, block.extents, input.stream.array,
+                                       groups[input.stream.group], input.gathered) *
                           block.covered_blocks * (input.in_loop ? block.covered_steps : 1);
     const double once = std::min(input.stream.once_bytes, loaded);
-    const double by_wave =
-        code_ ? once  // neighbouring blocks share the sectors of strided reads
-              : std::max(once, loaded / (reuse(input, block, wave, together) * input.broadcast));
+    const double shared = reuse(input, block, wave, together) * input.broadcast;
+    double needed = loaded;
+    if (input.windowed) needed = once * (input.by_column ? 1 : column_tiles(space_, block.extents));
+    const double by_wave =  // neighbouring blocks of code share the sectors of strided reads
+        code_ ? once : std::max(once, needed / shared);
     const double multicast = input.in_loop ? reuse(input, block, cluster, clustered) : 1;
     moved.cache_read += code_ ? read_through_cache(input, loaded) : loaded / multicast;
     const double from_dram = once + (by_wave - once) * missed;
@@ -490,7 +570,7 @@ SimtModel::Traffic SimtModel::traffic(const Block& block, const Launch& launch, 
   }
   moved.cache_read += block.excess_bytes * block.covered_blocks * block.covered_steps;
   moved.cache_write = block.out_bytes * block.covered_blocks;
-  moved.dram_write = output_bytes_;
+  moved.dram_write = std::max(0.0, output_bytes_ - kept_results_);
   if (splits > 1) {
     const double partial = splits * compute_.accumulator_bytes(groups) * block.covered_blocks;
     moved.cache_write += partial;
@@ -508,7 +588,8 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
   const MemoryPath cache = cache_.without(removed, kOnChip, kOnChip);
   const ComputeTime use = compute_time(block, groups, removed);
   const Traffic moved = traffic(block, launch, splits, groups);
-  const double step_s = std::max(use.iteration_s, use.shared_s);
+  const double step_s = by_warps_ ? contended_s(use.iteration_s, use.shared_s)
+                                 : std::max(use.iteration_s, use.shared_s);
   const double core_s = launch.per_worker * (steps * step_s + use.finish_s);
   const double slowed = space_.matrix ? slowed_by_power(*device_, core_s) : 1;
   PerBound busy{};
@@ -540,12 +621,13 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
     if (starts_s > loop.core_s) loop.core_s = busy[index_of(kIssue)] = starts_s;
   }
   // Streaming blocks start whenever another ends, so their transfers are not synchronised with a
-  // wave.
-  const double in_step = space_.matrix ? loop.path_s : 0;
+  // wave; the first load is one of the ends.
+  const double in_step = space_.matrix ? loop.path_s : -memory.latency_s;
   loop.round_trip_s = launch.waves * (steps * (memory.latency_s + step_s) + pass_s) + in_step;
   loop.in_order_s = slowed * launch.waves * (steps * (step_s + overhead) + use.finish_s);
 
-  double ends = memory.latency_s;  // stated code: the first load is in the period
+  const double waits_s = (space_.matrix ? 2 : kStreamingWaits) * memory.latency_s;
+  double ends = waits_s;
   if (!code_) {
     double moved_s = 0;  // first loads and last stores of a wave
     if (space_.matrix) {
@@ -553,9 +635,10 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
       const double last = block.out_bytes * block.covered_blocks;
       moved_s = (first / cache.read + last / cache.write) / launch.resident / launch.waves;
     }
-    const double next_s = 2 * memory.latency_s / launch.resident + moved_s;
-    const double hidden_s = stays_ ? steady_period_s(loop) / launch.waves : 0;
-    ends = 2 * memory.latency_s + moved_s + (launch.waves - 1) * std::max(next_s - hidden_s, 0.0);
+    // Resident blocks hide each other's ends, but not those of warps that load in phase.
+    const double hiding = by_warps_ ? 1 : launch.resident;
+    ends = waits_s + moved_s +
+           (launch.waves - 1) * (2 * memory.latency_s + moved_s * launch.resident) / hiding;
   }
   ends = kept_s(removed, kFillDrain, block.cut ? passes * ends : ends);
   const double launches = block.cut ? passes : splits > 1 ? 2 : 1;

@@ -8,9 +8,9 @@
 // cache, the worker's own memory, compute units of the busiest worker. Main memory moves the
 // working set of each wave once, unless the shared cache keeps it (simt_launch.h); that serves the
 // loads of every block. Round trip: waves x steps x (latency + use), over the stages; the blocks of
-// a wave hide each other's latency. In order: one block's own steps. ends: first load and last
-// store of a wave, hidden by other resident blocks except once; where blocks form clusters, which
-// then stay for all waves, those of 16-bit products without batch by the next wave's products, too.
+// a wave hide each other's latency. In order: one block's own steps. ends: first load (before it, of
+// kernels that stream, code and arguments) and last store of a wave, hidden by other resident
+// blocks except once.
 //
 // A product's loads queue for main memory. With m its time alone and w = waves x steps x latency /
 // stages they take (m + w + sqrt(m^2 + w^2)) / 2: a load waits latency x (1 + b / (2 (1 - b))) at a
@@ -53,7 +53,8 @@ class SimtModel final : public TileModel {
     MemoryStream stream;
     bool in_loop = false;                    // loaded again every step
     bool by_row = false, by_column = false;  // products: does the data depend on rows, columns?
-    double broadcast = 1;                    // consecutive matrices of the batch with the same data
+    bool by_group = false, windowed = false, gathered = false;  // simt_loads.h
+    double broadcast = 1;     // consecutive matrices of the batch with the same data
     double run_slowdown = 1;  // main-memory slowdown because steps read pieces of rows
     double again = 0;         // extra passes over it if rows are not held
   };
@@ -93,8 +94,9 @@ class SimtModel final : public TileModel {
   [[nodiscard]] ComputeTime compute_time(const Block& block, std::span<const Extents> groups,
                                          BoundMask removed) const;
   [[nodiscard]] double step_depth(double depth) const;
+  void set_matrix_rate();
   void read_widened_operands(const ir::Kernel& kernel);
-  void set_broadcasts();
+  void set_broadcasts(), set_taps();
   void set_run_slowdowns(const ir::Kernel& kernel);
   [[nodiscard]] UnitCycles multiply(const LoopSizes& extents) const;
   [[nodiscard]] double shared_memory_s(const LoopSizes& extents) const;
@@ -132,17 +134,18 @@ class SimtModel final : public TileModel {
   std::optional<ir::GpuCode> code_;
   double kept_bytes_ = 0;  // of `code_`: per element of a tile, over its reductions
   bool rows_in_result_ = false, unrolls_ = true;
-  double in_flight_ = 0;  // bytes per thread
+  double in_flight_ = 0, hero_threads_ = 0;  // bytes per thread; threads of Emitter::kHero
   std::vector<Input> inputs_;
   std::vector<MemoryStream> outputs_;
   double input_bytes_ = 0, output_bytes_ = 0;
   MemoryPath memory_, cache_;
-  bool has_cache_ = false, stays_ = false;  // stays_: a block computes one tile after the other
-  double cache_capacity_ = 0, shared_rate_ = 0;  // bytes; bytes per second of one worker
+  bool has_cache_ = false, by_warps_ = false;  // by_warps_: they load operands of tensor cores
+  double cache_capacity_ = 0, kept_results_ = 0;  // bytes; of results that stay in the cache
+  double shared_rate_ = 0;                        // bytes per second of one worker
   double matrix_rate_ = 0;  // FLOP/s of one worker, efficiency applied; 0: cannot
-  double lane_rate_ = 0;    // FLOP/s of its lanes
+  double lane_rate_ = 0, lane_share_ = 1;  // FLOP/s of its lanes; sustained share in products
   BlockSides sides_;
-  double operand_bytes_ = 4, flat_rows_ = 1, max_splits_ = 1, depth_step_ = 0;
+  double operand_bytes_ = 4, flat_rows_ = 1, max_splits_ = 1, depth_step_ = 0, tap_depth_ = 0;
   double setup_s_ = 0, overhead_s_ = 0, stages_ = 1, workers_ = 1;
 };
 

@@ -102,7 +102,15 @@ std::vector<int> with_windows_last(const IterationSpace& space) {
   return loops;
 }
 
-constexpr std::int64_t kSides[] = {16, 32, 64, 128, 256};
+std::vector<std::int64_t> sides_of(double step) {
+  if (step <= 0) return {16, 32, 64, 128, 256};
+  std::vector<std::int64_t> sides;
+  for (double side = step; side <= kLargestSide; side += step) {
+    sides.push_back(static_cast<std::int64_t>(side));
+  }
+  return sides;
+}
+
 constexpr std::int64_t kTileSteps[] = {32, 64, 128};
 
 // Sets extents of about `target` elements in all, from the last of `loops` to the first.
@@ -127,8 +135,9 @@ bool has_block(const BlockSides& sides, std::int64_t of_rows, std::int64_t of_co
 SizesList matrix_extents(const IterationSpace& space, const BlockSides& sides) {
   const MatrixLoops& matrix = *space.matrix;
   SizesList list;
-  for (const std::int64_t rows : kSides) {
-    for (const std::int64_t columns : kSides) {
+  const std::vector<std::int64_t> lengths = sides_of(sides.step);
+  for (const std::int64_t rows : lengths) {
+    for (const std::int64_t columns : lengths) {
       if (!has_block(sides, rows, columns)) continue;
       for (const std::int64_t step : kTileSteps) {
         LoopSizes& extents = list.emplace_back();
@@ -195,6 +204,25 @@ std::vector<std::vector<std::int64_t>> pieces_by_loop(const IterationSpace& spac
   std::vector<std::vector<std::int64_t>> all;
   for (const int loop : cut_loops(space)) all.push_back(all_pieces(space.loops[loop].units()));
   return all;
+}
+
+// Whether a tile takes so many steps: on each core, where two work as one and share them.
+bool makes_steps(const IterationSpace& space, const TileConfig& tile, double steps) {
+  constexpr double kCores = 2;
+  const double taken = tile_count(space, tile_extents(space, tile));
+  return taken <= kCores * steps && steps <= kCores * taken;
+}
+
+// About `count` pieces in all, the outermost loops cut first.
+LoopSizes cut_into(const IterationSpace& space, double count) {
+  LoopSizes trips;
+  trips.fill(1);
+  for (const int i : space.order) {
+    const double most = static_cast<double>(space.loops[i].units());
+    trips[i] = static_cast<std::int64_t>(std::clamp(std::round(count), 1.0, most));
+    count /= static_cast<double>(trips[i]);
+  }
+  return trips;
 }
 
 // A choice of pieces per loop, by index; loops after `last` are not cut yet.
@@ -305,21 +333,28 @@ std::vector<TileConfig> scheduled_tiles(const IterationSpace& space, std::size_t
 
 std::optional<TileConfig> stated_tile(const IterationSpace& space,
                                       const ir::CompilerTile& compiled) {
-  const ir::Dims& trips = compiled.iteration_bounds;
-  const bool counted = !trips.empty() && trips.size() == space.loops.size();
-  if (!counted && compiled.output_bounds.empty() && compiled.kernel_bounds.empty()) {
-    return std::nullopt;
+  const ir::Dims& bounds = compiled.iteration_bounds;
+  const bool by_loop = !bounds.empty() && bounds.size() == space.loops.size();
+  const bool has_windows = !compiled.output_bounds.empty() || !compiled.kernel_bounds.empty();
+  if (!by_loop && !has_windows) return std::nullopt;
+  LoopSizes trips{};
+  if (by_loop) std::ranges::copy(bounds, trips.begin());
+  double steps = 1;
+  bool same_loops = by_loop;
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    steps *= static_cast<double>(bounds[i]);
+    same_loops = same_loops && trips[i] <= space.loops[i].units();
   }
   TileConfig tile;
-  if (counted) {
-    LoopSizes cut{};
-    std::ranges::copy(trips, cut.begin());
-    tile = tile_of_trips(space, cut);
-  }
-  if (!compiled.output_bounds.empty()) tile.output = compiled.output_bounds;
-  if (!compiled.kernel_bounds.empty()) tile.kernel = compiled.kernel_bounds;
-  tile.input = compiled.input_bounds;
-  return tile;
+  if (!bounds.empty()) tile = tile_of_trips(space, same_loops ? trips : cut_into(space, steps));
+  if (!has_windows) return tile;
+  TileConfig windows = tile;
+  if (!compiled.output_bounds.empty()) windows.output = compiled.output_bounds;
+  if (!compiled.kernel_bounds.empty()) windows.kernel = compiled.kernel_bounds;
+  windows.input = compiled.input_bounds;
+  if (bounds.empty() || makes_steps(space, windows, steps)) return windows;
+  windows.kernel = {};  // of an operand whose dimensions are merged here
+  return makes_steps(space, windows, steps) ? windows : tile;
 }
 
 }  // namespace tilecast::analytical

@@ -35,12 +35,13 @@ struct BlockSide {
 struct BlockSides {
   BlockSide rows, columns;
   double most_results = kLargestSide * kLargestSide;
+  double step = 0;  // sides are multiples of it; 0: powers of two
 };
 
-// Candidates for machines that run thread blocks. Matrix kernels: powers of two from 16 to 256 rows
-// and columns within `sides`, steps of 32 to 128 along the contraction (the range of CUTLASS and
-// cuBLAS kernels). Others: any one loop cut on its own ladder, the rest from the outermost inwards.
-// At most `limit` distinct tiles, fewest blocks first; deterministic.
+// Candidates for machines that run thread blocks. Matrix kernels: 16 to 256 rows and columns within
+// `sides`, powers of two or multiples of its step, steps of 32 to 128 along the contraction (the
+// range of CUTLASS and cuBLAS kernels). Others: any one loop cut on its own ladder, the rest from
+// the outermost inwards. At most `limit` distinct tiles, fewest blocks first; deterministic.
 [[nodiscard]] std::vector<TileConfig> simt_candidate_tiles(const IterationSpace& space,
                                                            std::size_t limit,
                                                            const BlockSides& sides);
@@ -49,9 +50,11 @@ struct BlockSides {
 [[nodiscard]] std::vector<TileConfig> scheduled_tiles(const IterationSpace& space,
                                                       std::size_t limit);
 
-// The tile a compiler dump states: its windows; a list it omits is derived from the trip counts of
-// the compiler's loop nest (iteration_bounds: one per loop of the space, in order). nullopt if it
-// states neither.
+// The tile a compiler dump states. The trip counts of the compiler's loop nest (iteration_bounds:
+// one per loop of the space, in order, if it has the same loops) say how many steps there are; its
+// windows how they are cut, where they make so many steps of this space. Windows of another one
+// (another result's, a nested product's) leave the counts, or so many pieces from the outermost
+// loop inwards. nullopt if it states neither.
 [[nodiscard]] std::optional<TileConfig> stated_tile(const IterationSpace& space,
                                                     const ir::CompilerTile& compiled);
 

@@ -359,6 +359,11 @@ Need need_of(const ir::Kernel& kernel, const Op& op, std::size_t operand, double
   if (use == ir::OperandUse::kTarget) {
     return {target_share(kernel, op, operand, share, only_written), false};
   }
+  if (operand == 1 && multiplies_groups(op)) {
+    const ir::Dims& matrices = kernel.op(op.operands[1]).shape.dims;
+    const std::int64_t groups = matrices[op.as<ir::DotAttrs>().dims.rhs_group[0]];
+    return {share * ratio(groups_met(kernel, op).count, static_cast<double>(groups)), false};
+  }
   if (operand != 0) return {share, false};
   if (op.opcode == Opcode::kPad) return {picked_share(kernel, op, share), false};  // may drop some
   const bool slides = op.opcode == Opcode::kConvolution || op.opcode == Opcode::kReduceWindow;

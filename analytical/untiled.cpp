@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "analytical/attention.h"
 #include "analytical/collective.h"
 #include "analytical/compute_units.h"
 #include "analytical/product_type.h"
@@ -32,6 +33,21 @@ bool is_opaque(const Kernel& kernel) {
   return work == OpClass::kCustomCall || work == OpClass::kHost || work == OpClass::kControl ||
          work == OpClass::kAsyncDone || work == OpClass::kFree ||
          kernel.opcode() == Opcode::kCopyStart;
+}
+
+// Loop counters and other scalars of a core with a scratchpad stay in the scalar core's memory.
+bool is_scalar_work(const Kernel& kernel, const hwdesc::Device& device) {
+  const auto scalar = [&](ir::OpId id) { return kernel.op(id).shape.is_scalar(); };
+  return device.execution == hwdesc::Execution::kScratchpad &&
+         std::ranges::all_of(kernel.parameters(), scalar) &&
+         std::ranges::all_of(kernel.outputs(), scalar);
+}
+
+Accounting account_step(const hwdesc::Device& device, BoundMask removed) {
+  PerBound parts{};
+  parts[index_of(Bound::kOverhead)] =
+      (device.dispatch.kernel_launch + device.engines.front().iteration_overhead).value;
+  return sum_of_parts(parts, removed);
 }
 
 // A launch plus a collective; with an empty `cost`, only the launch.
@@ -278,8 +294,8 @@ std::optional<RowPasses> row_passes(const Kernel& kernel, const hwdesc::Device& 
 
 bool has_tiles(const Kernel& kernel, const hwdesc::Device& device) {
   return !is_collective(kernel) && !is_opaque(kernel) && !kernel.outputs().empty() &&
-         !has_empty_result(kernel) && host_link_time(kernel, device).value <= 0 &&
-         !row_passes(kernel, device);
+         !has_empty_result(kernel) && !is_scalar_work(kernel, device) &&
+         host_link_time(kernel, device).value <= 0 && !row_passes(kernel, device);
 }
 
 Seconds host_link_time(const Kernel& kernel, const hwdesc::Device& device) {
@@ -345,6 +361,10 @@ Algorithm untiled(const Kernel& kernel, const hwdesc::Device& device) {
     return passes(host_pass(kernel, device), host_flag(kernel, device));
   }
   if (const auto rows = row_passes(kernel, device)) return passes(rows->passes, rows->algorithm);
+  if (auto fused = attention(kernel, device)) return *std::move(fused);
+  if (!is_opaque(kernel) && is_scalar_work(kernel, device)) {
+    return {"", [&device](BoundMask removed) { return account_step(device, removed); }};
+  }
   std::string what(ir::name(kernel.opcode()));
   if (kernel.custom_call_cost()) {
     what += ": the operations that it states, at the unit's rate";

@@ -21,7 +21,10 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/devices ${PROJECT_SOURCE_DIR}/co
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/models
         DESTINATION ${CMAKE_INSTALL_DATADIR}/tilecast)
 
-install(FILES ${PROJECT_SOURCE_DIR}/docs/tilecast.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+# The manual page is made of the command's own help while it is installed: no build waits for it.
+install(CODE "execute_process(COMMAND \"${PROJECT_SOURCE_DIR}/scripts/make_docs\" \"$<TARGET_FILE:tilecast>\"
+  --manual \"${PROJECT_BINARY_DIR}/tilecast.1\" COMMAND_ERROR_IS_FATAL ANY)")
+install(FILES ${PROJECT_BINARY_DIR}/tilecast.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${PROJECT_SOURCE_DIR}/completions/tilecast.bash RENAME tilecast
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 

@@ -22,6 +22,13 @@ std::string_view stand_in(std::string_view dtype) {
   return dtype;
 }
 
+template <typename Value>
+std::optional<Value> of_type(const std::map<std::string, Value>& values, std::string_view dtype) {
+  auto found = values.find(std::string(dtype));
+  if (found == values.end()) found = values.find(std::string(stand_in(dtype)));
+  return found == values.end() ? std::nullopt : std::optional(found->second);
+}
+
 }  // namespace
 
 std::optional<std::size_t> Device::lineage_distance(std::string_view wanted) const {
@@ -41,26 +48,37 @@ std::optional<std::size_t> Device::lineage_distance(std::span<const std::string>
 }
 
 FlopsPerSecond Device::matrix_peak(std::string_view dtype) const {
-  auto passes = matrix.passes.find(std::string(dtype));
-  if (passes == matrix.passes.end()) passes = matrix.passes.find(std::string(stand_in(dtype)));
-  if (passes == matrix.passes.end() || matrix.count == 0) return FlopsPerSecond{0};
+  const std::optional<double> passes = of_type(matrix.passes, dtype);
+  if (!passes || matrix.count == 0) return FlopsPerSecond{0};
   const double macs_per_cycle = static_cast<double>(multiplexing.workers) * matrix.count *
                                 static_cast<double>(matrix.rows) *
                                 static_cast<double>(matrix.columns) * matrix.rows_per_cycle;
-  return FlopsPerSecond{2 * macs_per_cycle * matrix.clock.value_or(clock).value / passes->second};
+  return FlopsPerSecond{2 * macs_per_cycle * matrix.clock.value_or(clock).value / *passes};
+}
+
+double Device::product_efficiency(std::string_view dtype) const {
+  return of_type(library.efficiency, dtype).value_or(matrix.efficiency);
+}
+
+Seconds Device::product_setup(std::string_view dtype) const {
+  const Seconds of_any = engines[memory.size() > 2 ? 1 : 0].setup;
+  return of_type(library.setup, dtype).value_or(of_any);
 }
 
 Joules Device::product_energy(std::string_view dtype) const {
   TC_CHECK(energy.has_value(), "the energy of a device that describes none");
   if (matrix_peak(dtype).value <= 0) return energy->vector;
-  auto found = energy->matrix.find(std::string(dtype));
-  if (found == energy->matrix.end()) found = energy->matrix.find(std::string(stand_in(dtype)));
-  TC_CHECK(found != energy->matrix.end(), "read_device() asks for an energy per type of passes");
-  return found->second;
+  const std::optional<Joules> found = of_type(energy->matrix, dtype);
+  TC_CHECK(found.has_value(), "read_device() asks for an energy per type of passes");
+  return *found;
 }
 
 Watts Device::idle_power() const {
   return energy ? energy->idle_power / cores_per_chip : Watts{0};
+}
+
+Watts Device::clock_power() const {
+  return energy ? energy->clock_power.value_or(Watts{0}) / cores_per_chip : Watts{0};
 }
 
 std::optional<Watts> Device::power_limit() const {
@@ -69,7 +87,7 @@ std::optional<Watts> Device::power_limit() const {
 }
 
 bool Device::limits_power_of(Seconds launch) const {
-  return energy && energy->power_limit && launch >= energy->power_window;
+  return energy && energy->power_limit && (energy->sustained || launch >= energy->power_window);
 }
 
 FlopsPerSecond Device::vector_peak() const {

@@ -33,8 +33,10 @@ struct Energy {
   std::map<std::string, JoulesPerByte> memory;  // per level: one byte read or written there
   JoulesPerByte network;                        // one byte that leaves a chip
   Watts idle_power;                             // drawn while a program runs, whatever it does
+  std::optional<Watts> clock_power;  // more while a kernel runs: clocks and voltage of the core
   std::optional<Watts> power_limit;  // the clock is lowered if average power would exceed it ...
-  Seconds power_window;              // ... in launches of at least this duration
+  Seconds power_window;              // ... in launches of at least this duration; a launch that
+  bool sustained = false;            // repeats for long (power_state: sustained) is one
   double clock_exponent = 1;  // power of units and on-chip memory ~ clock^this: 1 at constant
                               // voltage, 3 if the voltage follows the clock
   Provenance provenance;
@@ -66,6 +68,7 @@ struct Device {
   std::string xla_target;     // what XLA compiles for: hwdesc/xla_target.h
   Execution execution = Execution::kScratchpad;
   Fusion fusion = Fusion::kByExecution;  // kXlaGpu for kSimt, else kXlaTpu
+  AttentionBy attention = AttentionBy::kAlone;
   Hertz clock;
   int cores_per_chip = 1;
   Provenance provenance;                // of the clock and the number of cores
@@ -78,6 +81,7 @@ struct Device {
   // Units that issue in the same cycle; units of different groups do not overlap in one kernel.
   std::vector<std::vector<std::string>> co_issue;
   Multiplexing multiplexing;
+  Library library;
   NativeTile native_tile;
   std::optional<Interconnect> interconnect;
   std::optional<HostLink> host_link;
@@ -109,11 +113,15 @@ struct Device {
   // "s4" cover their variants (f8e4m3fn, u8, u4 ...) without an entry of their own.
   [[nodiscard]] FlopsPerSecond matrix_peak(std::string_view dtype) const;
   [[nodiscard]] FlopsPerSecond vector_peak() const;  // 32-bit operations per second
+  // Sustained share of that peak, and set-up of a product, by the library's kernels for the type.
+  [[nodiscard]] double product_efficiency(std::string_view dtype) const;
+  [[nodiscard]] Seconds product_setup(std::string_view dtype) const;
   // Energy of one operation of a product with `dtype` operands on the unit that runs it: the vector
   // unit if the matrix unit does not take the type. Requires `energy`.
   [[nodiscard]] Joules product_energy(std::string_view dtype) const;
   // One core's share of the chip's power.
   [[nodiscard]] Watts idle_power() const;
+  [[nodiscard]] Watts clock_power() const;  // at the described clock
   [[nodiscard]] std::optional<Watts> power_limit() const;
   // Whether the power limit applies to a launch of this duration.
   [[nodiscard]] bool limits_power_of(Seconds launch) const;

@@ -19,6 +19,10 @@ struct Provenance {
 enum class Execution { kScratchpad, kSimt, kCache };
 // Whose rules fuse programs that are not optimised yet.
 enum class Fusion { kByExecution, kXlaTpu, kXlaGpu, kXlaCpu, kNone };
+// Attention written as products and a softmax, in programs that are not optimised yet: taken as a
+// library's fused kernel where XLA:GPU compiles and the program is nothing else, everywhere, or
+// nowhere.
+enum class AttentionBy { kAlone, kLibrary, kOwn };
 
 struct MemoryLevel {
   std::string name;                               // "hbm", "vmem", "l2", "shared"
@@ -102,6 +106,20 @@ struct Multiplexing {
   int cluster_blocks = 1;                    // blocks that share loads by multicast; 1 = none
   Bytes registers_per_worker{0};
   Seconds warp_start;  // from the start of one warp to that of the next, all workers together
+  Provenance provenance;
+};
+
+// How the library that comes with a GPU multiplies matrices.
+struct Library {
+  double side_step = 0;       // rows and columns of blocks: multiples of it; 0: powers of two
+  double splits = 32;         // blocks that share a contraction, at most
+  double accumulators = 0.5;  // share of the registers that a worker keeps its blocks' results in
+  double operand_rows = 0;    // that one instruction multiplies with operands in the worker's
+                              // memory; 0: warps load their operands first
+  std::map<std::string, double> efficiency;  // per dtype: in place of MatrixUnit::efficiency
+  std::map<std::string, Seconds> setup;      // per dtype: in place of TransferEngine::setup
+  std::optional<double> lane_efficiency;     // of products on vector lanes: sustained share
+  std::optional<Seconds> lane_setup;         // and set-up
   Provenance provenance;
 };
 

@@ -90,9 +90,11 @@ constexpr double kTiB = 1024 * kGiB;
 using Word = std::string_view;
 constexpr std::array<Word, 3> kExecutions = {"scratchpad", "simt", "cache"};
 constexpr std::array<Word, 5> kFusions = {"by_execution", "xla_tpu", "xla_gpu", "xla_cpu", "none"};
+constexpr std::array<Word, 3> kAttentions = {"alone", "library", "own"};
 constexpr std::array<Word, 6> kTopologies = {"none",    "ring",   "torus2d",
                                              "torus3d", "switch", "mesh"};
 constexpr std::array<Word, 7> kGroups = {"2", "4", "8", "16", "32", "64", "72"};
+constexpr std::array<Word, 2> kPowerStates = {"burst", "sustained"};
 constexpr std::array<Word, 7> kUnits = {"matrix", "vector", "transcendental", "cross_lane",
                                         "scalar", "load",   "store"};
 
@@ -216,6 +218,25 @@ void walk_multiplexing(Fields& f, Multiplexing& m) {
   f.source(m.provenance);
 }
 
+void walk_library(Fields& f, Library& library) {
+  using enum UnitKind;
+  f.optional("side_step", kCount, 0, 256, "sides of blocks are multiples of it; 0: powers of two",
+             library.side_step);
+  f.optional("splits", kCount, 1, 1024, "blocks that share a contraction, at most", library.splits);
+  f.optional("accumulators", kRatio, 1e-3, 1, "share of the registers that holds results",
+             library.accumulators);
+  f.optional("operand_rows", kCount, 0, 1 << 10,
+             "rows of an instruction that reads operands from a worker's memory; 0: none does",
+             library.operand_rows);
+  f.optional("efficiency", kRatio, 1e-3, 1, "per dtype: in place of the matrix unit's",
+             library.efficiency, kDtypes);
+  f.optional("setup", kTime, 0, 1, "per dtype: in place of the transfer's", library.setup, kDtypes);
+  f.optional("lane_efficiency", kRatio, 1e-3, 1, "of products on vector lanes",
+             library.lane_efficiency);
+  f.optional("lane_setup", kTime, 0, 1, "of products on vector lanes", library.lane_setup);
+  f.source(library.provenance);
+}
+
 void walk_native_tile(Fields& f, NativeTile& tile) {
   using enum UnitKind;
   f.flag("tiled", "arrays are stored in tiles", tile.tiled, true);
@@ -316,12 +337,21 @@ void walk_energy(Fields& f, std::optional<Energy>& described) {
   f.optional("network", kEnergyPerByte, 0, 1e-6,
              "one byte that leaves a chip; required with an interconnect", energy.network);
   f.required("idle_power", kPower, 0, 1e6, "of a chip while a program runs", energy.idle_power);
+  f.optional("clock_power", kPower, 0, 1e6,
+             "more while a kernel runs, whatever it does: falls with the clock as that of units",
+             energy.clock_power);
   f.optional("power_limit", kPower, 1e-3, 1e6,
              "of a chip: where the average would pass it, the clock is lowered",
              energy.power_limit);
   f.optional("power_window", kTime, 0, 10,
              "the board averages over this: shorter launches run at the full clock; default 0",
              energy.power_window);
+  auto state = static_cast<std::size_t>(energy.sustained);
+  f.visitor().choice(
+      {"power_state", kCount, 0, 0, false,
+       "sustained: every launch repeats until the board has averaged; default burst", kPowerStates},
+      state);
+  energy.sustained = state != 0;
   f.optional("clock_exponent", kCount, 1, 3,
              "core power goes with the clock to this: 1 one voltage, 3 voltage follows",
              energy.clock_exponent);
@@ -412,6 +442,12 @@ void walk_identity(Fields& f, Device& device) {
   f.visitor().choice({"fusion", kCount, 0, 0, false, "rules for programs not fused yet", kFusions},
                      fusion);
   device.fusion = static_cast<Fusion>(fusion);
+  auto attention = static_cast<std::size_t>(device.attention);
+  f.visitor().choice(
+      {"attention", kCount, 0, 0, false,
+       "fused by a library: where a program is nothing else, everywhere, nowhere", kAttentions},
+      attention);
+  device.attention = static_cast<AttentionBy>(attention);
   f.required("clock", kFrequency, 1e3, 1e12, "of the core", device.clock);
   f.optional("cores_per_chip", kCount, 1, 1 << 20, "cores of one chip", device.cores_per_chip);
   f.source(device.provenance);
@@ -435,6 +471,8 @@ void walk(SchemaVisitor& visitor, Device& device) {
                       device.co_issue);
   f.block({"multiplexing", false, "workers that share one kernel"}, device.multiplexing,
           walk_multiplexing, !device.multiplexing.provenance.source.empty());
+  f.block({"library", false, "how a GPU's library multiplies matrices"}, device.library,
+          walk_library, !device.library.provenance.source.empty());
   f.block({"native_tile", false, "layout of arrays; absent: plain row-major"}, device.native_tile,
           walk_native_tile, !device.native_tile.provenance.source.empty());
   f.block({"interconnect", false, "links between chips"}, device.interconnect, walk_interconnect,

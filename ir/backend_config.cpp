@@ -146,6 +146,7 @@ BackendConfig read_backend_config(std::string_view text) {
 
 std::optional<GpuCode> read_gpu_code(const Instruction& instruction) {
   using enum GpuCode::Emitter;
+  if (instruction.opcode == Opcode::kReduce) return GpuCode{.emitter = kHero, .tile = {}};
   const auto* fusion = instruction.get<FusionAttrs>();
   if (instruction.opcode != Opcode::kFusion || fusion == nullptr) return std::nullopt;
   if (fusion->kind == FusionKind::kLoop) return GpuCode{.emitter = kLoop, .tile = {}};
@@ -167,6 +168,25 @@ std::optional<GpuCode> read_gpu_code(const Instruction& instruction) {
   if (!count || *count < 1 || *count > kMostWarps) return std::nullopt;
   code.warps = static_cast<int>(*count);
   return code;
+}
+
+void state_code(const GpuCode& code, Instruction& fusion) {
+  using enum GpuCode::Emitter;
+  const bool by_tiles = code.emitter == kTriton;
+  fusion.attrs = FusionAttrs{by_tiles                ? FusionKind::kCustom
+                             : code.emitter == kHero ? FusionKind::kInput
+                                                     : FusionKind::kLoop};
+  if (!by_tiles) return;
+  Json sizes = Json::array();
+  for (const std::int64_t size : code.tile) sizes.push_back(std::to_string(size));
+  Json tile, block, backend, all;
+  tile["sizes"] = std::move(sizes);
+  block["num_warps"] = std::to_string(code.warps);
+  block["output_tiles"] = Json::array({std::move(tile)});
+  backend["kind"] = "__triton";
+  backend["block_level_fusion_config"] = std::move(block);
+  all["fusion_backend_config"] = std::move(backend);
+  fusion.backend_config = all.dump();
 }
 
 std::optional<AttentionConfig> read_attention(std::string_view text) {
@@ -194,6 +214,62 @@ std::optional<AttentionConfig> read_attention(std::string_view text) {
   const Json* window = find(*config, "sliding_window_length");
   attention.window = window ? number(*window).value_or(0) : 0;
   return attention.products > 0 ? std::optional(attention) : std::nullopt;
+}
+
+namespace {
+
+struct AttentionSize {
+  const char* key;
+  std::int64_t Attention::*size;
+};
+constexpr AttentionSize kAttentionSizes[] = {
+    {"batch", &Attention::batch},          {"heads", &Attention::heads},
+    {"kv_heads", &Attention::kv_heads},    {"q_len", &Attention::queries},
+    {"kv_len", &Attention::keys},          {"head_dim", &Attention::width},
+    {"value_dim", &Attention::value_width}};
+
+}  // namespace
+
+std::optional<Attention> read_attention_call(std::string_view text) {
+  const std::optional<Json> json = parsed(text);
+  const Json* said = json ? find(*json, "attention") : nullptr;
+  if (said == nullptr) return std::nullopt;
+  Attention attention;
+  constexpr double kMostSize = 1e15;
+  for (const auto& [key, size] : kAttentionSizes) {
+    const Json* value = find(*said, key);
+    const std::optional<double> read = value ? number(*value) : std::nullopt;
+    if (!read || *read < 1 || *read > kMostSize) return std::nullopt;
+    attention.*size = static_cast<std::int64_t>(*read);
+  }
+  const auto whole = [&](const char* key) {
+    const Json* value = find(*said, key);
+    return value ? std::clamp(number(*value).value_or(0), 0.0, kMostSize) : 0;
+  };
+  attention.window = static_cast<std::int64_t>(whole("window"));
+  attention.causal = whole("causal") > 0;
+  attention.backward = whole("backward") > 0;
+  attention.unread_mask = whole("unread_mask") > 0;
+  const auto dtype = [&](const char* key, DType& into) {
+    const Json* value = find(*said, key);
+    if (value == nullptr || !value->is_string()) return;
+    into = parse_dtype(value->get_ref<const std::string&>()).value_or(into);
+  };
+  dtype("dtype", attention.dtype);
+  dtype("kv_dtype", attention.kv_dtype);
+  return misfit(attention).empty() ? std::optional(attention) : std::nullopt;
+}
+
+std::string attention_config(const Attention& attention) {
+  Json said;
+  for (const auto& [key, size] : kAttentionSizes) said[key] = attention.*size;
+  said["window"] = attention.window;
+  said["causal"] = attention.causal ? 1 : 0;
+  said["backward"] = attention.backward ? 1 : 0;
+  if (attention.unread_mask) said["unread_mask"] = 1;
+  said["dtype"] = name(attention.dtype);
+  said["kv_dtype"] = name(attention.kv_dtype);
+  return Json{{"attention", said}}.dump();
 }
 
 std::optional<DotDims> read_gemm_dims(std::string_view text) {

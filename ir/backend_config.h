@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "ir/hlo.h"
@@ -22,8 +23,11 @@ struct BackendConfig {
 
 // `text` is the attribute's raw text: a JSON dictionary, or a quoted string that contains one.
 [[nodiscard]] BackendConfig read_backend_config(std::string_view text);
-// How XLA:GPU writes this fusion; nullopt for others, and for code that is neither loops nor tiles.
+// How XLA:GPU writes this fusion or reduction; nullopt for others, and for code that is neither
+// loops nor tiles.
 [[nodiscard]] std::optional<GpuCode> read_gpu_code(const Instruction& instruction);
+// Makes the fusion one that XLA:GPU writes so, as read_gpu_code() reads it.
+void state_code(const GpuCode& code, Instruction& fusion);
 // Attention that XLA:GPU delegates to cuDNN.
 struct AttentionConfig {
   Dims scores;          // shape of the score array: batch, head, query, key
@@ -33,6 +37,9 @@ struct AttentionConfig {
 };
 // nullopt if the text holds no such configuration or it cannot be parsed.
 [[nodiscard]] std::optional<AttentionConfig> read_attention(std::string_view text);
+// The description in a call of "attention", and its text: {"attention": {"heads": 8, ...}}.
+[[nodiscard]] std::optional<Attention> read_attention_call(std::string_view text);
+[[nodiscard]] std::string attention_config(const Attention& attention);
 // `dot_dimension_numbers` of a product that XLA:GPU delegates to a library; nullopt if absent or
 // not parseable.
 [[nodiscard]] std::optional<DotDims> read_gemm_dims(std::string_view text);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "ir/attention.h"
 #include "ir/shape.h"
 
 namespace tilecast::ir {
@@ -32,10 +33,11 @@ struct GpuCode {
 struct CustomCallCost {  // from the dump's cost_estimate, or from a library call's own
                          // configuration
   double flops = 0, transcendentals = 0, bytes_accessed = 0;
-  double steps = 0;             // one after the other: a dense solver's columns
-  double panel_steps = 1;       // of them between two updates of the rest of the matrix
-  bool in_turn = false;         // products and special functions wait for each other
-  bool full_precision = false;  // f32 operands are not rounded before multiplication
+  double steps = 0;                         // one after the other: a dense solver's columns
+  double panel_steps = 1;                   // of them between two updates of the rest of the matrix
+  bool in_turn = false;                     // products and special functions wait for each other
+  bool full_precision = false;              // f32 operands are not rounded before multiplication
+  std::optional<Attention> attention = {};  // fused; the counts above are its own
 };
 
 }  // namespace tilecast::ir

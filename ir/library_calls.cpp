@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "ir/array_elements.h"
+#include "ir/attention.h"
 #include "ir/backend_config.h"
 #include "ir/infer/shape_inference.h"
 #include "ir/ops/index_map.h"
@@ -240,6 +242,35 @@ std::optional<CustomCallCost> solver_cost(SolverFlops flops, const Shape& a) {
                         .full_precision = true};
 }
 
+// Queries are [batch, rows, heads, width] or [batch, heads, rows, width], and so are keys.
+std::optional<Attention> attention_of(const AttentionConfig& config,
+                                      std::span<const Shape> operands) {
+  constexpr std::size_t kArrays = 3, kRank = 4;
+  constexpr int kForward = 2;
+  if (operands.size() < kArrays || config.scores.size() != kRank) return std::nullopt;
+  for (const Shape& shape : operands.first(kArrays)) {
+    if (!shape.is_array() || shape.rank() != kRank || element_count(shape) == 0) {
+      return std::nullopt;
+    }
+  }
+  Attention of{.batch = config.scores[0],
+               .heads = config.scores[1],
+               .queries = config.scores[2],
+               .keys = config.scores[3],
+               .width = operands[0].dims.back(),
+               .value_width = operands[2].dims.back(),
+               .causal = config.causal,
+               .window = static_cast<std::int64_t>(config.window),
+               .backward = config.products > kForward,
+               .dtype = operands[0].dtype,
+               .kv_dtype = operands[1].dtype};
+  of.kv_heads =
+      element_count(operands[1]) / std::max<std::int64_t>(of.batch * of.keys * of.width, 1);
+  const bool fits = of.kv_heads > 0 && misfit(of).empty() &&
+                    of.kv_heads * of.batch * of.keys * of.width == element_count(operands[1]);
+  return fits ? std::optional(of) : std::nullopt;
+}
+
 // Scores are query x key per batch and head. Every product contracts or produces a head size: that
 // of queries and keys, or that of values (one product forward, two backward).
 std::optional<CustomCallCost> attention_cost(const AttentionConfig& config,
@@ -259,7 +290,46 @@ std::optional<CustomCallCost> attention_cost(const AttentionConfig& config,
   const double with_values = config.products > kForward ? 2 : 1;
   const double values = head_of(kValues) > 0 ? head_of(kValues) : head_of(0);
   const double heads = (config.products - with_values) * head_of(0) + with_values * values;
-  return CustomCallCost{.flops = 2 * scores * heads, .transcendentals = scores, .in_turn = true};
+  return CustomCallCost{.flops = 2 * scores * heads,
+                        .transcendentals = scores,
+                        .in_turn = true,
+                        .attention = attention_of(config, operands)};
+}
+
+// Forward kernels of JAX's splash and flash attention, by the names that JAX gives them. Queries,
+// keys and values are the first arrays of 16-bit floats, [heads, rows, width] or [batch, heads,
+// rows, width]; what their mask skips is not in the call.
+std::optional<CustomCallCost> pallas_cost(const Instruction& call,
+                                          std::span<const Shape> operands) {
+  const auto named = [&](std::string_view text) {
+    return call.name.find(text) != std::string::npos ||
+           call.op_name().find(text) != std::string_view::npos;
+  };
+  const bool gradient = named("_dkv") || named("_dq") || named("bwd");
+  if (gradient || (!named("splash_mha_fwd") && !named("flash_attention"))) return std::nullopt;
+  std::vector<const Shape*> arrays;
+  for (const Shape& shape : operands) {
+    const bool holds = shape.is_array() && is_floating(shape.dtype) && bits(shape.dtype) <= 16 &&
+                       shape.rank() >= 3 && element_count(shape) > 0;
+    if (holds) arrays.push_back(&shape);
+  }
+  constexpr std::size_t kArrays = 3;
+  if (arrays.size() < kArrays) return std::nullopt;
+  const auto heads = [](const Shape& shape) {
+    return element_count(shape) / (shape.dims.back() * shape.dims[shape.dims.size() - 2]);
+  };
+  const Shape &q = *arrays[0], &k = *arrays[1], &v = *arrays[2];
+  const Attention of{.heads = heads(q),
+                     .kv_heads = heads(k),
+                     .queries = q.dims[q.dims.size() - 2],
+                     .keys = k.dims[k.dims.size() - 2],
+                     .width = q.dims.back(),
+                     .value_width = v.dims.back(),
+                     .unread_mask = true,
+                     .dtype = q.dtype,
+                     .kv_dtype = k.dtype};
+  if (!misfit(of).empty() || k.dims.back() != of.width) return std::nullopt;
+  return cost_of(of);
 }
 
 // Gradients of a convolution multiply as often as it does: every gradient of a result with every
@@ -289,6 +359,11 @@ std::optional<CustomCallCost> library_cost(const Instruction& call,
   if (attrs->target.starts_with("__cudnn$convBackward")) {
     return backward_convolution_cost(*attrs, call.shape, operands);
   }
+  if (attrs->target == "attention") {
+    const auto said = read_attention_call(*call.backend_config);
+    return said ? std::optional(cost_of(*said)) : std::nullopt;
+  }
+  if (attrs->target == "tpu_custom_call") return pallas_cost(call, operands);
   if (!attrs->target.starts_with("__cudnn$fmha")) return std::nullopt;
   const auto attention = read_attention(*call.backend_config);
   return attention ? attention_cost(*attention, operands) : std::nullopt;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ir/cache_residency.h"
+#include "ir/fusion/attention_form.h"
 #include "ir/fusion/fusion_space.h"
 #include "ir/memory/carry_copies.h"
 #include "ir/verify/verifier.h"
@@ -65,6 +66,19 @@ ProgramOptions program_options(const LoadOptions& options, MadeFor made) {
           .jobs = options.jobs};
 }
 
+void note_attention(AttentionCalls which, LoadedModule& loaded) {
+  if (which == AttentionCalls::kNone) return;
+  loaded.module = with_calls_inlined(std::move(loaded.module));
+  const int calls = call_attention(loaded.module, which);
+  if (calls == 0) return;
+  loaded.notes.push_back(
+      {which == AttentionCalls::kAlone
+           ? "nothing but one attention: taken as a library's fused kernel; --set attention=own "
+             "gives what XLA makes of it, products and a softmax"
+           : fmt::format("{} attentions taken as a library's fused kernels (attention: library)",
+                         calls)});
+}
+
 DeviceProgram with_notes(Program program, std::vector<Note> notes) {
   if (program.kernels().empty()) {
     notes.push_back(
@@ -91,6 +105,7 @@ void fuse_by(const FusionOptions& rules, const LoadOptions& options, LoadedModul
     loaded.notes.push_back({"not optimised, and the device's description says fusion: none"});
     return;
   } else {
+    note_attention(rules.attention, loaded);
     loaded.module = fuse(std::move(loaded.module), rules);
     loaded.notes.push_back(
         {fmt::format("not optimised: fused by Tilecast's rules for {} (--fusion=none keeps ops)",

@@ -13,11 +13,31 @@
 namespace tilecast::measured {
 namespace {
 
-constexpr std::array<std::string_view, 29> kOperatorColumns{
-    "op",     "execution",  "dtype",     "out_dtype", "batch",   "m",      "n",      "k",
-    "h",      "w",          "ci",        "co",        "kh",      "kw",     "stride", "padding",
-    "rows",   "columns",    "elements",  "shape",     "devices", "layers", "nodes",  "input",
-    "output", "transposed", "precision", "groups",    "block"};
+constexpr std::array<std::string_view, 49> kOperatorColumns{"op",        "execution",
+                                                            "dtype",     "out_dtype",
+                                                            "batch",     "m",
+                                                            "n",         "k",
+                                                            "h",         "w",
+                                                            "ci",        "co",
+                                                            "kh",        "kw",
+                                                            "stride",    "padding",
+                                                            "rows",      "columns",
+                                                            "elements",  "shape",
+                                                            "devices",   "layers",
+                                                            "nodes",     "input",
+                                                            "output",    "transposed",
+                                                            "precision", "groups",
+                                                            "block",     "tokens",
+                                                            "hidden",    "inter",
+                                                            "topk",      "experts",
+                                                            "tp",        "ep",
+                                                            "skew",      "weight_dtype",
+                                                            "library",   "heads",
+                                                            "kv_heads",  "q_len",
+                                                            "kv_len",    "head_dim",
+                                                            "value_dim", "causal",
+                                                            "window",    "kv_dtype",
+                                                            "backward"};
 constexpr std::array<std::string_view, 8> kMeasuredColumns{
     "runtime_ns", "dispatch_ns", "device", "class", "family", "repeats", "spread_ns", "split"};
 constexpr std::string_view kKeptPrefix = "x_";
@@ -107,6 +127,7 @@ std::vector<float> read_parameters(const CsvTable& table, const CsvRow& row) {
 }
 
 bool is_quantity_column(std::string_view column) {
+  if (std::ranges::find(kOperatorColumns, column) != kOperatorColumns.end()) return false;  // q_len
   return column.starts_with(kQuantityPrefix) && column.size() > kQuantityPrefix.size();
 }
 

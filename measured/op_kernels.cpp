@@ -8,7 +8,9 @@
 #include "analytical/layout_rules.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "ir/attention.h"
 #include "ir/kernels/kernel_sketch.h"
+#include "measured/expert_kernels.h"
 #include "measured/op_sketch.h"
 
 namespace tilecast::measured {
@@ -256,6 +258,27 @@ ir::Kernel gelu(const OpRow& row, const OpDefaults& defaults) {
   return sketch.build({sketch.to(out, row.dtype())});
 }
 
+ir::Kernel attention(const OpRow& row, const OpDefaults&) {
+  require_floating(row);
+  ir::Attention of{.batch = row.integer("batch", 1),
+                   .heads = row.integer("heads"),
+                   .queries = row.integer("q_len"),
+                   .width = row.integer("head_dim"),
+                   .causal = row.flag("causal"),
+                   .backward = row.flag("backward"),
+                   .dtype = row.dtype()};
+  of.kv_heads = row.integer("kv_heads", of.heads);
+  of.keys = row.integer("kv_len", of.queries);
+  of.value_width = row.integer("value_dim", of.width);
+  if (row.text("window") != "0") of.window = row.integer("window", of.keys);
+  if (of.window >= of.keys) of.window = 0;
+  of.kv_dtype = row.dtype("kv_dtype");
+  if (const std::string wrong = ir::misfit(of); !wrong.empty()) {
+    row.fail(wrong.substr(0, wrong.find(':')), wrong.substr(wrong.find(':') + 2));
+  }
+  return ir::attention_kernel(of);
+}
+
 ir::Kernel reduce(const OpRow& row, const OpDefaults& defaults) {
   const bool half = row.dtype() == DType::kBF16 || row.dtype() == DType::kF16;
   OpSketch sketch("reduce", half ? Opcode::kFusion : Opcode::kReduce, defaults.layout);
@@ -328,6 +351,7 @@ constexpr std::array kMakers{
                [](const OpRow& r, const OpDefaults& d) { return conv2d_grad_input(r, d.layout); }},
     NamedMaker{"conv2d_grad_weight",
                [](const OpRow& r, const OpDefaults& d) { return conv2d_grad_weight(r, d.layout); }},
+    NamedMaker{"attention", attention},
     NamedMaker{"softmax", softmax},
     NamedMaker{"layernorm", layernorm},
     NamedMaker{"gelu", gelu},
@@ -345,6 +369,7 @@ constexpr std::array kMakers{
 std::vector<std::string_view> operator_names() {
   std::vector<std::string_view> names;
   for (const NamedMaker& maker : kMakers) names.push_back(maker.name);
+  names.emplace_back("experts");
   return names;
 }
 
@@ -388,12 +413,25 @@ ir::Launches launches_of(const OpRow& row, const OpDefaults& defaults) {
   row.fail("execution", fmt::format("got '{}', expected fused, reductions or ops", execution));
 }
 
+// What `make` makes; its errors name the row.
+template <class Make>
+auto naming_row(const CsvTable& table, const CsvRow& row, const Make& make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    if (message.starts_with(table.file)) throw;
+    throw Error(fmt::format("{}:{}: {}", table.file, row.line, message));
+  }
+}
+
 }  // namespace
 
 OpDefaults op_defaults(const hwdesc::Device& device, bool repeated) {
   OpDefaults defaults{
       .layout = analytical::layout_rules(device),
       .all_reduce_devices = device.interconnect ? device.interconnect->devices_per_host : 1};
+  defaults.thread_blocks = device.execution == hwdesc::Execution::kSimt;
   if (device.execution != hwdesc::Execution::kScratchpad) return defaults;
   defaults.launches = ir::Launches::kPerReduction;
   if (repeated) defaults.kept_bytes = device.scratchpad().capacity.value - kScopedBytes;
@@ -402,18 +440,15 @@ OpDefaults op_defaults(const hwdesc::Device& device, bool repeated) {
 
 ir::Kernel operator_kernel(const CsvTable& table, const CsvRow& row, const OpDefaults& defaults) {
   const OpRow reader(table, row);
-  try {
-    return make(reader, defaults);
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    if (message.starts_with(table.file)) throw;
-    throw Error(fmt::format("{}:{}: {}", table.file, row.line, message));
-  }
+  return naming_row(table, row, [&] { return make(reader, defaults); });
 }
 
 std::vector<ir::Kernel> operator_launches(const CsvTable& table, const CsvRow& row,
                                           const OpDefaults& defaults) {
   const OpRow reader(table, row);
+  if (reader.text("op") == "experts") {
+    return naming_row(table, row, [&] { return expert_launches(reader, defaults); });
+  }
   const ir::Kernel fused = keep_largest_operand(operator_kernel(table, row, defaults), defaults);
   const ir::Launches launches = launches_of(reader, defaults);
   try {
@@ -431,8 +466,22 @@ std::int64_t OpRow::integer(std::string_view column, std::optional<std::int64_t>
   return integer_cell(table_, row_, column, /*minimum=*/1, fallback);
 }
 
-ir::DType OpRow::dtype_in(std::string_view column) const {
+bool OpRow::flag(std::string_view column) const {
+  const std::string_view cell = text(column);
+  if (cell == "1" || cell == "true") return true;
+  if (cell.empty() || cell == "0" || cell == "false") return false;
+  fail(column, fmt::format("got '{}', expected 1 or 0", cell));
+}
+
+ir::DType OpRow::dtype() const {
+  const std::string_view spelled = text("dtype");
+  if (spelled.empty()) fail("dtype", "got '', expected an HLO element type such as f32, bf16, f16, s8");
+  return dtype("dtype");
+}
+
+ir::DType OpRow::dtype(std::string_view column) const {
   const std::string_view spelled = text(column);
+  if (spelled.empty()) return dtype();
   const auto dtype = ir::parse_dtype(spelled);
   if (!dtype || !ir::is_array_element(*dtype)) {
     fail(column,
@@ -441,12 +490,8 @@ ir::DType OpRow::dtype_in(std::string_view column) const {
   return *dtype;
 }
 
-ir::DType OpRow::dtype() const {
-  return dtype_in("dtype");
-}
-
 ir::DType OpRow::out_dtype() const {
-  return text("out_dtype").empty() ? dtype() : dtype_in("out_dtype");
+  return dtype("out_dtype");
 }
 
 // Parses `16x16x32`.

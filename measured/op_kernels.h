@@ -8,7 +8,11 @@
 // softmax, layernorm    rows, columns; over the columns
 // reduce                rows, columns; sums over the columns
 // transpose             batch (1), rows, columns
+// attention             batch (1), heads, kv_heads (heads), q_len, kv_len (q_len), head_dim,
+//                       value_dim (head_dim), causal (0 | 1), window (0: all keys), kv_dtype
+//                       (dtype), backward (0 | 1); fused, as libraries do it (ir/attention.h)
 // gelu, copy, elementwise ops by HLO opcode name    elements | rows, columns
+// experts               expert_kernels.h; only operator_launches() has it
 // all_reduce all_gather reduce_scatter all_to_all collective_permute
 //                       elements | rows, columns: per device, of the result for all_gather, else of
 //                       the operand; devices (those of one host)
@@ -41,6 +45,7 @@ struct OpDefaults {
   ir::LayoutRules layout;
   std::int64_t all_reduce_devices = 1;
   ir::Launches launches = ir::Launches::kFused;  // of softmax and layernorm if `execution` is empty
+  bool thread_blocks = false;                    // kernels of experts come from libraries of GPUs
   // The largest operand of a product stays on chip between runs if it fits into this many bytes.
   double kept_bytes = 0;
 };
@@ -64,17 +69,18 @@ class OpRow {
   // At least 1. An empty or absent cell gives `fallback`, or throws Error without one.
   [[nodiscard]] std::int64_t integer(std::string_view column,
                                      std::optional<std::int64_t> fallback = std::nullopt) const;
-  [[nodiscard]] ir::DType dtype() const;      // column dtype, required
-  [[nodiscard]] ir::DType out_dtype() const;  // column out_dtype, else dtype
+  [[nodiscard]] ir::DType dtype() const;                         // column dtype, required
+  [[nodiscard]] ir::DType dtype(std::string_view column) const;  // that column, else dtype
+  [[nodiscard]] ir::DType out_dtype() const;                     // column out_dtype, else dtype
   // The sizes in column `shape`, else {elements}, else {rows, columns}.
   [[nodiscard]] ir::Dims elements() const;
+  // "1" or "true", "0", "false" or an empty cell.
+  [[nodiscard]] bool flag(std::string_view column) const;
   // Sizes with x between them, each at least 1: "128x64". Required.
   [[nodiscard]] ir::Dims sizes(std::string_view column) const;
   [[noreturn]] void fail(std::string_view column, std::string_view message) const;
 
  private:
-  [[nodiscard]] ir::DType dtype_in(std::string_view column) const;
-
   const CsvTable& table_;
   const CsvRow& row_;
 };

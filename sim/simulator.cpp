@@ -388,6 +388,55 @@ MachineRoofs machine_roofs(const hwdesc::Device& device) {
   return roofs;
 }
 
+namespace {
+
+// Peak of the matrix unit that MFU is told against: of 16-bit types where it has them.
+std::optional<double> matrix_peak(const MachineRoofs& roofs) {
+  for (const std::string_view dtype : {"bf16", "f16", "f32"}) {
+    for (const ComputeRoof& peak : roofs.peaks) {
+      if (peak.unit == "matrix" && peak.dtype == dtype) return peak.rate.value;
+    }
+  }
+  return std::nullopt;
+}
+
+double total_of(const Simulation& run, double (*of)(const Estimate&)) {
+  double sum = 0;
+  for (const SimulatedKernel& kernel : run.kernels) {
+    if (!kernel.skipped) sum += of(*kernel.estimate) * kernel.multiplicity;
+  }
+  return sum;
+}
+
+double flops_of(const Simulation& run) {
+  return total_of(run, [](const Estimate& e) { return e.flops.value; });
+}
+
+double bytes_of(const Simulation& run) {
+  return total_of(run, [](const Estimate& e) { return (e.hbm_read + e.hbm_write).value; });
+}
+
+std::optional<double> share(double work, std::optional<double> peak, Seconds time) {
+  if (!peak || !(*peak > 0) || !(time.value > 0)) return std::nullopt;
+  return work / (*peak * time.value);
+}
+
+}  // namespace
+
+std::span<const ProgramNumber> work_numbers() {
+  using Run = const Simulation&;
+  static constexpr ProgramNumber kNumbers[] = {
+      {"work_FLOP", [](Run run) -> std::optional<double> { return flops_of(run); }},
+      {"main_memory_bytes", [](Run run) -> std::optional<double> { return bytes_of(run); }},
+      {"mfu", [](Run run) { return share(flops_of(run), matrix_peak(run.roofs), run.timeline); }},
+      {"main_memory_share", [](Run run) {
+         const auto& levels = run.roofs.memory;
+         return levels.empty() ? std::nullopt
+                               : share(bytes_of(run), levels.front().read.value, run.timeline);
+       }}};
+  return kNumbers;
+}
+
 std::span<const ProgramNumber> energy_numbers() {
   using Run = const Simulation&;
   static constexpr ProgramNumber kNumbers[] = {

@@ -96,6 +96,9 @@ struct ProgramNumber {
 [[nodiscard]] std::span<const ProgramNumber> energy_numbers();
 // peak_memory_bytes, memory_capacity_bytes: of main memory.
 [[nodiscard]] std::span<const ProgramNumber> memory_numbers();
+// work_FLOP, main_memory_bytes: of all launches. mfu, main_memory_share: those over the timeline
+// and the peak of the matrix unit (16 bit where it has it) or main memory's read bandwidth.
+[[nodiscard]] std::span<const ProgramNumber> work_numbers();
 
 // The kernels of a program that may differ in time. Programs repeat layers, so a cost model only
 // estimates one kernel of each kind.

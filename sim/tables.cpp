@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <optional>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -21,6 +23,22 @@ namespace {
 std::string nanoseconds(Seconds time) {
   constexpr double kNanosecondsPerSecond = 1e9;
   return fmt::format("{:.3f}", time.value * kNanosecondsPerSecond);
+}
+
+constexpr double kHertzPerMHz = 1e6;
+// Of an operator: with idle power; average; of the launch that takes longest.
+constexpr const char* kEnergyColumns[] = {"energy_uJ", "power_W", "clock_MHz"};
+
+std::string microjoules(Joules energy) {
+  constexpr double kMicrojoulesPerJoule = 1e6;
+  return fmt::format("{:.3f}", energy.value * kMicrojoulesPerJoule);
+}
+
+// Per launch, with idle power; nullopt: not described.
+std::optional<Joules> energy_of(const analytical::Estimate& estimate,
+                                const hwdesc::Device& device) {
+  if (!estimate.energy) return std::nullopt;
+  return estimate.energy->total() + device.idle_power() * estimate.time;
 }
 
 void check_op_columns(const measured::CsvTable& table) {
@@ -46,6 +64,7 @@ std::vector<std::string> answer_cells(const measured::CsvTable& table, const mea
     throw Error("{}:{}: {}", table.file, row.line, error.what());
   }
   Seconds time{0}, speed_of_light{0};
+  Joules energy{0};
   const analytical::Estimate* longest = nullptr;
   for (const std::optional<analytical::Estimate>& answer : answers) {
     if (!answer) {
@@ -54,10 +73,21 @@ std::vector<std::string> answer_cells(const measured::CsvTable& table, const mea
     }
     time += answer->time;
     speed_of_light += answer->time * answer->utilisation;
+    energy += energy_of(*answer, device).value_or(Joules{0});
     if (longest == nullptr || answer->time > longest->time) longest = &*answer;
   }
-  return {nanoseconds(time), std::string(analytical::name(longest->bound)),
-          fmt::format("{:.4f}", time.value > 0 ? speed_of_light / time : longest->utilisation)};
+  std::vector<std::string> cells{
+      nanoseconds(time), std::string(analytical::name(longest->bound)),
+      fmt::format("{:.4f}", time.value > 0 ? speed_of_light / time : longest->utilisation)};
+  if (!device.energy) return cells;
+  if (!longest->energy) {
+    cells.resize(cells.size() + std::size(kEnergyColumns));
+    return cells;
+  }
+  cells.push_back(microjoules(energy));
+  cells.push_back(fmt::format("{:.1f}", time.value > 0 ? (energy / time).value : 0));
+  cells.push_back(fmt::format("{:.0f}", longest->clock_factor * device.clock.value / kHertzPerMHz));
+  return cells;
 }
 
 using analytical::Estimate;
@@ -112,13 +142,11 @@ std::vector<std::string> cells_of(const Answer& answer, bool corrected) {
   return cells;
 }
 
-// Per launch, with idle power; empty if the tile cannot run.
+// Empty if the tile cannot run.
 std::string energy_cell(const Answer& answer, const hwdesc::Device& device) {
-  constexpr double kMicrojoulesPerJoule = 1e6;
   const auto* estimate = std::get_if<Estimate>(&answer);
-  if (estimate == nullptr || !estimate->energy) return "";
-  const Joules whole = estimate->energy->total() + device.idle_power() * estimate->time;
-  return fmt::format("{:.3f}", whole.value * kMicrojoulesPerJoule);
+  const auto energy = estimate == nullptr ? std::nullopt : energy_of(*estimate, device);
+  return energy ? microjoules(*energy) : "";
 }
 
 // 1: the lowest score; equal scores share a rank; empty without a tile or a score.
@@ -162,6 +190,10 @@ measured::CsvTable estimate_operators(const measured::CsvTable& table, const hwd
   check_op_columns(table);
   measured::CsvTable result =
       measured::with_columns(table, {"estimate_ns", "bound", "utilisation"});
+  if (device.energy) {
+    result = measured::with_columns(result, {std::begin(kEnergyColumns), std::end(kEnergyColumns)});
+  }
+  const std::size_t answered = result.columns.size() - table.columns.size();
   if (options.keep_going) result = measured::with_columns(result, {"error"});
   const measured::OpDefaults defaults = measured::op_defaults(device, options.repeated);
   if (!options.keep_going) {  // report a bad row before computing the others
@@ -177,7 +209,8 @@ measured::CsvTable estimate_operators(const measured::CsvTable& table, const hwd
       if (options.keep_going) answer.emplace_back();
     } catch (const Error& error) {
       if (!options.keep_going) throw;
-      answer = {"", "", "", error.what()};
+      answer.assign(answered, "");
+      answer.emplace_back(error.what());
     }
     cells.insert(cells.end(), answer.begin(), answer.end());
   });

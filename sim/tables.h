@@ -2,8 +2,10 @@
 //
 // Estimates a CSV of single operators: the same rows with estimate_ns, bound and utilisation
 // (0..1). An operator with several launches gets their sum, the bound of the longest launch, and
-// the utilisation of the sum. Columns and operators: measured/op_kernels.h. Keeps the row order;
-// the result is the same for any number of jobs.
+// the utilisation of the sum. Where the device describes energy, with energy_uJ (with idle power),
+// power_W (its average), both of a core, and clock_MHz (of the longest launch: lower under a power
+// limit). Columns and operators: measured/op_kernels.h. Keeps the row order; the result is the same
+// for any number of jobs.
 #pragma once
 
 #include <string>

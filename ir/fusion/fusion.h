@@ -13,13 +13,17 @@ namespace tilecast::ir {
 
 // Whose rules decide what fuses.
 enum class Compiler : std::uint8_t { kXlaTpu, kXlaGpu, kXlaCpu, kNone };
+// Which attentions become calls of a library: none, that of a program that is nothing else, all.
+enum class AttentionCalls : std::uint8_t { kNone, kAlone, kAll };
 
 struct FusionOptions {
   friend bool operator==(const FusionOptions&, const FusionOptions&) = default;
   Compiler compiler = Compiler::kXlaTpu;
-  std::int64_t max_row = 65536;  // kXlaGpu: most elements of a row that one kernel reduces and uses
-  int max_parameters = 64;       // most operands of one fusion
-  std::int64_t max_ops = 512;    // most instructions in one fusion
+  // kXlaGpu: most elements of a row that one kernel reduces and uses (rounded up to a power of two
+  // it may take 0.4 of the 65,536 registers of a block).
+  std::int64_t max_row = 16384;
+  int max_parameters = 64;     // most operands of one fusion
+  std::int64_t max_ops = 512;  // most instructions in one fusion
   // Recompute cheap elementwise producers in each of their users if that moves fewer bytes than
   // writing and re-reading them. If false, only broadcasts, iotas and widening converts are
   // recomputed.
@@ -31,6 +35,7 @@ struct FusionOptions {
   // With `windows`: a convolution of each feature by itself is made where a product reads it; else
   // it makes the product that it reads.
   bool depthwise_first = true;
+  AttentionCalls attention = AttentionCalls::kNone;  // of programs that no compiler has seen
 };
 
 // A module counts as optimised if it holds a fusion instruction, is scheduled, or has device

@@ -1,6 +1,8 @@
 #include "ir/fusion/fusion_planner.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <functional>
 
 #include "ir/fusion/fusion_rules.h"
@@ -33,13 +35,12 @@ FusionPlanner::FusionPlanner(const Computation& computation, const FusionGraph& 
 FusionPlanner::Position FusionPlanner::operand_position(const Instruction& user,
                                                         Position position) const {
   if (streams(user)) return position;
-  if (user.opcode == Opcode::kReduce) {
+  const bool keeps_row = position == Position::kRow && keeps_elements(computation_, user);
+  if (user.opcode == Opcode::kReduce && !keeps_row) {
     if (position == Position::kRow) return Position::kAfter;
     return position == Position::kAfter ? Position::kBefore : Position::kOther;
   }
-  if (position == Position::kRow) {
-    return keeps_elements(computation_, user) ? Position::kRow : Position::kOther;
-  }
+  if (position == Position::kRow) return keeps_row ? Position::kRow : Position::kOther;
   if (position == Position::kAfter && is_gpu() && repeats_rows(computation_, user)) {
     return Position::kRow;
   }
@@ -53,7 +54,9 @@ std::vector<FusedKernel> FusionPlanner::plan() {
   if (!is_cpu()) fuse_outputs();
   std::vector<FusedKernel> kernels;
   for (Cluster& cluster : clusters_) {
-    if (cluster.alive) kernels.push_back({std::move(cluster.members), std::move(cluster.roots)});
+    if (!cluster.alive) continue;
+    std::optional<GpuCode> code = code_of(cluster);
+    kernels.push_back({std::move(cluster.members), std::move(cluster.roots), std::move(code)});
   }
   return kernels;
 }
@@ -247,12 +250,18 @@ bool FusionPlanner::accepts_hero(const Cluster& cluster, const Instruction& hero
 
 // Whether the op may be computed once per row in this kernel: a reduction of the rows that the
 // kernel's elements are, or what leads from there to them (XLA's SoftmaxRewriterTriton: between the
-// reduction and the elements nothing but ops of one operand, and the maximum with a constant that
-// the reduction starts with).
+// reduction and the elements nothing but ops that combine it with scalars).
 bool FusionPlanner::accepts_row(const Cluster& cluster, const Instruction& op) const {
   if (cluster.has_matrix || cluster.roots.size() != 1) return false;
-  if (!is_reduction(op)) {
-    return op.operands.size() == 1 || op.opcode == Opcode::kMaximum || op.shape.is_scalar();
+  if (!is_reduction(op) || keeps_elements(computation_, op)) {
+    boost::container::flat_set<std::uint32_t> rows;
+    for (const InstrId id : op.operands) {
+      const Instruction& operand = computation_.at(id);
+      const bool repeats = operand.opcode == Opcode::kBroadcast;
+      const Instruction& repeated = repeats ? computation_.at(operand.operands[0]) : operand;
+      if (!repeated.shape.is_scalar()) rows.insert(id.value);
+    }
+    return op.shape.is_scalar() || rows.size() <= 1;
   }
   if (!reduces_rows(computation_, op)) return false;
   const Shape& root = computation_.at(cluster.roots.front()).shape;
@@ -260,6 +269,44 @@ bool FusionPlanner::accepts_row(const Cluster& cluster, const Instruction& op) c
   return loop_dims(root) == loop_dims(read) &&
          elements(read) <= static_cast<double>(options_.max_row) * elements(op.shape) &&
          (!cluster.has_reduction || cluster.has_rows);
+}
+
+// XLA:GPU writes kernels of rows by tiles of whole rows, most often of 2,048 elements, and of
+// 16,384 if all blocks read an array that repeats. Sizes count as powers of two. (Its cost model
+// chooses among all sizes; 60 fusions of 26 programs.)
+std::optional<GpuCode> FusionPlanner::code_of(const Cluster& cluster) const {
+  const auto reduces = [&](InstrId id) { return computation_.at(id).opcode == Opcode::kReduce; };
+  if (!is_gpu() || cluster.has_matrix || std::ranges::none_of(cluster.members, reduces)) {
+    return std::nullopt;
+  }
+  if (!cluster.has_rows) return GpuCode{.emitter = GpuCode::Emitter::kHero, .tile = {}};
+  constexpr double kElements = 2048, kSharedElements = 16384;
+  constexpr std::pair<double, int> kWarps[] = {{512, 1}, {1024, 2}, {4096, 4}};
+  constexpr int kMostWarps = 8;
+  double row = 1;
+  bool repeats = false;
+  for (const InstrId id : cluster.members) {
+    const Instruction& op = computation_.at(id);
+    if (op.operands.empty()) continue;
+    const Shape& read = computation_.at(op.operands[0]).shape;
+    if (op.opcode == Opcode::kReduce) row = std::max(row, elements(read) / elements(op.shape));
+    repeats |= op.opcode == Opcode::kBroadcast && !read.is_scalar() &&
+               !keeps_elements(computation_, op) && !repeats_rows(computation_, op);
+  }
+  const auto padded = static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(row)));
+  double rows = std::max(std::floor((repeats ? kSharedElements : kElements) / padded), 1.0);
+  GpuCode code{.emitter = GpuCode::Emitter::kTriton, .tile = {}, .warps = kMostWarps};
+  for (const auto& [most, warps] : kWarps) {
+    if (padded * rows <= most) code.warps = std::min(code.warps, warps);
+  }
+  code.tile = computation_.at(cluster.roots.front()).shape.dims;
+  for (auto size = code.tile.rbegin(); size != code.tile.rend(); ++size) {
+    double& left = row > 1 ? row : rows;
+    const double taken = std::min(static_cast<double>(*size), left);
+    left = std::max(std::floor(left / taken), 1.0);
+    *size = static_cast<std::int64_t>(taken);
+  }
+  return code;
 }
 
 // Whether adding `producer` would break an in-place update: such a kernel may read the updated

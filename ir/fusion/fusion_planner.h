@@ -90,6 +90,7 @@ class FusionPlanner {
                                             const Home& home) const;
   [[nodiscard]] bool is_factor(std::uint32_t id, std::uint32_t cluster) const;
   [[nodiscard]] bool accepts_row(const Cluster& cluster, const Instruction& op) const;
+  [[nodiscard]] std::optional<GpuCode> code_of(const Cluster& cluster) const;
   [[nodiscard]] bool is_gpu() const { return options_.compiler == Compiler::kXlaGpu; }
   [[nodiscard]] bool is_cpu() const { return options_.compiler == Compiler::kXlaCpu; }
   [[nodiscard]] Position operand_position(const Instruction& user, Position position) const;
@@ -134,7 +135,6 @@ class FusionPlanner {
   void drop_unread();
   bool drop_unread_members(std::uint32_t cluster);  // whether there were any
   [[nodiscard]] Clusters reading_clusters(std::uint32_t id) const;
-
   const Computation& computation_;
   const FusionGraph& graph_;
   const FusionOptions& options_;

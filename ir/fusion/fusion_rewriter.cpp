@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ir/backend_config.h"
 #include "ir/fusion/fusion_rules.h"
 #include "ir/graph_order.h"
 #include "ir/schedule_order.h"
@@ -40,6 +41,7 @@ class Rewriter {
   // A scheduled instruction of the result: a kernel, or an instruction outside all kernels.
   struct Unit {
     std::vector<InstrId> members, roots;  // in order
+    std::optional<GpuCode> code;
   };
 
   void split_into_units(const std::vector<FusedKernel>& kernels);
@@ -81,7 +83,7 @@ void Rewriter::split_into_units(const std::vector<FusedKernel>& kernels) {
     scalar_constants_.push_back(ir::is_scalar_constant(op));
   }
   for (const FusedKernel& kernel : kernels) {
-    Unit unit{kernel.members, kernel.roots};
+    Unit unit{kernel.members, kernel.roots, kernel.code};
     std::sort(unit.members.begin(), unit.members.end());
     std::sort(unit.roots.begin(), unit.roots.end());
     for (const InstrId id : unit.members) ++copies_[id.index()];
@@ -94,7 +96,7 @@ void Rewriter::split_into_units(const std::vector<FusedKernel>& kernels) {
     if (copies_[i] > 0) continue;
     copies_[i] = 1;
     producer_[i] = static_cast<std::uint32_t>(units_.size());
-    units_.push_back({{InstrId(i)}, {InstrId(i)}});
+    units_.push_back({{InstrId(i)}, {InstrId(i)}, {}});
   }
   stays_.assign(count, false);
   stays_[old_.root.index()] = true;
@@ -230,6 +232,7 @@ Instruction Rewriter::fusion_of(const Unit& unit, std::vector<InstrId>& inputs) 
   fusion.name = names_.next(stem + "_fusion");
   fusion.metadata = main.metadata;
   fusion.attrs = FusionAttrs{kind};
+  if (unit.code) state_code(*unit.code, fusion);
   fusion.called = {ComputationId(first_id_ + result_.fused.size())};
   fused.name = "fused_computation." + fusion.name;
   result_.fused.push_back(std::move(fused));

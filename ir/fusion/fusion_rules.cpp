@@ -115,7 +115,8 @@ bool reads_what_changes(const Instruction& producer, const Instruction& update) 
 }
 
 bool keeps_elements(const Computation& computation, const Instruction& op) {
-  return is_one_of(op.opcode, {Opcode::kReshape, Opcode::kBroadcast}) &&
+  return op.shape.is_array() &&
+         is_one_of(op.opcode, {Opcode::kReshape, Opcode::kBroadcast, Opcode::kReduce}) &&
          elements(op.shape) == elements(computation.at(op.operands.front()).shape);
 }
 

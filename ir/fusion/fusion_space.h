@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/source_text.h"
+#include "ir/compiler_notes.h"
 #include "ir/fusion/fusion.h"
 
 namespace tilecast::ir {
@@ -47,6 +48,7 @@ using FusionConfiguration = std::vector<FusionChoice>;  // by decision
 struct FusedKernel {
   std::vector<InstrId> members;  // any order; a member may also belong to other kernels
   std::vector<InstrId> roots;    // members used outside the kernel
+  std::optional<GpuCode> code;   // how XLA:GPU writes it, of kernels with reductions
 };
 
 // The users of every instruction, in the order of the text; a user that reads an array twice is

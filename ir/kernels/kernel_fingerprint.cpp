@@ -49,6 +49,13 @@ Fingerprint fingerprint(const Kernel& kernel) {
     hash.add(cost->transcendentals);
     hash.add(cost->bytes_accessed);
     if (cost->full_precision) hash.add(1.0);
+    if (const auto& of = cost->attention) {
+      for (const std::int64_t size : {of->batch, of->heads, of->kv_heads, of->queries, of->keys,
+                                      of->width, of->value_width, of->window}) {
+        hash.add(static_cast<std::uint64_t>(size));
+      }
+      hash.add(std::uint64_t{of->causal} * 2 + std::uint64_t{of->backward});
+    }
   }
   return hash.result();
 }

@@ -348,16 +348,19 @@ Kernel KernelInliner::build(const Computation& where, const Instruction& worker,
 }
 
 void KernelInliner::read_config(const Computation& where, const Instruction& instruction) {
+  std::optional<CustomCallCost> known;
   if (instruction.opcode == Opcode::kCustomCall) {
     std::vector<Shape> operands;
     for (const InstrId id : instruction.operands) operands.push_back(where.at(id).shape);
-    if (const auto cost = library_cost(instruction, operands)) builder_.set_custom_call_cost(*cost);
+    known = library_cost(instruction, operands);
+    if (known) builder_.set_custom_call_cost(*known);
   }
   builder_.set_window_bytes(module_.window_bytes);
   if (instruction.backend_config->empty()) return;
   BackendConfig config = read_backend_config(*instruction.backend_config);
   if (config.tile) builder_.set_compiler_tile(std::move(*config.tile));
-  if (config.cost) builder_.set_custom_call_cost(*config.cost);
+  const bool describes = known && known->attention;  // its own statement says less
+  if (config.cost && !describes) builder_.set_custom_call_cost(*config.cost);
 }
 
 // Outputs that share a buffer with a parameter.
@@ -429,7 +432,10 @@ Kernel make_kernel(const Module& module, ComputationId computation, InstrId inst
   const auto [where, what] = working_instruction(module, computation, instruction);
   const Instruction& worker = module.at(where).at(what);
   KernelInliner inliner(module, computation, module.at(computation).at(instruction), counter);
-  if (gpu_code) inliner.set_gpu_code(read_gpu_code(worker));
+  auto code = read_gpu_code(worker);
+  if (gpu_code || (code && code->emitter != GpuCode::Emitter::kLoop)) {
+    inliner.set_gpu_code(std::move(code));
+  }
   return inliner.build(module.at(where), worker, counter.of(where, what));
 }
 

@@ -1,6 +1,7 @@
 #include "ir/kernels/kernel_sketch.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -157,6 +158,36 @@ OpId KernelSketch::dot(OpId lhs, OpId rhs, DotDims dims, Dims result, DType dtyp
   if (!precision.empty()) op.attrs.edit<DotAttrs>().precision = {precision, precision};
   work_.flops += static_cast<float>(2 * reduced * elements_of(op.shape));
   return add(std::move(op));
+}
+
+OpId KernelSketch::ragged_dot(OpId lhs, OpId rhs, std::vector<std::int64_t> group_rows,
+                              DType dtype) {
+  const Dims &left = shape(lhs).dims, &right = shape(rhs).dims;
+  Shape result = array(dtype, {left[0], right[2]});
+  work_.flops += static_cast<float>(2 * elements_of(result) * static_cast<double>(right[1]));
+  const auto groups = static_cast<std::int64_t>(group_rows.size());
+  Literal sizes{.is_integer = true, .integers = std::move(group_rows), .text = {}};
+  sizes.text = fmt::format("{{{}}}", fmt::join(sizes.integers, ", "));
+  const OpId of_groups = add({.opcode = Opcode::kConstant,
+                              .shape = array(DType::kS32, {groups}),
+                              .attrs = ConstantAttrs{std::move(sizes)}});
+  return add({.opcode = Opcode::kRaggedDot,
+              .shape = std::move(result),
+              .operands = {lhs, rhs, of_groups},
+              .attrs = DotAttrs{.dims = {.lhs_contracting = {1},
+                                         .rhs_contracting = {1},
+                                         .lhs_batch = {},
+                                         .rhs_batch = {},
+                                         .lhs_ragged = {0},
+                                         .rhs_group = {0}}}});
+}
+
+OpId KernelSketch::filled(DType dtype, Dims dims) {
+  const OpId number = add({.opcode = Opcode::kConstant,
+                           .shape = array(dtype, {}),
+                           .attrs = ConstantAttrs{{.text = "0"}}});
+  return add(
+      {.opcode = Opcode::kBroadcast, .shape = array(dtype, std::move(dims)), .operands = {number}});
 }
 
 void KernelSketch::set_layout(OpId id, Layout layout) {

@@ -45,6 +45,10 @@ class KernelSketch {
   // `precision`: HLO's operand_precision for both operands; "" is the default.
   OpId dot(OpId lhs, OpId rhs, DotDims dims, Dims result, DType dtype,
            const std::string& precision = "");
+  // Rows of `lhs` in groups, each times its matrix of `rhs` (groups x contraction x columns).
+  OpId ragged_dot(OpId lhs, OpId rhs, std::vector<std::int64_t> group_rows, DType dtype);
+  // One number all over.
+  OpId filled(DType dtype, Dims dims);
   // The operands must be parameters. They and the result get the layouts of convolution_layouts().
   OpId convolution(OpId input, OpId kernel, ConvAttrs attrs, Dims result, DType dtype);
   OpId all_reduce(OpId operand, std::int64_t devices) {

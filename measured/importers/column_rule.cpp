@@ -23,13 +23,15 @@ namespace {
 using hwdesc::ConfigNode;
 using hwdesc::show_text;
 
-constexpr std::array<std::string_view, 20> kWholeTargets{
-    "batch",  "m",     "n",     "k",      "h",       "w",        "ci",
-    "co",     "kh",    "kw",    "rows",   "columns", "elements", "devices",
-    "layers", "nodes", "input", "output", "stride",  "repeats"};
-constexpr std::array<std::string_view, 15> kTextTargets{
-    "op",    "kernel",  "program",   "dtype", "out_dtype",  "device",    "class", "family",
-    "split", "padding", "execution", "shape", "transposed", "precision", "block"};
+constexpr std::array<std::string_view, 26> kWholeTargets{
+    "batch",    "m",     "n",      "k",        "h",        "w",        "ci",
+    "co",       "kh",    "kw",     "rows",     "columns",  "elements", "devices",
+    "layers",   "nodes", "input",  "output",   "stride",   "repeats",  "heads",
+    "kv_heads", "q_len", "kv_len", "head_dim", "value_dim"};
+constexpr std::array<std::string_view, 19> kTextTargets{
+    "op",     "kernel", "program", "dtype",     "out_dtype", "device",     "class",
+    "family", "split",  "padding", "execution", "shape",     "transposed", "precision",
+    "block",  "causal", "window",  "kv_dtype",  "backward"};
 constexpr std::array<std::string_view, 3> kScheduleTargets{"stages", "warps", "direct"};
 constexpr std::array<std::string_view, 3> kTimeTargets{"runtime", "dispatch", "spread"};
 constexpr std::array<std::string_view, 5> kTileTargets{"output_bounds", "kernel_bounds",

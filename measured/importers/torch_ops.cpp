@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "ir/attention.h"
 #include "ir/kernels/kernel_sketch.h"
 
 namespace tilecast::measured {
@@ -346,49 +347,31 @@ constexpr std::array kAttentions{
     Attention{"_efficient_attention_backward", 1, 14, true, true},
 };
 
-// As XLA's calls of cuDNN (ir/library_calls.h): two products forward; four gradients and the scores
-// once more backward. The arrays are q, k, v and the result, and their gradients.
 ir::Kernel attention(const TorchCall& call, const Attention& of) {
   const Dims &q = call.dims(of.query, 4), &k = call.dims(of.query + 1, 4),
              &v = call.dims(of.query + 2, 4);
   const auto dtype = ir::parse_dtype(call.dtype(of.query));
-  if (q[3] < 1) throw Error("{}: empty", call.op().name);
+  if (element_product(q) < 1 || element_product(k) < 1 || element_product(v) < 1) {
+    throw Error("{}: empty", call.op().name);
+  }
   if (!dtype)
     throw Error("{}: type {} is unknown", call.op().name, call.op().arguments[of.query].type);
-  const std::size_t rows = of.heads_last ? 1 : 2;
-  double scores = static_cast<double>(element_product(q)) / static_cast<double>(q[3]) *
-                  static_cast<double>(k[rows]);
-  if (call.is_true(of.causal) || call.value(of.causal) == "1") scores /= 2;
-  Dims result = q;
-  result.back() = v.back();
-  const double products = of.backward ? 5 : 2;
-  ir::KernelBuilder builder("attention", ir::Opcode::kCustomCall);
-  std::vector<Dims> reads{q, k, v}, writes{result};
-  if (of.backward) {
-    reads.insert(reads.end(), {result, result});
-    writes = {q, k, v};
+  const std::size_t rows = of.heads_last ? 1 : 2, heads = of.heads_last ? 2 : 1;
+  const ir::Attention asked{.batch = q[0],
+                            .heads = q[heads],
+                            .kv_heads = k[heads],
+                            .queries = q[rows],
+                            .keys = k[rows],
+                            .width = q[3],
+                            .value_width = v[3],
+                            .causal = call.is_true(of.causal) || call.value(of.causal) == "1",
+                            .backward = of.backward,
+                            .dtype = *dtype,
+                            .kv_dtype = *dtype};
+  if (const std::string wrong = ir::misfit(asked); !wrong.empty()) {
+    throw Error("{}: {}", call.op().name, wrong);
   }
-  std::vector<ir::OpId> operands, outputs;
-  const auto array = [&](const Dims& dims) {
-    ir::Shape shape = ir::Shape::array(*dtype, dims);
-    shape.layout = ir::default_layout(shape.rank());
-    return shape;
-  };
-  double bytes = 0;
-  for (const Dims& dims : reads) operands.push_back(builder.parameter(array(dims)));
-  for (const Dims& dims : writes) {
-    outputs.push_back(builder.add({.opcode = ir::Opcode::kCustomCall,
-                                   .shape = array(dims),
-                                   .operands = operands,
-                                   .attrs = ir::CustomCallAttrs{.target = "attention"}}));
-  }
-  for (const std::vector<Dims>* list : {&reads, &writes}) {
-    for (const Dims& dims : *list) bytes += static_cast<double>(ir::unpadded_bytes(array(dims)));
-  }
-  const double flops = 2 * products * scores * static_cast<double>(q[3]);
-  builder.set_custom_call_cost(
-      {.flops = flops, .transcendentals = scores, .bytes_accessed = bytes});
-  return builder.build(outputs);
+  return ir::attention_kernel(asked);
 }
 
 std::vector<ir::Kernel> kernels_of_rows(const std::vector<TableRow>& rows, const std::string& name,

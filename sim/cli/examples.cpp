@@ -57,7 +57,7 @@ constexpr Example kExamples[] = {
      false},
 
     {"ops --device h100_sxm configs/examples/operators.csv",
-     "the table with three more columns: time, bound, utilisation"},
+     "the table with more columns: time, bound, utilisation, energy, power, clock"},
     {"ops -d tpu_v3 --model roofline configs/examples/operators.csv --format table",
      "the speed of light of the same operators"},
 

@@ -320,6 +320,16 @@ By op:
   conv2d conv2d_grad_input conv2d_grad_weight  n, h, w, ci, co, kh, kw, stride (1),
                                             padding (0; pixels, same or valid); conv2d
                                             also groups (1)
+  attention                                 batch (1), heads, kv_heads (heads), q_len, kv_len
+                                            (q_len), head_dim, value_dim (head_dim),
+                                            causal (0 or 1: no keys behind a query; the last
+                                            query and key are abreast), window (keys that a
+                                            query sees; 0: all), kv_dtype (dtype), backward
+                                            (0 or 1); fused, as libraries do it
+  experts (a layer of a mixture)            tokens, hidden, inter, topk, experts; tp (1),
+                                            ep (1), skew (balanced, uniform, or the exponent
+                                            of a power law), weight_dtype; on GPUs library
+                                            (triton, grouped) and block (64x64)
   softmax layernorm reduce transpose        rows, columns; transpose also batch (1)
   gelu copy, and elementwise HLO opcodes (add, exponential ...)
                                             elements, shape (16x16x128), or rows and
@@ -329,7 +339,10 @@ By op:
                                             result of all_gather, else the operand;
                                             devices (those of one host)
 Other columns are kept, not read, and named in a note (x_* are not named).
-Added columns: estimate_ns, bound, utilisation (speed of light / time, 0 to 1).)");
+Added columns: estimate_ns, bound, utilisation (speed of light / time, 0 to 1); where
+the device describes energy, of a core energy_uJ (with idle power), power_W, clock_MHz
+(lower under a power limit: of launches that last, or of all with
+--set energy.power_state=sustained).)");
   verb.callback([arguments] { run(*arguments); });
 }
 

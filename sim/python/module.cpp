@@ -28,6 +28,7 @@
 #include "sim/views/evaluation.h"
 #include "sim/views/explain.h"
 #include "sim/views/fits.h"
+#include "sim/views/rows.h"
 #include "sim/views/simulation.h"
 
 namespace tilecast::sim::python {
@@ -264,6 +265,7 @@ void bind_tables(py::module_& m) {
     parts.append(py::make_tuple(std::string(part.name), std::string(part.word)));
   }
   m.attr("_tile_parts") = parts;
+  m.def("_si", &views::si, "A number with an SI prefix and its unit.");
   py::class_<measured::CsvTable>(m, "_Table")
       .def(py::init(&table_of), Released())
       .def(py::init([](const std::string& path) {

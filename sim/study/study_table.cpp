@@ -30,13 +30,13 @@ std::string short_cell(std::string_view column, const std::string& cell) {
   const auto number = base::parse_number(cell);
   constexpr std::string_view kPlain[] = {"point", "feasible", "best"};
   if (!number || std::ranges::find(kPlain, column) != std::end(kPlain)) return cell;
-  if (column.ends_with("_s") && *number < 1e5) return views::microseconds(*number);
+  if (column.ends_with("_s") && *number < 1e5) return views::duration(*number);
   return views::compact(*number);
 }
 
 std::string short_title(const std::string& column) {
   if (!column.ends_with("_s")) return column;
-  return column.substr(0, column.size() - 2) + "_us";
+  return column.substr(0, column.size() - 2);
 }
 
 }  // namespace

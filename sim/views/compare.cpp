@@ -18,15 +18,11 @@ constexpr double kMega = 1e6;
 // Relative difference of counts per launch above which a row is marked.
 constexpr double kCountTolerance = 0.05;
 
-std::string us(Seconds time) {
-  return microseconds(time.value) + " us";
-}
-
 std::string joined_line(const ProfileSummary& profile) {
   std::string out = fmt::format(
       "joined  {} % of {} of device time to {}",
       profile.device_time.value > 0 ? percent(profile.joined / profile.device_time) : "0",
-      us(profile.device_time),
+      duration(profile.device_time),
       profile.programs.empty()
           ? "operators with their shapes"
           : fmt::format("instructions of {} program{}", profile.programs.size(),
@@ -34,17 +30,17 @@ std::string joined_line(const ProfileSummary& profile) {
   for (std::size_t i = 0; i < profile.left_over.size(); ++i) {
     const ProfileLeftOver& left = profile.left_over[i];
     out += fmt::format("{} {} {} in {} events", i == 0 ? "; left:" : ",", left.category,
-                       us(left.time), count(left.events));
+                       duration(left.time), count(left.events));
   }
   return out + "\n";
 }
 
 std::string total_line(const Comparison& c) {
-  std::string out = fmt::format("total   measured {}", us(c.totals[c.reference].time));
+  std::string out = fmt::format("total   measured {}", duration(c.totals[c.reference].time));
   for (std::size_t side = 0; side < c.sides.size(); ++side) {
     if (c.sides[side].kind != CompareSide::Kind::kModel) continue;
     const SideTotal& total = c.totals[side];
-    out += fmt::format(", {} predicts {}", c.sides[side].name, us(total.shared_time));
+    out += fmt::format(", {} predicts {}", c.sides[side].name, duration(total.shared_time));
     if (total.reference.value > 0) {
       out += fmt::format(" ({} %)", signed_percent(total.difference() / total.reference));
     }
@@ -56,7 +52,8 @@ std::string total_line(const Comparison& c) {
 std::string lost_lines(const Comparison& c) {
   const Seconds all = c.totals[c.sorted_by].lost;
   if (!(all.value > 0)) return "";
-  std::string out = fmt::format("lost    {} in all by {}:", us(all), c.sides[c.sorted_by].name);
+  std::string out =
+      fmt::format("lost    {} in all by {}:", duration(all), c.sides[c.sorted_by].name);
   for (std::size_t i = 0; i < std::min(kNamed, c.categories.size()); ++i) {
     out += fmt::format("{} {} {} %", i == 0 ? "" : ",", c.categories[i].category,
                        percent(c.categories[i].lost / all));
@@ -66,8 +63,8 @@ std::string lost_lines(const Comparison& c) {
   for (const CompareRow& row : c.rows) {
     const auto time = lost(c, row, c.sorted_by);
     if (!time || row.overlaps) continue;
-    out += fmt::format("{} {} of {} ({} us", named == 0 ? "" : ",", row.name,
-                       c.groups[row.group].name, signed_microseconds(*time));
+    out += fmt::format("{} {} of {} ({}", named == 0 ? "" : ",", row.name, c.groups[row.group].name,
+                       signed_duration(*time));
     const auto& bound = row.cells[c.sorted_by]->bound;
     out += bound ? fmt::format(", {})", analytical::name(*bound)) : ")";
     if (++named == kNamed) break;
@@ -78,10 +75,10 @@ std::string lost_lines(const Comparison& c) {
 std::string program_table(const Comparison& c, std::size_t top) {
   const std::vector<ProfileProgram>& all = c.profile->programs;
   if (all.empty()) return "";
-  std::vector<Column> columns{{"program", 40}, ">runs", ">measured us", ">all runs us"};
+  std::vector<Column> columns{{"program", 40}, ">runs", ">measured", ">all runs"};
   for (const CompareSide& side : c.sides) {
     if (side.kind != CompareSide::Kind::kModel) continue;
-    columns.push_back(">" + side.name + " us");
+    columns.push_back(">" + side.name);
     columns.push_back(">%");
   }
   TextTable table(columns);
@@ -89,12 +86,11 @@ std::string program_table(const Comparison& c, std::size_t top) {
   for (std::size_t i = 0; i < shown; ++i) {
     const ProfileProgram& program = all[i];
     std::vector<std::string> cells{c.groups[program.group].name, count(program.runs),
-                                   microseconds(program.median.value),
-                                   microseconds(program.total.value)};
+                                   duration(program.median.value), duration(program.total.value)};
     for (std::size_t side = 0; side < c.sides.size(); ++side) {
       if (c.sides[side].kind != CompareSide::Kind::kModel) continue;
       const Seconds predicted = program.predicted[side].value_or(Seconds{0});
-      cells.push_back(microseconds(predicted.value));
+      cells.push_back(duration(predicted.value));
       cells.push_back(program.median.value > 0 ? signed_percent(predicted / program.median - 1)
                                                : "");
     }
@@ -108,17 +104,17 @@ std::string program_table(const Comparison& c, std::size_t top) {
 std::string category_table(const Comparison& c, std::size_t top) {
   TextTable table({{"category", 40},
                    ">rows",
-                   ">measured us",
-                   ">" + c.sides[c.sorted_by].name + " us",
-                   ">difference us",
-                   ">lost us",
+                   ">measured",
+                   ">" + c.sides[c.sorted_by].name,
+                   ">difference",
+                   ">lost",
                    ">of lost %"});
   const Seconds all = c.totals[c.sorted_by].lost;
   for (std::size_t i = 0; i < std::min(top, c.categories.size()); ++i) {
     const CategoryTotal& total = c.categories[i];
-    table.add({total.category, std::to_string(total.rows), microseconds(total.reference.value),
-               microseconds(total.time.value), signed_microseconds(total.time - total.reference),
-               microseconds(total.lost.value), all.value > 0 ? percent(total.lost / all) : ""});
+    table.add({total.category, std::to_string(total.rows), duration(total.reference.value),
+               duration(total.time.value), signed_duration(total.time - total.reference),
+               duration(total.lost.value), all.value > 0 ? percent(total.lost / all) : ""});
   }
   return "\n" + table.render();
 }
@@ -135,9 +131,9 @@ std::string mark(const std::optional<double>& ours, const std::optional<double>&
 std::string profile_header(const Comparison& c) {
   const ProfileSummary& profile = *c.profile;
   std::string out = fmt::format("profile {}: {}, {} of device time", profile.file, profile.device,
-                                us(profile.device_time));
+                                duration(profile.device_time));
   if (profile.steps > 0) {
-    out += fmt::format(", {} steps of {}", count(profile.steps), us(profile.step_median));
+    out += fmt::format(", {} steps of {}", count(profile.steps), duration(profile.step_median));
   }
   out += "\n";
   if (!profile.guess.empty()) out += fmt::format("device  {}\n", profile.guess);
@@ -367,7 +363,7 @@ std::vector<std::string> time_cells(const Comparison& c, const std::string& grou
                                     std::size_t side, const SideTotal& total) {
   std::vector<std::string> cells{group, c.sides[side].name,
                                  fmt::format("{} of {}", total.rows, rows),
-                                 microseconds(total.time.value)};
+                                 duration(total.time.value)};
   if (side == c.reference) {
     cells.insert(cells.end(), {"", "", "", "", "", "", ""});
     return cells;
@@ -378,11 +374,11 @@ std::vector<std::string> time_cells(const Comparison& c, const std::string& grou
   }
   cells.push_back(std::to_string(total.shared));
   cells.push_back(total.time.value > 0 ? percent(total.shared_time / total.time) : "");
-  cells.push_back(microseconds(total.reference.value));
-  cells.push_back(signed_microseconds(total.difference()));
+  cells.push_back(duration(total.reference.value));
+  cells.push_back(signed_duration(total.difference()));
   cells.push_back(total.reference.value > 0 ? signed_percent(total.difference() / total.reference)
                                             : "");
-  cells.push_back(microseconds(total.lost.value));
+  cells.push_back(duration(total.lost.value));
   cells.push_back(total.median_ape ? percent(*total.median_ape) : "");
   return cells;
 }
@@ -390,14 +386,14 @@ std::vector<std::string> time_cells(const Comparison& c, const std::string& grou
 std::vector<std::string> total_row(const Comparison& c, const std::string& group, std::size_t rows,
                                    std::size_t side, const SideTotal& total) {
   std::vector<std::string> cells = time_cells(c, group, rows, side, total);
-  if (says_energy(c)) cells.push_back(total.energy ? joules(*total.energy) : "");
+  if (says_energy(c)) cells.push_back(total.energy ? si(total.energy->value, "J") : "");
   return cells;
 }
 
 std::string totals(const Comparison& c, std::size_t top) {
-  std::vector<Column> columns{"total",   {"side", 32}, ">rows timed",   ">time us",
-                              ">shared", ">of time %", ">reference us", ">difference us",
-                              ">%",      ">lost us",   ">median %"};
+  std::vector<Column> columns{"total",   {"side", 32}, ">rows timed", ">time",
+                              ">shared", ">of time %", ">reference",  ">difference",
+                              ">%",      ">lost",      ">median %"};
   if (says_energy(c)) columns.push_back(">energy");
   TextTable table(columns);
   for (std::size_t g = 0; g < std::min(top, c.groups.size()); ++g) {
@@ -421,8 +417,8 @@ std::string whole_runs(const Comparison& c) {
   for (const CompareGroup& group : c.groups) {
     for (std::size_t i = 0; i < c.sides.size(); ++i) {
       if (!group.whole[i]) continue;
-      out += fmt::format("run     {}: {} us as a whole ({})", group.name,
-                         microseconds(group.whole[i]->value), c.sides[i].name);
+      out += fmt::format("run     {}: {} as a whole ({})", group.name,
+                         duration(group.whole[i]->value), c.sides[i].name);
       for (std::size_t side = 0; side < c.sides.size(); ++side) {
         const bool is_its = c.sides[side].own.value_or(i) == i;
         if (group.totals[side].rows < group.rows || side == i || !is_its) continue;
@@ -439,10 +435,10 @@ std::string blamed(const Comparison& c) {
   TextTable table({{"side", 32},
                    "blames",
                    ">rows",
-                   ">time us",
-                   ">reference us",
-                   ">difference us",
-                   ">lost us",
+                   ">time",
+                   ">reference",
+                   ">difference",
+                   ">lost",
                    ">of lost %"});
   bool any = false;
   for (std::size_t i = 0; i < c.sides.size(); ++i) {
@@ -450,10 +446,9 @@ std::string blamed(const Comparison& c) {
       any = true;
       const Seconds all = c.totals[i].lost;
       table.add({c.sides[i].name, std::string(analytical::name(total.bound)),
-                 std::to_string(total.rows), microseconds(total.time.value),
-                 microseconds(total.reference.value),
-                 signed_microseconds(total.time - total.reference), microseconds(total.lost.value),
-                 all.value > 0 ? percent(total.lost / all) : ""});
+                 std::to_string(total.rows), duration(total.time.value),
+                 duration(total.reference.value), signed_duration(total.time - total.reference),
+                 duration(total.lost.value), all.value > 0 ? percent(total.lost / all) : ""});
     }
   }
   return any ? "\n" + table.render() : "";
@@ -494,12 +489,12 @@ void add_side(const Comparison& c, std::size_t side, RowColumns& columns) {
                          return row.cells[side] ? text(*row.cells[side]) : none;
                        }});
   };
-  add(">" + c.sides[side].name + " us", "-",
-      [](const CompareCell& cell) { return microseconds(cell.time.value); });
+  add(">" + c.sides[side].name, "-",
+      [](const CompareCell& cell) { return duration(cell.time.value); });
   if (side != c.reference) {
-    columns.push_back({">lost us", [&c, side](const CompareRow& row) {
+    columns.push_back({">lost", [&c, side](const CompareRow& row) {
                          const auto time = lost(c, row, side);
-                         return time ? signed_microseconds(*time) : "";
+                         return time ? signed_duration(*time) : "";
                        }});
     columns.push_back({">%", [&c, side](const CompareRow& row) {
                          const auto share = relative(c, row, side);
@@ -547,7 +542,7 @@ void add_profile(const Comparison& c, RowColumns& columns) {
     add("", [=](const ProfileCounts& of) { return mark(of.*ours, of.*theirs); });
   };
   if (counted) add({"category", 24}, [](const ProfileCounts& of) { return of.category; });
-  add(">median us", [](const ProfileCounts& of) { return microseconds(of.median.value); });
+  add(">median", [](const ProfileCounts& of) { return duration(of.median.value); });
   add_count(">Mflop", &ProfileCounts::flops, &ProfileCounts::profile_flops);
   add_count(">MB", &ProfileCounts::bytes, &ProfileCounts::profile_bytes);
   if (any_row(c, [](const CompareRow& row) { return row.profile && row.profile->launch; })) {
@@ -593,23 +588,23 @@ std::string rows(const Comparison& c, std::size_t top) {
     if (time) rest += Seconds{std::abs(time->value)};
   }
   if (shown < c.rows.size()) {
-    out += fmt::format("... {} more rows, {} us lost by {}  (--all shows them)\n",
-                       c.rows.size() - shown, microseconds(rest.value), c.sides[c.sorted_by].name);
+    out += fmt::format("... {} more rows, {} lost by {}  (--all shows them)\n",
+                       c.rows.size() - shown, duration(rest.value), c.sides[c.sorted_by].name);
   }
-  return out + "us: of one launch; lost: (side - reference) x launches\n";
+  return out + "times: of one launch; lost: (side - reference) x launches\n";
 }
 
 std::string unmatched(const Comparison& c, std::size_t top) {
   if (c.unmatched.empty()) return "";
   Seconds sum;
   for (const Unmatched& row : c.unmatched) sum += row.time;
-  std::string out = fmt::format("\nmeasured, but no kernel of these programs: {}, {} us\n",
-                                c.unmatched.size(), microseconds(sum.value));
+  std::string out = fmt::format("\nmeasured, but no kernel of these programs: {}, {}\n",
+                                c.unmatched.size(), duration(sum.value));
   const std::size_t shown = std::min(top, c.unmatched.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const Unmatched& row = c.unmatched[i];
-    out += fmt::format("  {} us  {}  ({} line {})\n", microseconds(row.time.value), row.name,
-                       row.set, row.line);
+    out += fmt::format("  {}  {}  ({} line {})\n", duration(row.time.value), row.name, row.set,
+                       row.line);
   }
   if (shown < c.unmatched.size()) out += fmt::format("  ... {} more\n", c.unmatched.size() - shown);
   return out;

@@ -18,58 +18,52 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kBytesPerMebibyte = 1024.0 * 1024.0;
 
-std::string megabytes(Bytes bytes) {
-  return compact(bytes.value / kBytesPerMegabyte);
-}
-
 std::string summary(const Explanation& why) {
   const Estimate& e = why.estimate;
-  std::string out =
-      fmt::format("time            {} us on the device\n", microseconds(e.time.value));
-  out += fmt::format("speed of light  {} us  (utilisation {} %)\n",
-                     microseconds(e.speed_of_light.value), percent(e.utilisation));
+  std::string out = fmt::format("time            {} on the device\n", duration(e.time.value));
+  out += fmt::format("speed of light  {}  (utilisation {} %)\n", duration(e.speed_of_light.value),
+                     percent(e.utilisation));
   out += fmt::format("bound by        {}\n", analytical::name(e.bound));
-  out += fmt::format("next bound      {}: {} us if {} were free\n", analytical::name(e.next_bound),
-                     microseconds(e.next_time.value), analytical::name(e.bound));
+  out += fmt::format("next bound      {}: {} if {} were free\n", analytical::name(e.next_bound),
+                     duration(e.next_time.value), analytical::name(e.bound));
   if (why.headroom) {
-    out += fmt::format("could reach     {} us: {} us left on the table ({} % of its like, {})\n",
-                       microseconds(why.headroom->reachable.value),
-                       microseconds((e.time - why.headroom->reachable).value),
+    out += fmt::format("could reach     {}: {} left on the table ({} % of its like, {})\n",
+                       duration(why.headroom->reachable.value),
+                       duration((e.time - why.headroom->reachable).value),
                        percent(why.headroom->quantile), why.headroom->model);
   }
   const std::string tile = analytical::to_string(e.tile);
   out += fmt::format("tile            {}  ({}), {} iterations\n", tile.empty() ? "whole" : tile,
                      why.tile_origin, count(e.iterations));
-  out += fmt::format("HBM             {} MB read, {} MB written\n", megabytes(e.hbm_read),
-                     megabytes(e.hbm_write));
+  out += fmt::format("HBM             {} read, {} written\n", si(e.hbm_read.value, "B"),
+                     si(e.hbm_write.value, "B"));
   out += fmt::format("{:<15} {} of {} MiB\n", why.scratchpad,
                      compact(e.scratchpad_used.value / kBytesPerMebibyte),
                      compact(why.scratchpad_capacity.value / kBytesPerMebibyte));
   out += launch_energy_text(e, why.idle_power);
-  return out + fmt::format("work            {} GFLOP, answered by {}\n",
-                           compact(e.flops.value / 1e9), e.model);
+  return out +
+         fmt::format("work            {}, answered by {}\n", si(e.flops.value, "FLOP"), e.model);
 }
 
 std::string bars(const Explanation& why) {
   constexpr double kBarWidth = 40;
   const Estimate& e = why.estimate;
-  TextTable rows({"resource", ">adds us", ">busy us", ">of time %", ""});
+  TextTable rows({"resource", ">adds", ">busy", ">of time %", ""});
   for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
     if (e.bounds[i].value <= 0 && why.added[i].value <= 0) continue;
     const double share = e.time.value > 0 ? e.bounds[i] / e.time : 0;
     const auto length =
         static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * kBarWidth));
-    rows.add({std::string(analytical::name(static_cast<Bound>(i))),
-              microseconds(why.added[i].value), microseconds(e.bounds[i].value), percent(share),
-              std::string(length, '#')});
+    rows.add({std::string(analytical::name(static_cast<Bound>(i))), duration(why.added[i].value),
+              duration(e.bounds[i].value), percent(share), std::string(length, '#')});
   }
   return rows.render();
 }
 
 std::string arrays(const Explanation& why) {
-  TextTable rows({"array", ">MB padded", {"shape", 100}});
+  TextTable rows({"array", ">padded", {"shape", 100}});
   for (const ExplainedArray& array : why.arrays) {
-    rows.add({array.role, megabytes(array.padded), array.shape});
+    rows.add({array.role, si(array.padded.value, "B"), array.shape});
   }
   return rows.render();
 }
@@ -78,14 +72,14 @@ std::string tiles(const Explanation& why) {
   if (why.best_tiles.empty()) return {};
   const bool corrected = std::ranges::any_of(
       why.best_tiles, [](const Estimate& e) { return e.correction.has_value(); });
-  std::vector<Column> columns{">rank", ">time us",        ">iterations",
+  std::vector<Column> columns{">rank", ">time",           ">iterations",
                               "bound", ">scratchpad MiB", {"tile", 80}};
   if (corrected) columns.push_back(kCorrectionTitle);
   TextTable rows(columns);
   for (std::size_t i = 0; i < why.best_tiles.size(); ++i) {
     const Estimate& e = why.best_tiles[i];
     std::vector<std::string> cells{fmt::format("{}", i + 1),
-                                   microseconds(e.time.value),
+                                   duration(e.time.value),
                                    count(e.iterations),
                                    std::string(analytical::name(e.bound)),
                                    compact(e.scratchpad_used.value / kBytesPerMebibyte),
@@ -121,11 +115,11 @@ Json step_json(const LimitStep& step) {
 }
 
 std::string path_text(const Sensitivity& result) {
-  TextTable table({"without", ">held %", ">time us", ">gain %", ">kernels moved"});
+  TextTable table({"without", ">held %", ">time", ">gain %", ">kernels moved"});
   Seconds before = result.time;
   for (const LimitStep& step : result.path) {
     table.add({std::string(analytical::name(step.bound)), percent(step.share),
-               microseconds(step.time.value), percent(1 - step.time / before),
+               duration(step.time.value), percent(1 - step.time / before),
                count(static_cast<double>(step.kernels_moved))});
     before = step.time;
   }
@@ -203,8 +197,8 @@ std::string explain_csv(const Explanation& why) {
 
 std::string sensitivity_text(const Sensitivity& result, std::size_t top) {
   std::string out =
-      fmt::format("{} on {}: {} us, {} kernels, by {}\n\n", result.program, result.device,
-                  microseconds(result.time.value), result.kernels, result.model);
+      fmt::format("{} on {}: {}, {} kernels, by {}\n\n", result.program, result.device,
+                  duration(result.time.value), result.kernels, result.model);
   TextTable table({"number", ">value", ">up", ">down", "kink", ">kernels moved", "most"});
   constexpr double kShown = 5e-4;
   std::size_t shown = 0;

@@ -59,7 +59,7 @@ using hybrid::HeldOutScore;
 using Json = nlohmann::ordered_json;
 
 std::string value_cell(const FittedConstant& constant, double value) {
-  return constant.is_time ? microseconds(value) + " us" : fmt::format("x {:.3f}", value);
+  return constant.is_time ? duration(value) : fmt::format("x {:.3f}", value);
 }
 
 std::string knowledge(hybrid::Knowledge knowledge) {

@@ -98,13 +98,12 @@ std::string correction_cell(const std::optional<Correction>& correction) {
 
 std::string correction_text(const CorrectionReasons& reasons) {
   const Correction& c = reasons.correction;
-  std::string out = fmt::format("analytical      {} us, before measurements corrected it\n",
-                                microseconds(c.analytical.value));
+  std::string out = fmt::format("analytical      {}, before measurements corrected it\n",
+                                duration(c.analytical.value));
   out += fmt::format("correction      x {:.3f}: trees say x {:.3f} (+- {} %), k = {}\n", c.factor,
                      std::exp(reasons.said.mean), percent(std::expm1(reasons.said.deviation)),
                      c.weight == 0 ? "0: physics alone" : fmt::format("{:.2f}", c.weight));
-  out += fmt::format("90 % interval   {} to {} us\n", microseconds(c.low.value),
-                     microseconds(c.high.value));
+  out += fmt::format("90 % interval   {} to {}\n", duration(c.low.value), duration(c.high.value));
   if (!reasons.verdict.empty()) out += fmt::format("where           {}\n", reasons.verdict);
   out += fmt::format("nearest         {}\n", nearest_line(reasons));
   const std::string table = drivers(reasons);
@@ -139,23 +138,10 @@ void add_correction(Json& object, const std::optional<Correction>& correction) {
   object["high_s"] = correction->high.value;
 }
 
-std::string joules(Joules energy) {
-  struct Prefix {
-    double scale;
-    std::string_view symbol;
-  };
-  constexpr std::array<Prefix, 5> kPrefixes = {
-      {{1, "J"}, {1e-3, "mJ"}, {1e-6, "uJ"}, {1e-9, "nJ"}, {1e-12, "pJ"}}};
-  for (const auto& [scale, symbol] : kPrefixes) {
-    if (energy.value >= scale) return fmt::format("{} {}", compact(energy.value / scale), symbol);
-  }
-  return fmt::format("{} pJ", compact(energy.value / 1e-12));
-}
-
 std::string energy_text(const std::optional<ProgramEnergy>& energy) {
   if (!energy) return "energy    not described\n";
   std::string out = fmt::format(
-      "energy    {}  ({})\npower     {} W on average", joules(energy->total()),
+      "energy    {}  ({})\npower     {} W on average", si(energy->total().value, "J"),
       energy_split(energy->dynamic, energy->idle), compact(energy->average_power().value));
   if (energy->power_limit) {
     out += fmt::format(", limit {:g} W", energy->power_limit->value);
@@ -173,7 +159,7 @@ std::string launch_energy_text(const analytical::Estimate& estimate,
   if (!estimate.energy || !idle_power) return "energy          not described\n";
   const Joules idle = *idle_power * estimate.time;
   const Joules whole = estimate.energy->total() + idle;
-  std::string out = fmt::format("energy          {}  ({})\n", joules(whole),
+  std::string out = fmt::format("energy          {}  ({})\n", si(whole.value, "J"),
                                 energy_split(*estimate.energy, idle));
   const double power_W = estimate.time.value > 0 ? (whole / estimate.time).value : 0;
   out += fmt::format("power           {} W on average", compact(power_W));

@@ -28,7 +28,6 @@ inline constexpr std::string_view kCorrectionColumns =
 
 // Energy and power as text, JSON and CSV fields. Text picks a unit and names it; JSON and CSV have
 // joules ("_J") and watts ("_W"). Pure.
-[[nodiscard]] std::string joules(Joules energy);  // "1.23 mJ"
 
 // Lines of the header of `simulate`: energy, its parts, average power, and the effect of a power
 // limit.

@@ -1,6 +1,7 @@
 #include "sim/views/rows.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -50,6 +51,12 @@ Json value_of(const std::string& cell) {
   return cell;
 }
 
+// The power of ten of a number as it shows with four digits: 9.9996 is 10.00. Above 0.
+int exponent(double size) {
+  constexpr double kRoundsUp = 1.00005;
+  return static_cast<int>(std::floor(std::log10(size * kRoundsUp)));
+}
+
 bool is_number(const std::string& cell) {
   double real = 0;
   return cell.empty() || is_whole_text(cell, real);
@@ -89,7 +96,7 @@ std::string compact(double value) {
   const double size = std::abs(value);
   if (size == 0) return "0";
   if (size >= 1e15 || size < 1e-4) return fmt::format("{:.3g}", value);
-  const int whole_digits = size < 1 ? 1 : static_cast<int>(std::floor(std::log10(size))) + 1;
+  const int whole_digits = size < 1 ? 1 : exponent(size) + 1;
   return fmt::format("{:.{}f}", value, std::clamp(4 - whole_digits, size < 0.1 ? 4 : 0, 4));
 }
 
@@ -98,18 +105,30 @@ std::string count(double value) {
   return whole ? fmt::format("{:.0f}", value) : compact(value);
 }
 
-std::string microseconds(double time_s) {
-  constexpr double kMicrosecondsPerSecond = 1e6;
-  const double time_us = time_s * kMicrosecondsPerSecond;
-  return std::abs(time_us) >= 100 ? fmt::format("{:.1f}", time_us) : compact(time_us);
+std::string si(double value, std::string_view unit) {
+  static constexpr std::array<std::string_view, 10> kPrefixes = {"p", "n", "u", "m", "",
+                                                                 "k", "M", "G", "T", "P"};
+  constexpr int kNone = 4;  // index of no prefix
+  const double size = std::abs(value);
+  constexpr int kStep = 3;  // a prefix is a power of 1000
+  const int power = size > 0 ? exponent(size) : 0;
+  const int steps = (power < 0 ? power - kStep + 1 : power) / kStep;
+  const int at = std::clamp(kNone + steps, 0, static_cast<int>(kPrefixes.size()) - 1);
+  const double scale = std::pow(1000.0, at - kNone);
+  return fmt::format("{} {}{}", compact(value / scale), kPrefixes[static_cast<std::size_t>(at)],
+                     unit);
+}
+
+std::string duration(double time_s) {
+  return si(time_s, "s");
 }
 
 std::string percent(double share) {
   return fmt::format("{:.1f}", 100 * share);
 }
 
-std::string signed_microseconds(Seconds time) {
-  return (time.value > 0 ? "+" : "") + microseconds(time.value);
+std::string signed_duration(Seconds time) {
+  return (time.value > 0 ? "+" : "") + duration(time.value);
 }
 
 std::string signed_percent(double share) {

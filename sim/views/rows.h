@@ -10,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analytical/estimate.h"
@@ -42,17 +43,20 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-inline constexpr double kBytesPerMegabyte = 1e6;
-
-// Seconds as microseconds with digits by magnitude: "0.0512", "12.35", "91234.6".
-[[nodiscard]] std::string microseconds(double time_s);
+// With an SI prefix, about four digits: si(0.07418, "s") is "74.18 ms", si(2.5e12, "FLOP") "2.500
+// TFLOP", si(0, "B") "0 B". From p to P; beyond, the outermost prefix.
+[[nodiscard]] std::string si(double value, std::string_view unit);
+[[nodiscard]] std::string duration(double time_s);  // si(time_s, "s")
+[[nodiscard]] inline std::string duration(Seconds time) {
+  return duration(time.value);
+}
 // A number with about four significant digits and no exponent up to 1e15.
 [[nodiscard]] std::string compact(double value);
 // An integer without decimals, anything else as compact().
 [[nodiscard]] std::string count(double value);
 [[nodiscard]] std::string percent(double share);  // 0.123 -> "12.3"
 // The same with a sign, + for values above 0.
-[[nodiscard]] std::string signed_microseconds(Seconds time);
+[[nodiscard]] std::string signed_duration(Seconds time);
 [[nodiscard]] std::string signed_percent(double share);
 
 // Shared by the machine-readable views: rows as CSV, aligned text or JSON. Pure.

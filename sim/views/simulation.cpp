@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <unordered_map>
 
 #include "base/error.h"
+#include "sim/scopes.h"
 #include "sim/version.h"
 #include "sim/views/parts.h"
 #include "sim/views/rows.h"
@@ -15,7 +17,6 @@
 namespace tilecast::sim::views {
 namespace {
 
-constexpr double kFlopsPerGigaflop = 1e9;
 constexpr std::size_t kPlainColumns = 12;        // of the kernel table
 constexpr std::ptrdiff_t kCorrectionColumn = 6;  // after the shares of the time
 
@@ -53,25 +54,20 @@ double share_of(Seconds part, Seconds whole) {
 
 std::string interval_cell(const Simulation& run) {
   if (!run.interval) return "";
-  return fmt::format("[{}, {}]", microseconds(run.interval->low), microseconds(run.interval->high));
+  return fmt::format("[{}, {}]", duration(run.interval->low), duration(run.interval->high));
 }
 
-// The hybrid's part of the header: the total's interval, and how much of the time is corrected.
+// The hybrid's part of the header: how much of the time is corrected.
 std::string trust(const Simulation& run) {
-  std::string out;
-  if (run.interval) {
-    out += fmt::format("interval  {} to {} us  (90 %, of the time above)\n",
-                       microseconds(run.interval->low), microseconds(run.interval->high));
-  }
   const auto shares = belief_shares(run);
-  if (!shares) return out;
+  if (!shares) return "";
   const auto part = [&](const BeliefShare& share) {
     return percent(share_of(share.time, run.time));
   };
-  return out + fmt::format(
-                   "believed  k above {0}: {1} % of the time, up to {0}: {2} %, 0 (physics alone): "
-                   "{3} %\n",
-                   kHalfBelieved, part(shares->most), part(shares->some), part(shares->none));
+  return fmt::format(
+      "believed  k above {0}: {1} % of the time, up to {0}: {2} %, 0 (physics alone): "
+      "{3} %\n",
+      kHalfBelieved, part(shares->most), part(shares->some), part(shares->none));
 }
 
 // Kernels with a very uncertain time: no tile fits, their code is not in the program, or they stay
@@ -108,40 +104,86 @@ std::string doubts(const Simulation& run) {
       percent(share_of(held, run.time)), number, longest->name);
 }
 
+// "74.18 ms  (59.15 ms to 137.2 ms, 90 %; 667 kernels)", then what a run takes beside it.
+std::string time_lines(const Simulation& run) {
+  const bool waits_for_host = run.host_launches >= run.time && run.time > run.device_time;
+  std::string out =
+      fmt::format("time      {}  (", duration(waits_for_host ? run.device_time : run.time));
+  if (run.interval) {
+    out +=
+        fmt::format("{} to {}, 90 %; ", duration(run.interval->low), duration(run.interval->high));
+  }
+  out += fmt::format("sum over {} kernels x launches)\n", run.kernels.size());
+  if (waits_for_host) {
+    out += fmt::format("launches  {}  (until the host has launched them: the time of a run)\n",
+                       duration(run.time));
+  }
+  if (run.timeline != run.time) {
+    out += fmt::format("timeline  {}  (async copies and collectives overlap)\n",
+                       duration(run.timeline));
+  }
+  if (run.communication) {
+    out += fmt::format("network   {} communication, of which {} hidden behind compute\n",
+                       duration(run.communication->time), duration(run.communication->hidden));
+  }
+  return out;
+}
+
+// The program's time by bound, the largest share first.
+std::string bound_line(const Simulation& run) {
+  const analytical::BoundVector shares = bound_shares(run);
+  std::vector<std::size_t> order(analytical::kBoundCount);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order,
+                           [&](std::size_t a, std::size_t b) { return shares[a] > shares[b]; });
+  std::string out;
+  for (const std::size_t i : order) {
+    constexpr double kWorthSaying = 5e-4;  // 0.0 % is not
+    if (share_of(shares[i], run.time) < kWorthSaying) continue;
+    out += fmt::format("{}{} {} %", out.empty() ? "" : ", ",
+                       analytical::name(static_cast<analytical::Bound>(i)),
+                       percent(share_of(shares[i], run.time)));
+  }
+  return "bound by  " + out + "\n";
+}
+
+// "work      12.9 TFLOP, 17.6 % of the matrix peak (MFU); 158 GB, 64.0 % of hbm's bandwidth".
+std::string work_line(const Simulation& run) {
+  std::unordered_map<std::string_view, std::optional<double>> value;
+  for (const ProgramNumber& number : work_numbers()) value[number.name] = number.of(run);
+  const auto share = [&](const char* name, const std::string& of) {
+    return value[name] ? fmt::format(", {} % of {}", percent(*value[name]), of) : "";
+  };
+  const std::string memory = run.roofs.memory.empty() ? "" : run.roofs.memory.front().name;
+  return fmt::format("work      {}{}; {}{}\n", si(value["work_FLOP"].value_or(0), "FLOP"),
+                     share("mfu", "the matrix peak (MFU)"),
+                     si(value["main_memory_bytes"].value_or(0), "B"),
+                     share("main_memory_share", memory + "'s bandwidth"));
+}
+
 std::string header(const Simulation& run) {
   std::string out = fmt::format("program   {}", run.program);
   if (!run.file.empty()) out += fmt::format("  ({})", run.file);
   out += fmt::format("\ndevice    {}\n", run.device);
   if (!run.model.empty()) out += fmt::format("model     {}\n", run.model);
-  const bool waits_for_host = run.host_launches >= run.time && run.time > run.device_time;
-  out += fmt::format("time      {} us  (sum over {} kernels x launches)\n",
-                     microseconds((waits_for_host ? run.device_time : run.time).value),
-                     run.kernels.size());
-  if (waits_for_host) {
-    out += fmt::format("launches  {} us  (until the host has launched them: the time of a run)\n",
-                       microseconds(run.time.value));
-  }
-  out += doubts(run);
-  out += trust(run);
-  out += fmt::format("timeline  {} us  (async copies and collectives overlap)\n",
-                     microseconds(run.timeline.value));
-  if (run.communication) {
-    out += fmt::format("network   {} us communication, of which {} us hidden behind compute\n",
-                       microseconds(run.communication->time.value),
-                       microseconds(run.communication->hidden.value));
-  }
-  out += fmt::format("host      {} us  (dispatch, not in the times above)\n",
-                     microseconds(run.host_dispatch.value));
-  out += energy_text(run.energy);
+  out += time_lines(run) + doubts(run) + trust(run) + bound_line(run) + work_line(run);
   if (run.memory) out += memory_line(*run.memory);
-  const analytical::BoundVector shares = bound_shares(run);
-  out += "bound by ";
-  for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
-    if (shares[i].value <= 0) continue;
-    out += fmt::format(" {} {} %", analytical::name(static_cast<analytical::Bound>(i)),
-                       percent(share_of(shares[i], run.time)));
+  out += energy_text(run.energy);
+  return out + fmt::format("host      {}  (dispatch, not in the times above)\n",
+                           duration(run.host_dispatch));
+}
+
+// Time by the framework's scopes and operations, where the program has their names.
+std::string scope_rows(const Simulation& run) {
+  constexpr std::size_t kScopes = 12;
+  const std::vector<ScopeTime> scopes = time_by_scope(run.kernels, kScopes);
+  if (scopes.size() < 2) return "";
+  TextTable rows({{"scope", 60}, ">time", ">share %"});
+  for (const ScopeTime& scope : scopes) {
+    rows.add({std::string(2 * scope.depth, ' ') + scope.name, duration(scope.time),
+              percent(share_of(scope.time, run.device_time))});
   }
-  return out + "\n";
+  return rows.render() + "\n";
 }
 
 // `corrected`: adds a column for the hybrid's correction.
@@ -156,32 +198,48 @@ std::vector<std::string> row(const SimulatedKernel& kernel, Seconds whole, bool 
   std::vector<std::string> cells{kernel.name,
                                  kind(kernel),
                                  launches,
-                                 microseconds(e.time.value),
-                                 microseconds(kernel.total().value),
+                                 duration(e.time.value),
+                                 duration(kernel.total().value),
                                  percent(share_of(kernel.total(), whole)),
                                  std::string(analytical::name(e.bound)),
                                  std::string(analytical::name(e.next_bound)),
                                  percent(e.utilisation),
-                                 compact((e.hbm_read + e.hbm_write).value / kBytesPerMegabyte),
-                                 compact(e.flops.value / kFlopsPerGigaflop),
+                                 si((e.hbm_read + e.hbm_write).value, "B"),
+                                 si(e.flops.value, ""),
                                  analytical::to_string(e.tile)};
   if (corrected) cells.insert(cells.begin() + kCorrectionColumn, correction_cell(e.correction));
   return cells;
 }
 
-std::vector<std::size_t> by_total_time(const Simulation& run) {
-  std::vector<std::size_t> order(run.kernels.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return run.kernels[a].total() > run.kernels[b].total();
+// Kernels that share their estimate as one with all launches, "fusion.4 (+2)", so that a layer that
+// repeats does not fill the table; the longest first. `all`: every kernel on its own.
+std::vector<SimulatedKernel> table_kernels(const Simulation& run, bool all) {
+  std::vector<SimulatedKernel> rows;
+  std::vector<std::size_t> alike;  // kernels of each row
+  std::map<std::pair<const void*, ir::Opcode>, std::size_t> row_of;
+  for (const SimulatedKernel& kernel : run.kernels) {
+    const auto [found, fresh] =
+        row_of.try_emplace({kernel.estimate.identity(), kernel.opcode}, rows.size());
+    if (all || fresh) {
+      rows.push_back(kernel);
+      alike.push_back(1);
+      continue;
+    }
+    rows[found->second].multiplicity += kernel.multiplicity;
+    ++alike[found->second];
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (alike[i] > 1) rows[i].name += fmt::format(" (+{})", alike[i] - 1);
+  }
+  std::ranges::stable_sort(rows, [](const SimulatedKernel& a, const SimulatedKernel& b) {
+    return a.total() > b.total();
   });
-  return order;
+  return rows;
 }
 
 std::vector<Column> kernel_columns(bool corrected) {
-  std::vector<Column> columns{"kernel",    {"op", 24}, ">launches", ">time us",
-                              ">total us", ">share %", "bound",     "next bound",
-                              ">util %",   ">HBM MB",  ">GFLOP",    {"tile", 60}};
+  std::vector<Column> columns{"kernel", {"op", 24},   ">launches", ">time", ">total", ">share %",
+                              "bound",  "next bound", ">util %",   ">HBM",  ">FLOP",  {"tile", 60}};
   TC_CHECK(columns.size() == kPlainColumns, "a column per cell");
   if (corrected) columns.insert(columns.begin() + kCorrectionColumn, Column(kCorrectionTitle));
   return columns;
@@ -190,18 +248,15 @@ std::vector<Column> kernel_columns(bool corrected) {
 std::string kernel_rows(const Simulation& run, std::size_t top) {
   const bool corrected = belief_shares(run).has_value();
   TextTable rows(kernel_columns(corrected));
-  const std::vector<std::size_t> order = by_total_time(run);
-  const std::size_t shown = std::min(top, order.size());
-  for (std::size_t i = 0; i < shown; ++i) {
-    rows.add(row(run.kernels[order[i]], run.time, corrected));
-  }
+  const std::vector<SimulatedKernel> kernels = table_kernels(run, top >= run.kernels.size());
+  const std::size_t shown = std::min(top, kernels.size());
+  for (std::size_t i = 0; i < shown; ++i) rows.add(row(kernels[i], run.time, corrected));
   std::string out = rows.render();
   Seconds rest;
-  for (std::size_t i = shown; i < order.size(); ++i) rest += run.kernels[order[i]].total();
-  if (shown < order.size()) {
-    out +=
-        fmt::format("... {} more kernels, {} us, {} %  (--all shows them)\n", order.size() - shown,
-                    microseconds(rest.value), percent(share_of(rest, run.time)));
+  for (std::size_t i = shown; i < kernels.size(); ++i) rest += kernels[i].total();
+  if (shown < kernels.size()) {
+    out += fmt::format("... {} more rows, {}, {} %  (--all shows every kernel)\n",
+                       kernels.size() - shown, duration(rest), percent(share_of(rest, run.time)));
   }
   const bool any_async = std::any_of(run.kernels.begin(), run.kernels.end(),
                                      [](const auto& k) { return k.lane != Lane::kCompute; });
@@ -214,6 +269,11 @@ std::string notes(const Simulation& run) {
     out += fmt::format("note: {}{}\n", note.what,
                        note.count > 1 ? fmt::format("  (x{})", note.count) : "");
   }
+  return out;
+}
+
+std::string flags(const Simulation& run) {
+  std::string out;
   for (const ir::Note& flag : flag_counts(run)) {
     out +=
         fmt::format("flag: {}  ({} kernel{})\n", flag.what, flag.count, flag.count == 1 ? "" : "s");
@@ -255,7 +315,10 @@ Json kernel_json(const SimulatedKernel& kernel) {
               {"start_s", kernel.start.value},
               {"end_s", kernel.end.value},
               {"lane", std::string(name(kernel.lane))}};
-  if (!kernel.op_name.empty()) out["op_name"] = kernel.op_name;
+  if (!kernel.op_name.empty()) {
+    out["op_name"] = kernel.op_name;
+    out["scope"] = scope_of(kernel.op_name);
+  }
   if (!kernel.content.empty()) out["content"] = kernel.content;
   out.update(kernel.skipped ? Json{{"time_s", 0.0}} : estimate_json(*kernel.estimate));
   return out;
@@ -348,8 +411,10 @@ Json run_json(const Simulation& run) {
     out["communication"] = {{"time_s", run.communication->time.value},
                             {"hidden_s", run.communication->hidden.value}};
   }
-  for (const ProgramNumber& number : energy_numbers()) {
-    out[std::string(number.name)] = json_number(number.of(run));
+  for (const auto& numbers : {work_numbers(), energy_numbers()}) {
+    for (const ProgramNumber& number : numbers) {
+      out[std::string(number.name)] = json_number(number.of(run));
+    }
   }
   if (run.energy) out["energy"] = energy_json(*run.energy);
   if (run.memory) out["memory"] = memory_json(*run.memory);
@@ -388,7 +453,8 @@ Json event(const SimulatedKernel& kernel, std::size_t pid) {
 }  // namespace
 
 std::string table(const Simulation& simulation, const TableOptions& options) {
-  return header(simulation) + "\n" + kernel_rows(simulation, options.top) + notes(simulation);
+  return header(simulation) + notes(simulation) + "\n" + scope_rows(simulation) +
+         kernel_rows(simulation, options.top) + flags(simulation);
 }
 
 std::string comparison(std::span<const Simulation> runs, std::size_t devices) {
@@ -398,7 +464,7 @@ std::string comparison(std::span<const Simulation> runs, std::size_t devices) {
   const bool energy = any([](const Simulation& run) { return run.energy.has_value(); });
   std::vector<Column> columns{{"program", 80}};
   for (std::size_t i = 0; i < devices && !runs.empty(); ++i) {
-    columns.push_back(">" + runs[i].device + " us");
+    columns.push_back(">" + runs[i].device);
     if (intervals) columns.push_back("[90 %]");
     if (i > 0) columns.push_back(">/ " + runs[0].device);
   }
@@ -411,13 +477,13 @@ std::string comparison(std::span<const Simulation> runs, std::size_t devices) {
     std::vector<std::string> cells{reference.file.empty() ? reference.program : reference.file};
     for (std::size_t i = 0; i < devices; ++i) {
       const Simulation& run = runs[first + i];
-      cells.push_back(microseconds(run.time.value));
+      cells.push_back(duration(run.time.value));
       if (intervals) cells.push_back(interval_cell(run));
       if (i > 0) cells.push_back(fmt::format("{:.3f}", share_of(run.time, reference.time)));
     }
     for (std::size_t i = 0; i < devices && energy; ++i) {
       const std::optional<double> joule = energy_numbers().front().of(runs[first + i]);
-      cells.push_back(joule ? joules(Joules{*joule}) : "");
+      cells.push_back(joule ? si(*joule, "J") : "");
     }
     rows.add(std::move(cells));
   }

@@ -22,7 +22,7 @@ std::size_t failures(const search::TuneResult& result) {
 }
 
 std::string cell(const std::optional<double>& time) {
-  return time ? microseconds(*time) : "-";
+  return time ? duration(*time) : "-";
 }
 
 using search::HardwareTime;
@@ -66,13 +66,13 @@ const HardwareTime* time_of(const TunedKernel& kernel, std::size_t rank) {
 }
 
 std::string measured_cell(const HardwareTime* time) {
-  return time != nullptr && time->seconds ? microseconds(*time->seconds) : "-";
+  return time != nullptr && time->seconds ? duration(*time->seconds) : "-";
 }
 
 std::string kernel_table(const ProgramTuning& tuning) {
-  std::vector<Column> columns = {"kernel", ">launches", ">tiles", ">default us", "first tile"};
+  std::vector<Column> columns = {"kernel", ">launches", ">tiles", ">default", "first tile"};
   if (tuning.tuned) {
-    for (const char* title : {"ran", "default us measured", "first us", "fastest us", "rank"}) {
+    for (const char* title : {"ran", "default measured", "first", "fastest", "rank"}) {
       columns.emplace_back(title);
     }
   }
@@ -81,7 +81,7 @@ std::string kernel_table(const ProgramTuning& tuning) {
     const search::KernelTiles& kernel = tuning.kernels[i];
     std::vector<std::string> cells = {
         kernel.name, fmt::format("{:g}", kernel.launches), fmt::format("{}", kernel.tiles.size()),
-        microseconds(kernel.default_s / kernel.launches), to_string(kernel.tiles.front().tile)};
+        duration(kernel.default_s / kernel.launches), to_string(kernel.tiles.front().tile)};
     if (tuning.tuned) {
       const bool ran = i < tuning.tuned->kernels.size() && !tuning.tuned->kernels[i].tried.empty();
       const TunedKernel tuned = ran ? tuning.tuned->kernels[i] : TunedKernel{};
@@ -113,10 +113,10 @@ std::string hardware_text(const ProgramTuning& tuning) {
   for (const Choice& choice : choices_of(tuning)) {
     const std::optional<HardwareTime>& time = tuned.*choice.time;
     if (!time) continue;
-    text += time->seconds ? fmt::format("  {:<8}{:>10} us  {:.3f} x  {}\n", choice.name,
-                                        microseconds(*time->seconds), default_s / *time->seconds,
-                                        choice.meaning)
-                          : fmt::format("  {:<8}failed: {}\n", choice.name, time->failure);
+    text += time->seconds
+                ? fmt::format("  {:<8}{:>10}  {:.3f} x  {}\n", choice.name,
+                              duration(*time->seconds), default_s / *time->seconds, choice.meaning)
+                : fmt::format("  {:<8}failed: {}\n", choice.name, time->failure);
   }
   return text;
 }
@@ -161,13 +161,12 @@ std::string tried_table(const search::TunedFusion& tuned) {
   std::ranges::stable_sort(order, {}, [](const search::TriedFusion* one) {
     return one->measured.seconds.value_or(std::numeric_limits<double>::infinity());
   });
-  TextTable table({">rank", ">predicted us", ">kernels", ">measured us", {"", 80}});
+  TextTable table({">rank", ">predicted", ">kernels", ">measured", {"", 80}});
   for (std::size_t i = 0; i < std::min(order.size(), kShown); ++i) {
     const search::TriedFusion& one = *order[i];
     table.add({one.rank == 0 ? "rules" : fmt::format("{}", one.rank),
-               microseconds(one.predicted.seconds), fmt::format("{}", one.predicted.kernels),
-               one.measured.seconds ? microseconds(*one.measured.seconds) : "-",
-               one.measured.failure});
+               duration(one.predicted.seconds), fmt::format("{}", one.predicted.kernels),
+               one.measured.seconds ? duration(*one.measured.seconds) : "-", one.measured.failure});
   }
   std::string text = table.render();
   if (order.size() > kShown) text += fmt::format("... {} more\n", order.size() - kShown);
@@ -180,10 +179,10 @@ std::string hardware_text(const search::TunedFusion& tuned) {
                   tuned.spent_s, failures(tuned), tuned.stopped ? "; interrupted" : "");
   text += tuned.chosen_rank == 0 ? "kept      the rules: nothing ran faster\n"
                                  : fmt::format(
-                                       "chosen    rank {}: {} us against {} us by the rules, side "
+                                       "chosen    rank {}: {} against {} by the rules, side "
                                        "by side: {:.3f} x as fast\n",
-                                       tuned.chosen_rank, microseconds(tuned.chosen_s),
-                                       microseconds(tuned.by_rules_s), tuned.speedup());
+                                       tuned.chosen_rank, duration(tuned.chosen_s),
+                                       duration(tuned.by_rules_s), tuned.speedup());
   return text + "\n" + tried_table(tuned);
 }
 
@@ -196,7 +195,7 @@ std::string tuning_text(const TuningReport& report) {
     if (trial.measured) order.push_back(&trial);
   }
   std::ranges::stable_sort(order, {}, [](const auto* trial) { return *trial->measured; });
-  TextTable table({">index", {"tile", 100}, ">measured us", ">predicted us", ">trial"});
+  TextTable table({">index", {"tile", 100}, ">measured", ">predicted", ">trial"});
   for (std::size_t i = 0; i < std::min(order.size(), kShown); ++i) {
     const auto& trial = *order[i];
     table.add({fmt::format("{}", trial.candidate), report.tiles[trial.candidate],
@@ -213,7 +212,7 @@ std::string tuning_text(const TuningReport& report) {
                                                        report.result.trials.size(), failed);
   if (order.empty()) return text + fmt::format("best: none; {}\n", trials);
   const search::TuneTrial& best = *order.front();
-  return text + fmt::format("best: {}; measured {} us, predicted {} us, {}\n",
+  return text + fmt::format("best: {}; measured {}, predicted {}, {}\n",
                             report.tiles[best.candidate], cell(best.measured), cell(best.predicted),
                             trials);
 }
@@ -256,7 +255,7 @@ std::string comparison_text(const TuneComparison& comparison) {
       "fastest of all over fastest found, mean of {}{} seeds, batches of {}:\n{}",
       one ? "kernel " + comparison.kernel : fmt::format("{} kernels", comparison.kernels),
       comparison.candidates, comparison.device, comparison.answered, comparison.model,
-      one ? fmt::format("fastest {} us; ", microseconds(comparison.fastest_s)) : "",
+      one ? fmt::format("fastest {}; ", duration(comparison.fastest_s)) : "",
       comparison.within_5_percent, one ? "" : fmt::format("{} kernels and ", comparison.kernels),
       comparison.seeds, comparison.batch, table.render());
 }
@@ -283,8 +282,8 @@ std::string program_tuning_text(const ProgramTuning& tuning) {
                                  tuning.file, tuning.fusions, tuning.kernels.size());
   text += fmt::format("device    {}\nmodel     {}\nranks     {}, tiles: {}\n", tuning.device,
                       tuning.model, tuning.ranks, tuning.listing);
-  text += fmt::format("default   {} us\nfirst     {} us  {}\n", microseconds(tuning.gain.before_s),
-                      microseconds(tuning.gain.after_s), gain_text(tuning.gain));
+  text += fmt::format("default   {}\nfirst     {}  {}\n", duration(tuning.gain.before_s),
+                      duration(tuning.gain.after_s), gain_text(tuning.gain));
   if (tuning.tuned) text += hardware_text(tuning);
   return text + "\n" + kernel_table(tuning);
 }
@@ -328,9 +327,9 @@ std::string fusion_tuning_text(const FusionTuning& tuning) {
       tuning.strategy, tuning.asked_of, tuning.start == "rules" ? "the rules" : "a random start",
       tuning.seed, tuning.runs > 1 ? fmt::format(" to {}", tuning.seed + tuning.runs - 1) : "",
       search.costs, tuning.asked);
-  text += fmt::format("rules     {} us  {} kernels\n", microseconds(search.by_rules.seconds),
+  text += fmt::format("rules     {}  {} kernels\n", duration(search.by_rules.seconds),
                       search.by_rules.kernels);
-  text += fmt::format("best      {} us  {} kernels  {}\n", microseconds(best.seconds), best.kernels,
+  text += fmt::format("best      {}  {} kernels  {}\n", duration(best.seconds), best.kernels,
                       gain_text(tuning.gain));
   if (tuning.tuned) text += hardware_text(*tuning.tuned);
   return text;

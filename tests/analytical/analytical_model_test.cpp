@@ -6,10 +6,13 @@
 #include <cmath>
 
 #include "analytical/collective.h"
+#include "analytical/iteration_space.h"
 #include "analytical/roofline.h"
 #include "analytical/tile_model.h"
+#include "analytical/transfer.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
+#include "ir/kernels/kernel_sketch.h"
 #include "test_kernels.h"
 
 namespace tilecast::analytical::testing {
@@ -237,6 +240,38 @@ TEST(AnalyticalModel, LoopsOfADumpSayTheTileWhereItStatesNoWindows) {
   const Estimate e = counted.estimate_best();
   EXPECT_EQ(e.iterations, 16 * 2);
   EXPECT_EQ(e.time, windows.estimate_best().time);
+}
+
+// Windows that make another number of steps are those of another result or of a nested product.
+TEST(AnalyticalModel, LoopsOfADumpSayHowManyStepsThereAre) {
+  const std::string small = R"("output_window_bounds":["1","1","1"],"iteration_bounds":)";
+  const std::string halved = R"("output_window_bounds":["1","4","2"],"iteration_bounds":)";
+  const hwdesc::Device device = tpu();
+  const auto steps = [&](const std::string& bounds) {
+    return KernelAnalysis(batched_products(bounds), device).estimate_best().iterations;
+  };
+  EXPECT_EQ(steps(small + R"(["1","1","1","1"])"), 1);
+  EXPECT_EQ(steps(small + R"(["8","1","2","1"])"), 8 * 2);
+  EXPECT_EQ(steps(small + R"(["2","4"])"), 8);                // other loops: the outermost are cut
+  EXPECT_EQ(steps(small + R"(["2","1","16","1"])"), 32);      // more than there are columns
+  EXPECT_EQ(steps(halved + R"(["8","2","1","1"])"), 16 * 2);  // each of two cores takes half
+}
+
+// Steps over arrays that stay on the chip cost their overhead: no passes over memory replace them.
+TEST(AnalyticalModel, StepsOnTheChipTakeTheirOverhead) {
+  const std::string shape = "f32[4096,1024]{1,0:T(8,128)S(1)}";
+  const auto time_s = [&](const std::string& steps) {
+    hwdesc::Device device = round_device();
+    device.engines[0].iteration_overhead = Seconds{1e-3};  // far longer than anything else
+    device.memory[1].capacity = Bytes{1e9};
+    const ir::Kernel kernel = kernel_of("HloModule m\nENTRY main {\n  a = " + shape +
+                                        " parameter(0)\n  ROOT c = " + shape +
+                                        " negate(a), backend_config={\"window_config\":{" +
+                                        "\"iteration_bounds\":[\"" + steps + "\",\"1\"]}}\n}\n");
+    return KernelAnalysis(kernel, device).estimate_best().time.value;
+  };
+  EXPECT_NEAR(time_s("64"), 64e-3, 1e-3);
+  EXPECT_NEAR(time_s("1"), 1e-3, 1e-4);
 }
 
 TEST(AnalyticalModel, LoopsOfAnotherNestAndCyclesAloneSayNoTile) {
@@ -598,6 +633,28 @@ TEST(RewrittenOps, FewRowsReadTheWeightsOfFewGroups) {
     const Estimate e = best(grouped_product(8, 64), device);
     EXPECT_LT(e.hbm_read.value, 1.3 * kRows * kWeights) << device;
   }
+}
+
+TEST(RewrittenOps, GroupsThatRowsAreExpectedToMeetAreRead) {
+  constexpr double kMatrix = 1024.0 * 2048 * 2, kRows = 48, kGroups = 64;
+  const double met = kGroups * (1 - std::pow(1 - 1 / kGroups, kRows));
+  const Estimate e = best(grouped_product(48, 64), "h100_sxm");
+  EXPECT_GE(e.hbm_read.value, met * kMatrix + kRows * 1024 * 2);
+  EXPECT_LT(e.hbm_read.value, 1.03 * met * kMatrix);  // rows are read again for other columns
+  EXPECT_THAT(e.flags, ::testing::Contains("34 of 64 groups are expected to have rows"));
+}
+
+TEST(RewrittenOps, KnownGroupsAreReadIfTheyHaveRowsAndPaddedToTiles) {
+  const ir::LayoutRules plain{.tiled = false};
+  ir::KernelSketch sketch("grouped", ir::Opcode::kRaggedDot, plain);
+  const auto rows = sketch.parameter(ir::DType::kBF16, {66, 128});
+  const auto matrices = sketch.parameter(ir::DType::kBF16, {4, 128, 256});
+  const ir::Kernel kernel =
+      sketch.build({sketch.ragged_dot(rows, matrices, {65, 0, 1, 0}, ir::DType::kBF16)});
+  const hwdesc::Device device = hwdesc::load_device("h100_sxm");
+  EXPECT_DOUBLE_EQ(distinct_traffic(kernel, device).read.value, 2.0 * (66 * 128 + 2 * 128 * 256));
+  const Loop loop{.size = 66, .groups = {65, 1}};
+  EXPECT_EQ(loop.padded_tiles(64), 3);
 }
 
 // Updates of one row in each of these caches, in one fusion.

@@ -114,7 +114,10 @@ TEST(LaunchEnergy, OfTheRooflineIsThatOfTheLeastTraffic) {
   const KernelQuery query{kernel};
   const auto answers = RooflineModel().estimate({&query, 1}, device);
   const Estimate physics = best(kernel, device);
-  EXPECT_EQ(answers[0]->energy->compute, physics.energy->compute);
+  const auto operations = [&](const Estimate& e) {
+    return (e.energy->compute - device.clock_power() * e.time).value;
+  };
+  EXPECT_NEAR(operations(*answers[0]), operations(physics), kRounding * operations(physics));
   EXPECT_LE(answers[0]->energy->memory, physics.energy->memory);
 }
 
@@ -207,11 +210,52 @@ TEST(PowerLimit, WithVoltageThatFollowsTheClockCostsLessTime) {
   EXPECT_LE(average_power(fast, scaled).value, 72 * (1 + kRounding));
 }
 
+// power(f) = idle + clock power x f^e + (memory + (operations + on chip) x f^(e - 1)) / time(f)
+TEST(PowerLimit, WeighsClocksUnitsAndMemoryAtTheClockThatItLeaves) {
+  const hwdesc::Device device =
+      hwdesc::load_device("h200_sxm", {{"energy.power_state", "sustained"}});
+  const hwdesc::Device free = hwdesc::load_device("h200_sxm", {{"energy.power_limit", "null"}});
+  const ir::Kernel kernel = product_kernel(4096, 4096, 4096, ir::DType::kBF16);
+  const Estimate held = best(kernel, device);
+  const Estimate full = best(kernel, free);
+  const double f = held.clock_factor, e = device.energy->clock_exponent;
+  ASSERT_LT(f, 1);
+  const LaunchEnergy& parts = *full.energy;
+  const double operations = (parts.compute - device.clock_power() * full.time).value;
+  EXPECT_NEAR(operations, 2 * std::pow(4096.0, 3) * device.product_energy("bf16").value, 1e-9);
+  const double core = (operations + parts.on_chip.value) * std::pow(f, e - 1);
+  const double power_W = device.idle_power().value + device.clock_power().value * std::pow(f, e) +
+                         (parts.memory.value + core) / held.time.value;
+  EXPECT_NEAR(power_W, 700, 0.01);
+  EXPECT_NEAR(average_power(held, device).value, power_W, power_W * kRounding);
+  EXPECT_GT(held.time, full.time);
+}
+
+// The same launch as a part of a step and again and again for a second.
+TEST(PowerState, LimitsShortLaunchesOnlyWhereTheyAreSustained) {
+  const hwdesc::Device burst = hwdesc::load_device("h200_sxm");
+  const hwdesc::Device sustained =
+      hwdesc::load_device("h200_sxm", {{"energy.power_state", "sustained"}});
+  const ir::Kernel product = product_kernel(8192, 8192, 8192, ir::DType::kBF16);
+  ASSERT_LT(best(product, burst).time, burst.energy->power_window);
+  EXPECT_EQ(best(product, burst).clock_factor, 1);
+  EXPECT_GT(average_power(best(product, burst), burst).value, 700);
+  EXPECT_LT(best(product, sustained).clock_factor, 1);
+  const ir::Kernel copy = chain_kernel(16384, 16384, 1);  // main memory draws less
+  EXPECT_EQ(best(copy, sustained).time, best(copy, burst).time);
+  EXPECT_EQ(best(copy, sustained).clock_factor, 1);
+  const hwdesc::Device long_window = hwdesc::load_device(
+      "h200_sxm", {{"energy.power_state", "sustained"}, {"energy.power_window", "1 s"}});
+  EXPECT_EQ(best(product, long_window).time, best(product, sustained).time);
+}
+
 TEST(PowerLimitProperty, HoldsAndNeverMakesAnythingFaster) {
-  const hwdesc::Device unlimited = hwdesc::load_device("l4", {{"energy.power_limit", "null"}});
+  hwdesc::Device unlimited = hwdesc::load_device("l4", {{"energy.power_limit", "null"}});
   std::mt19937_64 random(18);
   int slowed = 0;
   for (int i = 0; i < kCases / 4; ++i) {
+    unlimited.energy->clock_power = Watts{i % 2 * 15.0};
+    unlimited.energy->clock_exponent = 1 + i % 5 * 0.5;
     const ir::Kernel kernel =
         i % 3 == 2 ? chain_kernel(log_uniform(random, 9000), log_uniform(random, 9000), 1 + i % 20)
                    : product_kernel(log_uniform(random, 6000), log_uniform(random, 6000),

@@ -63,6 +63,23 @@ ENTRY e {{ x = f32[4096,2048] parameter(0)
                               root, more, tiled(tile, warps)));
 }
 
+// A sum over `dimension`.
+ir::Kernel sum(const std::string& read, const std::string& made, int dimension) {
+  return compiled(fmt::format(R"(HloModule m, is_scheduled=true
+add {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }}
+f {{ x = {0} parameter(0)
+  zero = f32[] constant(0)
+  ROOT s = {1} reduce(x, zero), dimensions={{{2}}}, to_apply=add }}
+ENTRY e {{ x = {0} parameter(0)
+  ROOT r = {1} fusion(x), kind=kInput, calls=f }})",
+                              read, made, dimension));
+}
+
+// Main memory is waited for three times, a microsecond each.
+constexpr double kWaits = 3e-6;
+
 hwdesc::Device gpu() {
   hwdesc::Device device = block_device();
   device.multiplexing.max_resident = 16;
@@ -80,7 +97,7 @@ TEST(SimtCode, WarpsOfALoopStartOneAfterTheOther) {
   device.multiplexing.warp_start = Seconds{0.25e-6};  // four warps
   const double blocks = 1048576.0 / (4 * 128);        // four results per thread
   const Estimate loop = estimate(negation("kLoop"), device);
-  EXPECT_NEAR(loop.time.value, blocks * 1e-6 + 1e-6, 1e-12);  // and the last store
+  EXPECT_NEAR(loop.time.value, blocks * 1e-6 + kWaits, 1e-12);
   EXPECT_EQ(loop.bound, Bound::kIssue);
   EXPECT_EQ(loop.tile.output, ir::Dims{512});
   device.multiplexing.warp_start = Seconds{0};
@@ -91,7 +108,29 @@ TEST(SimtCode, RequestsInFlightBoundTheRateOfMemory) {
   const double m = 2 * 4 * 1048576.0 / 100e9;
   const double in_flight = 4 * 2048 * 32;  // bytes: workers, threads, two loads of 16
   const double w = 2 * 4 * 1048576.0 * 1e-6 / in_flight;
-  EXPECT_NEAR(estimate(negation("kLoop"), gpu()).time.value, std::hypot(m, w) + 1e-6, 1e-12);
+  EXPECT_NEAR(estimate(negation("kLoop"), gpu()).time.value, std::hypot(m, w) + kWaits, 1e-12);
+}
+
+TEST(SimtCode, AThreadReducesSixteenElements) {
+  const auto starts_s = [](const ir::Kernel& kernel) {
+    hwdesc::Device device = gpu();
+    device.multiplexing.warp_start = Seconds{1e-6};
+    return estimate(kernel, device).time.value - kWaits;
+  };
+  constexpr double kWarp = 32;
+  EXPECT_NEAR(starts_s(sum("f32[1024,2048]", "f32[1024]", 1)), 1024 * 2048 / 16 / kWarp * 1e-6,
+              1e-12);
+  EXPECT_NEAR(starts_s(sum("f32[2048,1024]", "f32[1024]", 0)), 1024 * 2048 / 16 / kWarp * 1e-6,
+              1e-12);
+  EXPECT_NEAR(starts_s(sum("f32[262144,8]", "f32[262144]", 1)), 262144 / kWarp * 1e-6, 1e-12);
+}
+
+TEST(SimtCode, FewThreadsOfAReductionHideLittleLatency) {
+  const double bytes = 4 * 65536.0 + 4 * 64;
+  const double w = bytes * 1e-6 / (65536 / 16 * 16);  // four elements in flight of a column
+  const double m = bytes / 100e9;
+  EXPECT_NEAR(estimate(sum("f32[1024,64]", "f32[64]", 0), gpu()).time.value,
+              std::hypot(m, w) + kWaits, 1e-9);
 }
 
 TEST(SimtCode, ALoopThatTransposesReadsASectorPerElement) {
@@ -111,7 +150,7 @@ TEST(SimtCode, WhatAReductionMustKeepTakesRegistersAndTheseThreads) {
   const double bytes = 2 * 4 * 4096.0 * 2048;
   const double m = bytes / 100e9;
   const auto with_threads = [&](double threads) {
-    return std::hypot(m, bytes * 1e-6 / (4 * threads * 32)) + 1e-6;
+    return std::hypot(m, bytes * 1e-6 / (4 * threads * 32)) + kWaits;
   };
   // 8 rows of 2048 over 256 threads: 64 registers each beside their own 30, so two blocks.
   const Estimate large = estimate(softmax("8,2048", 8), gpu());

@@ -132,6 +132,21 @@ TEST(TpuPrograms, ARelayoutOfHalfWordsIsPacked) {
   EXPECT_DOUBLE_EQ(bound(relayout("bf16"), Bound::kCrossLane), words / 2);
 }
 
+// 8,192 numbers fill 8 x 1,024 lanes on one side, 1,024 rows of 8 of 128 lanes on the other.
+TEST(TpuPrograms, ARelayoutMovesTheRowsOfTheSideThatFillsItsLanes) {
+  const auto relayout = [](const std::string& dims, const std::string& from,
+                           const std::string& to) {
+    const std::string type = "f32[" + dims + "]";
+    return bound(whole(kernel_of(fusion({type + from + ":T(8,128)}"}, type + to + ":T(8,128)}",
+                                        "  ROOT r = " + type + to + ":T(8,128)} copy(p0)"))),
+                 Bound::kCrossLane);
+  };
+  const double moved_s = 8 * 1024 / 1024.0 / 1e9;
+  EXPECT_NEAR(relayout("1024,8", "{1,0", "{0,1"), moved_s, 1e-15);
+  EXPECT_NEAR(relayout("1024,8", "{0,1", "{1,0"), moved_s, 1e-15);
+  EXPECT_EQ(relayout("1024,1", "{1,0", "{0,1"), 0);
+}
+
 TEST(TpuPrograms, RowsArePickedFasterThanElements) {
   const auto gather = [](const std::string& operand, const std::string& attributes) {
     const std::string result = array("f32", {256, 128});
@@ -146,6 +161,75 @@ TEST(TpuPrograms, RowsArePickedFasterThanElements) {
                              "offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "
                              "slice_sizes={1,128}");
   EXPECT_NEAR(rows, elements / device.cross_lane.elements_per_cycle / device.clock.value, 1e-15);
+}
+
+TEST(TpuPrograms, AProductWithinAnotherMultipliesWhatItsWindowMeets) {
+  const auto matrix_s = [](const std::string& lhs, const std::string& lines) {
+    const std::string result = "bf16[16,64,128]";
+    return bound(whole(kernel_of(fusion({lhs, "bf16[16,128,128]", "bf16[16,128,128]"}, result,
+                                        lines + "  ROOT r = " + result +
+                                            " convolution(lhs, p2), window={size=16 stride=15 "
+                                            "lhs_dilate=16}, dim_labels=0bf_0io->0bf"))),
+                 Bound::kMatrix);
+  };
+  const std::string type = "bf16[16,64,128]";
+  const double nested =
+      matrix_s(type, "  lhs = " + type +
+                         " convolution(p0, p1), window={size=16 stride=15 lhs_dilate=16}, "
+                         "dim_labels=0bf_0io->0bf\n");
+  const double plain = matrix_s(type, "  lhs = " + type + " bitcast(p0)\n");
+  const double peak = 2.0 * 2 * 128 * 128 * 1e9;  // two arrays
+  EXPECT_NEAR(nested - plain, 2.0 * 16 * 64 * 128 * 128 / peak, 1e-9);
+}
+
+// Seconds of a unit in a kernel over f32[512,1024] and f32[512].
+double unit_s(const std::string& result, const std::string& lines, Bound unit) {
+  const std::string rows = "f32[512]{0:T(512)}";
+  return bound(whole(kernel_of(fusion({array("f32", {512, 1024}), rows}, result, lines))), unit);
+}
+
+TEST(TpuPrograms, OneRegisterOfARowMovesBetweenLanes) {
+  const std::string all = array("f32", {512, 1024});
+  const double row_s = 512 * 128 / 1024.0 / 1e9;  // 128 of 1024 elements of each row, 1024 a cycle
+  const auto spread = [&](const std::string& vector) {
+    return unit_s(all,
+                  vector + "  b = " + all + " broadcast(v), dimensions={0}\n  ROOT r = " + all +
+                      " add(p0, b)",
+                  Bound::kCrossLane);
+  };
+  EXPECT_NEAR(spread("  v = f32[512]{0:T(512)} negate(p1)\n"), row_s, 1e-12);
+  const std::string reduced =
+      "  zero = f32[] constant(0)\n  v = f32[512]{0:T(512)} reduce(p0, zero), dimensions={1}, "
+      "to_apply=adder\n";
+  EXPECT_NEAR(unit_s("f32[512]{0:T(512)}",
+                     "  zero = f32[] constant(0)\n  ROOT r = f32[512]{0:T(512)} reduce(p0, zero), "
+                     "dimensions={1}, to_apply=adder",
+                     Bound::kCrossLane),
+              row_s, 1e-12);
+  EXPECT_NEAR(spread(reduced), row_s, 1e-12);  // the sum is in every lane already
+}
+
+TEST(TpuPrograms, NarrowedElementsArePackedAndInvariantsAreFree) {
+  const std::string all = array("f32", {512, 1024}), half = "bf16[512,1024]{1,0:T(8,128)(2,1)}";
+  const double pass_s = 512 * 1024 / (1024.0 * 2) / 1e9;  // one operation per element, two units
+  const auto vector_s = [](const std::string& result, const std::string& lines) {
+    return unit_s(result, lines, Bound::kVector);
+  };
+  EXPECT_NEAR(vector_s(half, "  ROOT r = " + half + " convert(p0)"), pass_s / 2, 1e-12);
+  EXPECT_NEAR(vector_s(all, "  c = f32[] constant(2)\n  b = " + all +
+                                " broadcast(c), dimensions={}\n  e = " + all +
+                                " multiply(b, b)\n  ROOT r = " + all + " add(p0, e)"),
+              pass_s, 1e-12);
+}
+
+TEST(TpuPrograms, ScalarsTakeAStep) {
+  hwdesc::Device device = round_device();
+  device.engines[0].iteration_overhead = Seconds{1e-6};
+  device.memory[0].latency = Seconds{1e-3};
+  const ir::Kernel kernel = kernel_of(
+      "HloModule m\nENTRY main {\n  a = s32[] parameter(0)\n  b = s32[] parameter(1)\n"
+      "  ROOT c = pred[] compare(a, b), direction=LT\n}\n");
+  EXPECT_EQ(KernelAnalysis(kernel, device).estimate_best().time.value, 1e-6);
 }
 
 TEST(TpuPrograms, TilesMayBeWholeInOuterDimensions) {

@@ -311,7 +311,7 @@ TEST_F(HybridCommand, SimulateShowsFactorIntervalAndBeliefOfEveryKernel) {
   fit("m");
   const std::string text = ask("simulate -d tpu_v3 --model m near.hlo");
   EXPECT_THAT(text, HasSubstr("model     hybrid m\n"));
-  EXPECT_THAT(text, HasSubstr("us  (90 %, of the time above)"));
+  EXPECT_THAT(text, HasSubstr(", 90 %; sum over"));
   EXPECT_THAT(text, HasSubstr("believed  k above 0.5: 100.0 % of the time"));
   EXPECT_THAT(text, HasSubstr("x analytical [90 %] k"));
   const Json run = Json::parse(ask("simulate -d tpu_v3 --model m -f json near.hlo"))["programs"][0];

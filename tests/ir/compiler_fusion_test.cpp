@@ -94,6 +94,51 @@ TEST(GpuFusion, ARowThatIsTooLongIsPassedOverAgain) {
   EXPECT_GT(count(127), 1U);
 }
 
+// Rows less their mean, over the root of their variance; `more` may use the mean m and variance v.
+std::string normalised(const std::string& more) {
+  return kRegions + R"(
+ENTRY main { x = f32[64,128] parameter(0)
+  z = f32[] constant(0)
+  n = f32[] constant(128)
+  ns = f32[64] broadcast(n), dimensions={}
+  total = f32[64] reduce(x, z), dimensions={1}, to_apply=sum
+  m = f32[64] divide(total, ns)
+  ms = f32[64,128] broadcast(m), dimensions={0}
+  d = f32[64,128] subtract(x, ms)
+  squares = f32[64,128] multiply(d, d)
+  all = f32[64] reduce(squares, z), dimensions={1}, to_apply=sum
+  v = f32[64] divide(all, ns))" +
+         more + R"(
+  root = f32[64] rsqrt(scale)
+  roots = f32[64,128] broadcast(root), dimensions={0}
+  ROOT r = f32[64,128] multiply(d, roots) })";
+}
+
+TEST(GpuFusion, ReductionsOfRowsFollowEachOtherInAKernel) {
+  const std::string eps = "\n e = f32[] constant(1e-5)\n es = f32[64] broadcast(e), dimensions={}";
+  const Module gpu = fused(normalised(eps + "\n scale = f32[64] add(v, es)"), kGpu);
+  EXPECT_EQ(kernels(gpu).size(), 1U) << print_hlo(gpu);
+  EXPECT_GT(kernels(fused(normalised("\n scale = f32[64] add(v, m)"), kGpu)).size(), 1U)
+      << "two rows meet before they reach the elements";
+}
+
+TEST(GpuFusion, KernelsWithReductionsSayHowTheyAreWritten) {
+  const auto code = [](const std::string& text) {
+    return make_program(fused(text, kGpu)).kernels().front().kernel.gpu_code();
+  };
+  const auto rows = code(softmax(64, 129));
+  ASSERT_TRUE(rows);
+  EXPECT_EQ(rows->emitter, GpuCode::Emitter::kTriton);
+  EXPECT_EQ(rows->tile, (Dims{8, 129}));  // 2,048 elements if a row counts as 256
+  EXPECT_EQ(rows->warps, 4);
+  const std::string sum_of = " z = f32[] constant(0)\n ROOT s = f32[64] reduce(";
+  const auto alone = code(kRegions + "ENTRY main { x = f32[64,128] parameter(0)\n" + sum_of +
+                          "x, z), dimensions={1}, to_apply=sum }");
+  ASSERT_TRUE(alone);
+  EXPECT_EQ(alone->emitter, GpuCode::Emitter::kHero);
+  EXPECT_FALSE(make_program(fused(softmax(64, 128), {})).kernels().back().kernel.gpu_code());
+}
+
 TEST(GpuFusion, OnlyMinorDimensionsAreRows) {
   const std::string text = kRegions + R"(
 ENTRY main { x = f32[64,128] parameter(0)

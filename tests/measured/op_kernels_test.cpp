@@ -79,6 +79,21 @@ TEST(OperatorKernel, MatmulSaysItsPrecision) {
               HasSubstr("ops.csv:2: column 'precision': got 'low', expected highest or nothing"));
 }
 
+TEST(OperatorKernel, AttentionIsFused) {
+  const std::string columns = "op,dtype,batch,heads,kv_heads,q_len,kv_len,head_dim,causal,window";
+  const auto flops = [&](const std::string& row) {
+    return kernel_of(columns, "attention,bf16,2,8,2," + row).custom_call_cost()->flops;
+  };
+  EXPECT_EQ(flops("64,,32,,"), 2.0 * 2 * 8 * 64 * 64 * 2 * 32);
+  EXPECT_EQ(flops("1,96,32,1,0"), 2.0 * 2 * 8 * 96 * 2 * 32);
+  EXPECT_EQ(flops("64,64,32,1,"), 2.0 * 2 * 8 * (64 * 65 / 2) * 2 * 32);
+  EXPECT_EQ(flops("1,96,32,1,16"), 2.0 * 2 * 8 * 16 * 2 * 32);
+  EXPECT_THAT(error_of(columns, "attention,bf16,2,8,3,64,64,32,1,"),
+              HasSubstr("column 'kv_heads': got 3, expected a divisor of 8 heads"));
+  EXPECT_THAT(error_of(columns, "attention,bf16,2,8,2,64,64,32,perhaps,"),
+              HasSubstr("column 'causal': got 'perhaps', expected 1 or 0"));
+}
+
 TEST(OperatorKernel, ConvolutionWithoutPaddingDoesTheFormula) {
   const ir::Kernel kernel = kernel_of(kConvColumns, "conv2d,f32,2,11,9,16,32,3,3,2,0");
   const std::int64_t oh = (11 - 3) / 2 + 1, ow = (9 - 3) / 2 + 1;

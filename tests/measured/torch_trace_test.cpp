@@ -180,12 +180,13 @@ TEST(TorchOps, AttentionCountsTwoProductsForwardAndFiveBackward) {
   const double products = 2.0 * 2 * 4 * 64 * 64 * 32;
   EXPECT_EQ(forward("False").op_class, "attention");
   EXPECT_EQ(forward("False").flops, 2 * products);
-  EXPECT_EQ(forward("True").flops, products);
+  const double visible = 65.0 / 128;  // of 64 x 64 pairs of a query and a key
+  EXPECT_EQ(forward("True").flops, 2 * products * visible);
   EXPECT_EQ(forward("False").bytes, 4 * 2.0 * 2 * 4 * 64 * 32);
   std::vector<TorchArgument> gradient{q, q, q, q, q, tensor({2, 4, 64}, "float")};
   gradient.resize(15, value(""));
   gradient[14] = value("True");
-  EXPECT_EQ(work_of(op("aten::_cudnn_attention_backward", gradient)).flops, 5 * products / 2);
+  EXPECT_EQ(work_of(op("aten::_cudnn_attention_backward", gradient)).flops, 5 * products * visible);
 }
 
 TEST(TorchOps, RowsAndElementsReadWhatTheyAreGiven) {

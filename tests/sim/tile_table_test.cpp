@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "analytical/analytical_model.h"
 #include "analytical/energy.h"
 #include "analytical/layout_rules.h"
 #include "base/error.h"
@@ -147,6 +148,24 @@ TEST(OpTable, IsReadToItsEndBeforeAnythingIsComputed) {
   EXPECT_EQ(model.asked, 0U);
   (void)estimate_operators(table(good), device, model, {.jobs = 1});
   EXPECT_EQ(model.asked, 2U);
+}
+
+TEST(OpTable, SaysEnergyPowerAndClockWhereTheDeviceDescribesThem) {
+  const measured::CsvTable table = measured::read_csv(
+      base::SourceText("ops.csv", "op,dtype,m,n,k\nmatmul,bf16,8192,8192,8192\n"));
+  const analytical::AnalyticalModel model;
+  const auto answer = [&](const std::string& key, const std::string& value) {
+    const hwdesc::Device device = hwdesc::load_device("h200_sxm", {{key, value}});
+    return estimate_operators(table, device, model, {.jobs = 1});
+  };
+  const measured::CsvTable held = answer("energy.power_state", "sustained");
+  const auto number = [&](const std::string& column) {
+    return measured::number_cell(held, held.rows[0], *held.find(column), 0, 1e15);
+  };
+  EXPECT_NEAR(number("power_W"), 700, 0.1);
+  EXPECT_NEAR(number("energy_uJ") * 1e3 / number("estimate_ns"), number("power_W"), 0.1);
+  EXPECT_LT(number("clock_MHz"), 1980);
+  EXPECT_FALSE(answer("energy", "null").find("energy_uJ"));
 }
 
 // --- explain() with a model other than the analytical one.

@@ -6,6 +6,7 @@
 
 #include "measured/csv.h"
 #include "sim/evaluation.h"
+#include "sim/scopes.h"
 #include "sim/simulator.h"
 #include "sim/study/study.h"
 #include "sim/views/evaluation.h"
@@ -42,10 +43,79 @@ TEST(TableView, ShowsTotalsBoundsNotesAndTheSlowestKernelFirst) {
   const std::string text = views::table(example());
   EXPECT_THAT(text, HasSubstr("time      5.000 us"));
   EXPECT_THAT(text, HasSubstr("host      100.0 us"));
-  EXPECT_THAT(text, HasSubstr("bound by  hbm_read 80.0 % vector 20.0 %"));
+  EXPECT_THAT(text, HasSubstr("bound by  hbm_read 80.0 %, vector 20.0 %"));
   EXPECT_THAT(text, HasSubstr("note: something assumed  (x3)"));
   EXPECT_THAT(text, HasSubstr("flag: approximate  (1 kernel)"));
   EXPECT_LT(text.find("big "), text.find("small "));
+}
+
+TEST(TableView, ShowsKernelsThatShareTheirEstimateAsOneRow) {
+  Simulation run = example();
+  run.kernels.push_back(run.kernels[0]);
+  run.kernels.push_back(run.kernels[0]);
+  const std::string text = views::table(run, {.top = 2});
+  EXPECT_THAT(text, HasSubstr(run.kernels[0].name + " (+2)"));
+  EXPECT_THAT(text, HasSubstr(views::duration(3 * run.kernels[0].total().value)));
+  EXPECT_THAT(views::table(run), Not(HasSubstr("(+2)")));  // every kernel is shown
+}
+
+TEST(TableView, HasSiPrefixes) {
+  EXPECT_EQ(views::duration(0.0741768), "74.18 ms");
+  EXPECT_EQ(views::si(2.5e12, "FLOP"), "2.500 TFLOP");
+  EXPECT_EQ(views::si(-3.2e-13, "J"), "-0.320 pJ");
+  EXPECT_EQ(views::si(0, "B"), "0 B");
+  EXPECT_EQ(views::duration(9.99999e-6), "10.00 us");
+  EXPECT_EQ(views::duration(999.99e-6), "1.000 ms");
+  EXPECT_EQ(views::si(4e20, "B"), "400000 PB");
+}
+
+TEST(WorkNumbers, AreOfAllLaunchesAndSharesOfThePeaks) {
+  Simulation run = example();
+  run.roofs = {
+      .peaks = {{"matrix", "f32", FlopsPerSecond{5e12}}, {"matrix", "bf16", FlopsPerSecond{1e12}}},
+      .memory = {{"hbm", BytesPerSecond{1e9}, BytesPerSecond{1e9}, Bytes{1}}}};
+  double flops = 0, bytes = 0;
+  for (const SimulatedKernel& kernel : run.kernels) {
+    flops += kernel.multiplicity * kernel.estimate->flops.value;
+    bytes += kernel.multiplicity * (kernel.estimate->hbm_read + kernel.estimate->hbm_write).value;
+  }
+  const Json json = json_of(run);
+  EXPECT_EQ(json["work_FLOP"], flops);
+  EXPECT_EQ(json["main_memory_bytes"], bytes);
+  EXPECT_DOUBLE_EQ(json["mfu"], flops / (1e12 * run.timeline.value));
+  EXPECT_DOUBLE_EQ(json["main_memory_share"], bytes / (1e9 * run.timeline.value));
+  run.roofs = {};
+  EXPECT_TRUE(json_of(run)["mfu"].is_null());
+}
+
+TEST(Scopes, LeaveOutWhatOnlyTransformsAFunction) {
+  using ::testing::ElementsAre;
+  EXPECT_THAT(scope_path("jit(step)/transpose(jvp(block))/mlp/dot_general"),
+              ElementsAre("block", "mlp", "dot_general"));
+  EXPECT_THAT(scope_path("jit(f)/jvp()/jit(relu)/max"), ElementsAre("max"));
+  EXPECT_THAT(scope_path(""), ElementsAre());
+  EXPECT_EQ(scope_of("jit(step)/transpose(jvp(block))/mlp/dot_general"), "block/mlp");
+  EXPECT_EQ(scope_of("dot"), "");
+}
+
+TEST(Scopes, AreATreeWhoseParentsTakeAsLongAsTheirChildrenTogether) {
+  Simulation run = example();
+  const SimulatedKernel kernel = run.kernels[0];
+  run.kernels.clear();
+  for (const char* name :
+       {"jit(f)/a/b/dot", "jit(f)/a/c/dot", "jit(f)/a/c/add", "jit(f)/d/e/exp"}) {
+    run.kernels.push_back(kernel);
+    run.kernels.back().op_name = name;
+  }
+  const std::vector<ScopeTime> all = time_by_scope(run.kernels, 100);
+  std::vector<std::string> names;
+  for (const ScopeTime& scope : all) {
+    names.push_back(std::string(scope.depth, ' ') + scope.name);
+  }
+  EXPECT_THAT(names, ::testing::ElementsAre("a", " c", "  add", "  dot", " b/dot", "d/e/exp"));
+  EXPECT_DOUBLE_EQ(all[0].time.value, 3 * kernel.total().value);
+  EXPECT_DOUBLE_EQ(all[1].time.value, 2 * kernel.total().value);
+  EXPECT_EQ(time_by_scope(run.kernels, 1).front().name, "a");
 }
 
 TEST(TextTable, ShowsForeignTextInOneLineThatATerminalDoesNotObey) {
@@ -57,7 +127,7 @@ TEST(TextTable, ShowsForeignTextInOneLineThatATerminalDoesNotObey) {
 TEST(TableView, SumsUpTheKernelsItDoesNotShow) {
   const std::string text = views::table(example(), {.top = 1});
   EXPECT_THAT(text, Not(HasSubstr("small ")));
-  EXPECT_THAT(text, HasSubstr("1 more kernels, 1.000 us, 20.0 %"));
+  EXPECT_THAT(text, HasSubstr("1 more rows, 1.000 us, 20.0 %"));
 }
 
 TEST(TableView, OfAnEmptyProgramHasNoKernelsAndNoNan) {
@@ -94,8 +164,8 @@ TEST(ComparisonView, PutsDevicesSideBySideWithTheRatioToTheFirst) {
   slow.time = Seconds{10e-6};
   const std::vector<Simulation> runs{example(), slow};
   const std::string text = views::comparison(runs, 2);
-  EXPECT_THAT(text, HasSubstr("toy us"));
-  EXPECT_THAT(text, HasSubstr("slow us"));
+  EXPECT_THAT(text, HasSubstr("toy"));
+  EXPECT_THAT(text, HasSubstr("slow"));
   EXPECT_THAT(text, HasSubstr("2.000"));
   EXPECT_THAT(text, HasSubstr("note: something assumed  (2 of 2 runs)"));
 }
@@ -202,7 +272,7 @@ Simulation corrected() {
 TEST(TableView, OfAHybridShowsModelIntervalBeliefAndCorrections) {
   const std::string text = views::table(corrected());
   EXPECT_THAT(text, HasSubstr("model     hybrid toy (models/toy)\n"));
-  EXPECT_THAT(text, HasSubstr("interval  4.000 to 7.000 us  (90 %, of the time above)\n"));
+  EXPECT_THAT(text, HasSubstr("(4.000 us to 7.000 us, 90 %; sum over"));
   // 2 launches of 2 us, of 5 us in total.
   EXPECT_THAT(text, HasSubstr("believed  k above 0.5: 80.0 % of the time, up to 0.5: 0.0 %, 0 "
                               "(physics alone): 0.0 %\n"));
@@ -215,7 +285,7 @@ TEST(TableView, OfAHybridShowsModelIntervalBeliefAndCorrections) {
 TEST(ComparisonView, OfHybridsShowsIntervalsAndTheModel) {
   const std::vector<Simulation> runs{corrected(), example()};
   const std::string text = views::comparison(runs, 1);
-  EXPECT_THAT(text, HasSubstr("[4.000, 7.000]"));
+  EXPECT_THAT(text, HasSubstr("[4.000 us, 7.000 us]"));
   EXPECT_THAT(text, HasSubstr("model: hybrid toy (models/toy)  (1 of 2 runs)"));
 }
 
@@ -263,7 +333,7 @@ TEST(CorrectionView, TellsTimesFactorBeliefNeighboursAndDrivers) {
   const std::string text = views::correction_text(reasons);
   EXPECT_THAT(text, HasSubstr("analytical      1.600 us"));
   EXPECT_THAT(text, HasSubstr("x 1.250: trees say x 1.500 (+- 10.0 %), k = 0.50"));
-  EXPECT_THAT(text, HasSubstr("90 % interval   1.200 to 3.200 us"));
+  EXPECT_THAT(text, HasSubstr("90 % interval   1.200 us to 3.200 us"));
   EXPECT_THAT(text, HasSubstr("where           far from every kernel"));
   EXPECT_THAT(text, HasSubstr("nearest         fusion.7 at distance 0.25"));
   EXPECT_THAT(text, HasSubstr("+10.0"));
@@ -294,8 +364,8 @@ TEST(TextTable, NumbersKeepFourDigitsAndNoExponentInBetween) {
   EXPECT_EQ(views::compact(1234567.8), "1234568");
   EXPECT_EQ(views::compact(12.3456), "12.35");
   EXPECT_EQ(views::compact(0.01234), "0.0123");
-  EXPECT_EQ(views::microseconds(1.5e-6), "1.500");
-  EXPECT_EQ(views::microseconds(0.9109), "910900.0");
+  EXPECT_EQ(views::duration(1.5e-6), "1.500 us");
+  EXPECT_EQ(views::duration(0.9109), "910.9 ms");
 }
 
 TEST(TextTable, CutsLongCellsAndAlignsColumns) {

@@ -216,19 +216,14 @@ class Simulation(_Answer):
     @property
     def mfu(self) -> Optional[float]:
         """FLOPs of all kernels / (time x the 16-bit peak of the matrix unit); None without one."""
-        run = self.to_dict()
-        peaks = {peak["dtype"]: peak["flops_per_s"] for peak in run["roofs"]["peaks"]
-                 if peak["unit"] == "matrix"}
-        peak = peaks.get("bf16") or peaks.get("f16") or peaks.get("f32")
-        flops = sum(k["multiplicity"] * k.get("flops", 0.0) for k in run["kernels"])
-        return flops / (self.time * peak) if peak and self.time > 0 else None
+        return self.to_dict()["mfu"]
 
     def scopes(self, depth: Optional[int] = None) -> Dict[str, float]:
         """Seconds by named scope (jax.named_scope, modules), the longest first; depth: at most
         so many levels. The sum is the kernels' time on the device."""
         seconds: Dict[str, float] = {}
         for kernel in self.to_dict()["kernels"]:
-            name = _scope(kernel.get("op_name", ""), depth)
+            name = "/".join(kernel.get("scope", "").split("/")[:depth]) or "(no scope)"
             seconds[name] = seconds.get(name, 0.0) + kernel["total_s"]
         return dict(sorted(seconds.items(), key=lambda item: -item[1]))
 
@@ -243,34 +238,21 @@ class Simulation(_Answer):
     def _repr_html_(self):
         """In a notebook: the header as text, the kernels that take longest as a table."""
         from html import escape
-        columns = {"name": "kernel", "launches": "launches", "total_s": "total us", "bound": "bound",
+        columns = {"name": "kernel", "launches": "launches", "total_s": "total", "bound": "bound",
                    "utilisation": "util %", "tile": "tile"}
-        scale = {"total_s": 1e6, "utilisation": 100.0}
+        as_text = {"total_s": lambda time: _core._si(time, "s"),
+                   "utilisation": lambda share: f"{100 * share:.1f}",
+                   "launches": lambda launches: f"{launches:g}"}
         rows = sorted(self.to_dict()["kernels"], key=lambda kernel: -kernel["total_s"])[:20]
         cells = []
         for kernel in rows:
             row = {**_flat(kernel), "launches": kernel["multiplicity"]}
-            shown = [f"{row[c] * scale.get(c, 1.0):.4g}" if isinstance(row.get(c), (int, float))
-                     else str(row.get(c, "")) for c in columns]
+            shown = [as_text.get(c, str)(row.get(c, "")) for c in columns]
             cells.append("".join(f"<td>{escape(text)}</td>" for text in shown))
         head = "".join(f"<th>{escape(text)}</th>" for text in columns.values())
         body = "".join(f"<tr>{row}</tr>" for row in cells)
         return (f"<pre>{escape(str(self).split(chr(10) * 2)[0])}</pre>"
                 f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
-
-
-def _scope(op_name, depth):
-    """"jit(step)/transpose(jvp(block))/mlp/dot_general" is of the scope "block/mlp"; what only
-    transforms a function (jit, jvp, transpose, vmap ...) is left out."""
-    import re
-    path = re.sub(r"^jit\([^()]*\)/", "", op_name).split("/")[:-1]
-    names = []
-    for part in path:
-        while match := re.fullmatch(r"\w+\((.*)\)", part):
-            part = "" if part.startswith("jit(") else match[1]
-        if part:
-            names.append(part)
-    return "/".join(names[:depth]) or "(no scope)"
 
 
 def _flat(kernel):

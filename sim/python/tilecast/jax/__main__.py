@@ -21,6 +21,7 @@ import re  # noqa: E402
 import sys  # noqa: E402
 
 import tilecast  # noqa: E402
+from tilecast import _core  # noqa: E402
 
 
 def _function(text):
@@ -86,18 +87,18 @@ def _show(runs, depth):
     if len(runs) == 1:
         print(str(runs[0]).rstrip())
     else:
-        print(_row(("device", "time us", "MFU %", "peak GiB", "compiler")))
+        print(_row(("device", "time", "MFU %", "peak GiB", "compiler")))
         for run in runs:
             mfu = "-" if run.mfu is None else f"{100 * run.mfu:.1f}"
             memory = "-" if run.peak_memory is None else f"{run.peak_memory / 2**30:.3f}"
-            print(_row((run.device, f"{run.time * 1e6:.2f}", mfu, memory, run.compiler)))
+            print(_row((run.device, _core._si(run.time, "s"), mfu, memory, run.compiler)))
         for note in dict.fromkeys(note for run in runs for note in run.notes):
             print(f"note: {note}")
     for run in runs if depth > 0 else ():
-        print(f"\nscope on {run.device}{'':<28}  time us   share %")
+        print(f"\nscope on {run.device}{'':<28}  time       share %")
         scopes = run.scopes(depth)
         for scope, time in scopes.items():
-            print(f"{scope:<40}  {time * 1e6:<9.2f} {100 * time / sum(scopes.values()):.1f}")
+            print(f"{scope:<40}  {_core._si(time, "s"):<10} {100 * time / sum(scopes.values()):.1f}")
 
 
 def main():
