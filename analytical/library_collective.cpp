@@ -38,7 +38,7 @@ Sending sent_by(Exchange pattern, double bytes, double chips) {
   }
 }
 
-double group_share(const hwdesc::Library& library, double devices) {
+double group_share(const hwdesc::CollectiveLibrary& library, double devices) {
   double share = 1, least = 0, largest = 0;
   for (const auto& [text, value] : library.group_share) {
     const double most = base::parse_number<double>(text).value_or(0);
@@ -53,7 +53,7 @@ double group_share(const hwdesc::Library& library, double devices) {
 }  // namespace
 
 LibraryTime library_time(Exchange pattern, double bytes, const LibraryRing& ring) {
-  const hwdesc::Library& library = ring.library;
+  const hwdesc::CollectiveLibrary& library = ring.library;
   const double part = bytes / ring.chips;
   const double egress = ring.egress * group_share(library, ring.chips);
   const bool is_sum = pattern == Exchange::kAllReduce;

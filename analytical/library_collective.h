@@ -1,5 +1,5 @@
 // Collectives of a GPU library (NCCL, RCCL) on the GPUs of one node. Internal to analytical; the
-// formulas are in analytical/collective.h, the constants in hwdesc::Library.
+// formulas are in analytical/collective.h, the constants in hwdesc::CollectiveLibrary.
 #pragma once
 
 #include "hwdesc/slice.h"
@@ -8,7 +8,7 @@
 namespace tilecast::analytical {
 
 struct LibraryRing {
-  const hwdesc::Library& library;
+  const hwdesc::CollectiveLibrary& library;
   double chips = 1;
   double egress = 0;       // of the links of one chip, sustained, bytes per second
   double copied = 0;       // copies in its memory, bytes per second

@@ -42,6 +42,13 @@ struct Energy {
   Provenance provenance;
 };
 
+struct Dispatch {
+  Seconds kernel_launch;        // on-device time between kernels
+  Seconds host, host_argument;  // host-side dispatch, and for each argument; reported separately
+  Seconds host_launch;          // of the host per launch; a program is no faster than its launches
+  Provenance provenance;
+};
+
 // Fitted to measurements: multipliers of constants (1 = as described) and additional times.
 struct Calibration {
   double memory_bandwidth = 1;  // main memory, reads and writes

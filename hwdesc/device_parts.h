@@ -143,14 +143,7 @@ struct Interconnect {
   std::optional<BytesPerSecond> network_bandwidth;  // of slices that describe no own
   Seconds network_latency;
   std::optional<Slice> slice;  // absent: a torus as square as each group allows
-  std::optional<Library> library;
-  Provenance provenance;
-};
-
-struct Dispatch {
-  Seconds kernel_launch;        // on-device time between kernels
-  Seconds host, host_argument;  // host-side dispatch, and for each argument; reported separately
-  Seconds host_launch;          // of the host per launch; a program is no faster than its launches
+  std::optional<CollectiveLibrary> library;
   Provenance provenance;
 };
 

@@ -260,9 +260,9 @@ void walk_slice(Fields& f, std::optional<Slice>& described) {
   f.text("source", 0, 2000, "where the network's numbers come from", slice.source);
 }
 
-void walk_library(Fields& f, std::optional<Library>& described) {
+void walk_collectives(Fields& f, std::optional<CollectiveLibrary>& described) {
   using enum UnitKind;
-  Library& library = described ? *described : described.emplace();
+  CollectiveLibrary& library = described ? *described : described.emplace();
   f.required("start", kTime, 0, 1, "of a collective: launch, first flags", library.start);
   f.required("ll_step", kTime, 0, 1, "per hop, a flag beside every word: half the rate",
              library.ll_step);
@@ -313,7 +313,7 @@ void walk_interconnect(Fields& f, std::optional<Interconnect>& described) {
   f.block({"slice", false, "the chips of a program; absent: as square as its groups allow"},
           net.slice, walk_slice, net.slice.has_value());
   f.block({"library", false, "how a GPU library moves data inside a node; absent: plain steps"},
-          net.library, walk_library, net.library.has_value());
+          net.library, walk_collectives, net.library.has_value());
 }
 
 void walk_host_link(Fields& f, std::optional<HostLink>& described) {

@@ -31,7 +31,7 @@ struct Slice {
 // How a GPU library's ring kernels (NCCL, RCCL) move data between the devices of one node, in place
 // of the steps of a plain network (analytical/collective.h). Times are those of the library
 // alone, memory included.
-struct Library {
+struct CollectiveLibrary {
   Seconds start;                             // of a collective: launch, first flags
   Seconds ll_step, ll128_step, simple_step;  // per protocol and hop; ll128_step 0: not used
   double ll128_share = 1;                    // of the links' sustained rate; LL has half of it

@@ -106,7 +106,7 @@ TEST(Collective, InAMeshAPairHasOneLink) {
 // The library's constants: LL 1 us a step, LL128 2 us at 0.9, simple 4 us after 1 MB.
 hwdesc::Device with_library() {
   hwdesc::Device d = device("switch", 18);
-  hwdesc::Library library;
+  hwdesc::CollectiveLibrary library;
   library.start = Seconds{5e-6};
   library.ll_step = Seconds{1e-6};
   library.ll128_step = Seconds{2e-6};
