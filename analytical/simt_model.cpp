@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "analytical/library_tiles.h"
 #include "analytical/simt_loads.h"
 
 namespace tilecast::analytical {
@@ -25,79 +26,6 @@ constexpr double kStreamingWaits = 3;
 // Warps that load operands and multiply get in each other's way (the 4-norm of simt_launch.h).
 double contended_s(double a, double b) {
   return std::sqrt(std::hypot(a * a, b * b));
-}
-
-// The thread block sizes that GPU libraries offer for a product, and the cost of a block beyond its
-// multiply-adds. cuBLAS names its kernels after their block tiles (sgemm_32x32 ...,
-// h16816gemm_64x64 ...) and has separate ones for matrix-vector products.
-struct LibraryTiles {
-  BlockSides sides;
-  double flat_rows = 1;  // convolutions: images, rows and columns in one count
-  double splits = std::numeric_limits<double>::max();  // besides Library::splits
-  double depth_step = 0;  // the contraction is rounded up to this; 0: whole steps of the tile
-};
-
-// Kernels that multiply on vector lanes: sgemm_128x128x8 and smaller.
-constexpr double kLaneDepthStep = 8;
-constexpr double kLargestLaneSide = 128;
-
-constexpr BlockSides at_least(double side, double most = kLargestSide) {
-  return {.rows = {.least = side, .most = most}, .columns = {.least = side, .most = most}};
-}
-
-bool has_tensor_cores(const hwdesc::Device& device) {
-  return device.matrix.rows > 1;  // not the lanes themselves
-}
-
-// Batched products on vector lanes are not split, and each kernel generation has its own blocks for
-// them: 128 x 128 with asynchronous loads (ampere_sgemm), 64 x 128 without tensor cores
-// (maxwell_sgemm), from 64 x 64 up in between (volta_sgemm).
-LibraryTiles tiles_of_batches_on_lanes(const hwdesc::Device& device) {
-  constexpr int kDoubleBuffering = 2;
-  LibraryTiles tiles{
-      .sides = at_least(64, kLargestLaneSide), .splits = 1, .depth_step = kLaneDepthStep};
-  if (device.engines.back().stages > kDoubleBuffering) {
-    tiles.sides = at_least(128, 128);
-  } else if (!has_tensor_cores(device)) {
-    tiles.sides = {.rows = {.least = 64, .most = 64}, .columns = {.least = 128, .most = 128}};
-  }
-  return tiles;
-}
-
-// Blocks for the matrix work of `space`, computed in `type`; those that are stated are not split.
-LibraryTiles library_tiles(const IterationSpace& space, const ProductType& type,
-                           const hwdesc::Device& device, const std::optional<ir::GpuCode>& stated) {
-  const ir::DType dtype = type.on_unit() ? type.dtype : ir::DType::kF32;
-  const double bytes = ir::storage_bytes(dtype);
-  if (stated && stated->tile.size() == 2) {
-    const auto only = [&](std::size_t i) {
-      const auto side = static_cast<double>(stated->tile[i]);
-      return BlockSide{.least = side, .most = side};
-    };
-    return {.sides = {.rows = only(0), .columns = only(1)}, .splits = 1};
-  }
-  if (space.matrix->groups > 1) return {};
-  if (whole_product(space, space.matrix->rows) == 1 ||
-      whole_product(space, space.matrix->columns) == 1)
-    return {};
-  const bool on_lanes = !type.on_unit() || multiplies_on_lanes(device, ir::name(type.dtype));
-  // On lanes cuDNN has blocks of 128 results by 32, 64 or 128 features for convolutions as products
-  // over window positions. It splits none of these (grids of its kernels in profiles of ResNet-50
-  // on an H100 and H200).
-  const bool convolves = !space.matrix->positions.empty();
-  if (convolves && on_lanes) return {.sides = at_least(32), .flat_rows = 128, .splits = 1};
-  if (whole_product(space, space.matrix->positions) > 1) return {.splits = 1};
-  if (!on_lanes) {
-    LibraryTiles tiles{.sides = at_least(bytes < 4 ? 64.0 : 32.0)};
-    tiles.sides.step = device.library.side_step;
-    return tiles;
-  }
-  if (whole_product(space, space.matrix->batch) > 1) return tiles_of_batches_on_lanes(device);
-  LibraryTiles tiles{.sides = at_least(bytes < 4 ? 64.0 : 32.0, kLargestLaneSide),
-                     .depth_step = kLaneDepthStep};
-  // 64x64, 32x128 and 128x32 cover all 12,847 single products of two GPUs without tensor cores.
-  if (!has_tensor_cores(device)) tiles.sides.most_results = 64.0 * 64;
-  return tiles;
 }
 
 // Time per multiply-add of a block on vector lanes, relative to a block of 128 x 128, the largest,
@@ -364,12 +292,13 @@ double SimtModel::step_depth(double depth) const {
 // cuDNN's products over window positions take a step's contraction from one position: its channels
 // are padded to the bytes that a row of an operand has in a step, of kernels for clusters 128
 // (seven stages of 128 x 64 and 64 x 128 halves fill the 226 KiB of those of ResNet-50 on an H100),
-// of others 64 (tilesize128x128x32). Channels that are no whole load are padded in memory
-// beforehand.
+// of others 64 (tilesize128x128x32). Channels that are no whole load are padded in memory.
 void SimtModel::set_taps() {
   constexpr double kLoadBytes = 16, kStepBytes = 64, kClusterStepBytes = 128;
   const MatrixLoops& loops = *space_.matrix;
-  if (loops.positions.empty() || matrix_rate_ <= 0 || flat_rows_ > 1) return;
+  const ProductType& type = compute_.product_type();
+  const bool on_lanes = !type.on_unit() || multiplies_on_lanes(*device_, ir::name(type.dtype));
+  if (loops.positions.empty() || on_lanes) return;
   for (Input& input : inputs_) {
     input.windowed =
         input.stream.moved_by_any(loops.rows) && input.stream.moved_by_any(loops.positions);
@@ -380,14 +309,11 @@ void SimtModel::set_taps() {
   tap_depth_ = (clusters ? kClusterStepBytes : kStepBytes) / operand_bytes_;
   const double channels = whole_product(space_, loops.contraction);
   const double padded = round_up(channels, std::max(kLoadBytes / operand_bytes_, 1.0));
-  if (padded <= channels) return;
   for (Input& input : inputs_) {
     if (!input.windowed) continue;
     const double before = input.stream.once_bytes;
     input.stream.once_bytes *= padded / channels;
     input_bytes_ += input.stream.once_bytes - before;
-    setup_s_ += device_->dispatch.kernel_launch.value + before / memory_.read +
-                input.stream.once_bytes / memory_.write;
   }
 }
 
@@ -589,7 +515,7 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
   const ComputeTime use = compute_time(block, groups, removed);
   const Traffic moved = traffic(block, launch, splits, groups);
   const double step_s = by_warps_ ? contended_s(use.iteration_s, use.shared_s)
-                                 : std::max(use.iteration_s, use.shared_s);
+                                  : std::max(use.iteration_s, use.shared_s);
   const double core_s = launch.per_worker * (steps * step_s + use.finish_s);
   const double slowed = space_.matrix ? slowed_by_power(*device_, core_s) : 1;
   PerBound busy{};

@@ -8,9 +8,8 @@
 // cache, the worker's own memory, compute units of the busiest worker. Main memory moves the
 // working set of each wave once, unless the shared cache keeps it (simt_launch.h); that serves the
 // loads of every block. Round trip: waves x steps x (latency + use), over the stages; the blocks of
-// a wave hide each other's latency. In order: one block's own steps. ends: first load (before it, of
-// kernels that stream, code and arguments) and last store of a wave, hidden by other resident
-// blocks except once.
+// a wave hide each other's latency. In order: one block's own steps. ends: first load (of streams,
+// code and arguments before it) and last store of a wave, hidden by other blocks except once.
 //
 // A product's loads queue for main memory. With m its time alone and w = waves x steps x latency /
 // stages they take (m + w + sqrt(m^2 + w^2)) / 2: a load waits latency x (1 + b / (2 (1 - b))) at a
@@ -18,10 +17,9 @@
 //
 // A power limit slows products beyond MatrixUnit::full_clock_time. A contraction may be split over
 // blocks when these are fewer than the workers hold. Matrix work is padded to the unit's
-// instructions. A fusion that the file states how to write (ir::GpuCode) is taken as written:
-// simt_code.cpp. Rows too long to be held pass through the block once per pass (reuse.h); a tile
-// that cuts such rows makes each pass a launch. Without these it is ALCOP's formula
-// (tests/analytical/simt_model_test.cpp).
+// instructions. A fusion that the file states how to write is taken so: simt_code.cpp. Rows too
+// long to be held pass through the block once per pass (reuse.h); a tile that cuts such rows makes
+// each pass a launch. Without these it is ALCOP's formula (tests/analytical/simt_model_test.cpp).
 #pragma once
 
 #include "analytical/compute_units.h"
@@ -139,10 +137,10 @@ class SimtModel final : public TileModel {
   std::vector<MemoryStream> outputs_;
   double input_bytes_ = 0, output_bytes_ = 0;
   MemoryPath memory_, cache_;
-  bool has_cache_ = false, by_warps_ = false;  // by_warps_: they load operands of tensor cores
+  bool has_cache_ = false, by_warps_ = false;     // by_warps_: they load operands of tensor cores
   double cache_capacity_ = 0, kept_results_ = 0;  // bytes; of results that stay in the cache
   double shared_rate_ = 0;                        // bytes per second of one worker
-  double matrix_rate_ = 0;  // FLOP/s of one worker, efficiency applied; 0: cannot
+  double matrix_rate_ = 0;                 // FLOP/s of one worker, efficiency applied; 0: cannot
   double lane_rate_ = 0, lane_share_ = 1;  // FLOP/s of its lanes; sustained share in products
   BlockSides sides_;
   double operand_bytes_ = 4, flat_rows_ = 1, max_splits_ = 1, depth_step_ = 0, tap_depth_ = 0;

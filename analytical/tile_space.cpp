@@ -144,7 +144,9 @@ SizesList matrix_extents(const IterationSpace& space, const BlockSides& sides) {
         extents.fill(1);  // batches one by one
         fill_from_innermost(space, matrix.rows, rows, extents);
         fill_from_innermost(space, matrix.columns, columns, extents);
-        fill_from_innermost(space, reduction_loops(matrix), step, extents);
+        fill_from_innermost(space,
+                            sides.one_position ? matrix.contraction : reduction_loops(matrix), step,
+                            extents);
       }
     }
   }

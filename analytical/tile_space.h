@@ -35,7 +35,8 @@ struct BlockSide {
 struct BlockSides {
   BlockSide rows, columns;
   double most_results = kLargestSide * kLargestSide;
-  double step = 0;  // sides are multiples of it; 0: powers of two
+  double step = 0;            // sides are multiples of it; 0: powers of two
+  bool one_position = false;  // a step takes channels of one position of a convolution's window
 };
 
 // Candidates for machines that run thread blocks. Matrix kernels: 16 to 256 rows and columns within

@@ -475,7 +475,8 @@ bool OpRow::flag(std::string_view column) const {
 
 ir::DType OpRow::dtype() const {
   const std::string_view spelled = text("dtype");
-  if (spelled.empty()) fail("dtype", "got '', expected an HLO element type such as f32, bf16, f16, s8");
+  if (spelled.empty())
+    fail("dtype", "got '', expected an HLO element type such as f32, bf16, f16, s8");
   return dtype("dtype");
 }
 

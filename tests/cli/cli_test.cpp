@@ -223,8 +223,8 @@ TEST_F(CommandLine, ListsKernelsWithoutADevice) {
 TEST_F(CommandLine, AnswersOperatorTablesRowByRow) {
   write("ops.csv", "x_id,op,dtype,m,n,k,elements\n1,matmul,bf16,128,128,128,\n2,add,f32,,,,4096\n");
   const Answer answer = ok("ops -d tpu_v3 ops.csv");
-  EXPECT_THAT(answer.out, StartsWith("x_id,op,dtype,m,n,k,elements,estimate_ns,bound,utilisation\n"
-                                     "1,matmul,bf16,128,128,128,,"));
+  EXPECT_THAT(answer.out, StartsWith("x_id,op,dtype,m,n,k,elements,estimate_ns,bound,utilisation,"
+                                     "energy_uJ,power_W,clock_MHz\n1,matmul,bf16,128,128,128,,"));
   write("bad.csv", "op,dtype,m,n,k\nmatmul,bf16,1,1,1\nmatmul,bf16,x,1,1\n");
   expect_failure("ops -d tpu_v3 bad.csv", 1, "bad.csv:3: column 'm': got 'x'");
   const Answer kept = ok("ops -d tpu_v3 --keep-going bad.csv");
