@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "analytical/library_collective.h"
 #include "analytical/slice_groups.h"
 #include "analytical/transfer.h"
 #include "base/error.h"
@@ -18,15 +19,13 @@ using ir::Opcode;
 // Alpha-beta costs on a network of chips: bytes on the busiest link, and steps.
 
 struct Network {
-  std::vector<Side> sides;  // one for a ring; empty for a switch
-  double egress = 0;        // per chip, all rings or the switch, bytes per second
-  double ring_egress = 0;   // per ring
-  double line_egress = 0;   // per dimension that does not wrap around
-  double slowest_line = 0;  // among the group's lines
-  double in_rings = 1;      // chips in rings, or on the switch
-  double in_lines = 1;
+  std::vector<Side> sides;    // one for a ring; empty if chips reach each other directly
+  std::vector<double> rates;  // of each side, bytes per second
+  double egress = 0;          // per chip, all dimensions at once, or the switch
   double link = 0;
   double steps = 0;
+  double longest = 1;     // hops of the longest way
+  double phases = 1;      // dimensions in use
   double far_hops = 0;    // links passed beyond one per step
   double to_network = 0;  // per chip, to other slices
   std::string shape;
@@ -35,25 +34,11 @@ struct Network {
 struct AlphaBeta {
   double bandwidth_s = 0;
   double hops = 0;          // steps within a slice
+  double starts = 0;        // phases that begin with one
   double far_hops = 0;      // links passed beyond one per step
   double network_hops = 0;  // messages to other slices, one after another
+  double library_s = 0;     // fixed time of a library
 };
-
-constexpr double kMaxSide = 1 << 16;  // bounds the search for divisors
-
-// Sides of a torus as square as the divisors of `chips` allow, smallest first.
-std::vector<std::int64_t> torus_dims(std::int64_t chips, int dimensions) {
-  std::vector<std::int64_t> dims;
-  for (int left = dimensions; left > 1; --left) {
-    const double side = std::pow(static_cast<double>(chips), 1.0 / left);
-    auto divisor = static_cast<std::int64_t>(std::clamp(std::floor(side + 1e-9), 1.0, kMaxSide));
-    while (chips % divisor != 0) --divisor;
-    dims.push_back(divisor);
-    chips /= divisor;
-  }
-  dims.push_back(chips);
-  return dims;
-}
 
 int dimensions_of(const hwdesc::Interconnect& net) {
   const int dimensions = net.topology == "ring"      ? 1
@@ -62,72 +47,58 @@ int dimensions_of(const hwdesc::Interconnect& net) {
                                                      : 0;
   if (dimensions == 0) {
     throw Error("device interconnect.topology: got \"" + net.topology +
-                "\", expected ring, torus2d, torus3d or switch");
+                "\", expected ring, torus2d, torus3d, switch or mesh");
   }
   return dimensions;
 }
 
-double sustained_egress(const hwdesc::Interconnect& net) {
-  return net.link_bandwidth.value * net.efficiency * net.links;
-}
-
-Network switch_network(const hwdesc::Interconnect& net, std::int64_t chips) {
+Network direct_network(const hwdesc::Interconnect& net, std::int64_t chips) {
+  const auto c = static_cast<double>(chips);
   Network n;
   n.link = net.link_bandwidth.value * net.efficiency;
   n.shape = net.topology;
-  n.egress = sustained_egress(net);
-  n.in_rings = static_cast<double>(chips);
-  n.steps = std::ceil(std::log2(static_cast<double>(chips)));
+  n.egress =
+      n.link * (net.topology == "mesh" ? std::clamp(c - 1, 1.0, 1.0 * net.links) : net.links);
+  n.steps = std::ceil(std::log2(c));
   return n;
 }
 
-// Rings work in parallel, so the slowest sets their pace.
-Network mesh_network(const hwdesc::Interconnect& net, std::vector<Side> sides) {
+Network torus_network(const hwdesc::Interconnect& net, std::vector<Side> sides) {
   Network n;
   n.link = net.link_bandwidth.value * net.efficiency;
-  n.ring_egress = sustained_egress(net) / dimensions_of(net);
-  n.line_egress = n.slowest_line = n.ring_egress / 2;
-  double slowest_ring = n.ring_egress;
+  const double one_way = n.link * net.links / dimensions_of(net) / 2;
+  double sum = 0, fastest = 0;
+  n.longest = n.phases = 0;
   for (const Side& side : sides) {
-    const auto stride = static_cast<double>(side.stride);
-    if (side.is_ring) slowest_ring = std::min(slowest_ring, n.ring_egress / stride);
-    if (!side.is_ring) n.slowest_line = std::min(n.slowest_line, n.line_egress / stride);
+    const auto chips = static_cast<double>(side.chips), stride = static_cast<double>(side.stride);
+    const double rate = (side.is_ring ? 2 : 1) * one_way / stride;
+    n.rates.push_back(rate);
+    n.steps += chips - 1;
+    n.far_hops += (chips - 1) * (stride - 1);
+    n.longest += side.is_ring ? std::floor(chips / 2) : chips - 1;
+    if (side.chips < 2) continue;
+    ++n.phases;
+    sum += rate;
+    fastest = std::max(fastest, rate);
   }
-  for (const Side& side : sides) {
-    const auto steps = static_cast<double>(side.chips - 1);
-    n.steps += steps;
-    n.far_hops += steps * static_cast<double>(side.stride - 1);
-    (side.is_ring ? n.in_rings : n.in_lines) *= static_cast<double>(side.chips);
-    if (side.is_ring) n.egress += slowest_ring;
-  }
+  n.egress = std::max(fastest, sum * net.axes_efficiency);
   n.sides = std::move(sides);
   return n;
 }
 
-// Seconds of an all-gather: all rings in parallel, then the lines.
-double gather_s(const Network& n, double bytes) {
-  const double rings = n.in_rings > 1 ? bytes * (1 - 1 / n.in_rings) / n.egress : 0;
-  const double left = bytes / n.in_rings;
-  return rings + (n.in_lines > 1 ? left * (1 - 1 / n.in_lines) / n.slowest_line : 0);
+double gather_s(const Network& n, double bytes, double chips) {
+  return bytes * (1 - 1 / chips) / n.egress;
 }
 
-// Every byte passes the slowest dimension.
-double broadcast_s(const Network& n, double bytes) {
-  return std::max(n.in_rings > 1 ? bytes / n.egress : 0,
-                  n.in_lines > 1 ? bytes / n.slowest_line : 0);
-}
-
-// Seconds the busiest link of a uniform all-to-all is busy.
+// Seconds that a uniform all-to-all takes over one dimension after another, each at its bisection.
 double all_to_all_s(const Network& n, double bytes, double share) {
   if (n.sides.empty()) return bytes * share / n.egress;
-  double slowest = n.in_lines > 1 ? bytes * share / n.slowest_line : 0;
-  for (const Side& side : n.sides) {
-    const auto d = static_cast<double>(side.chips);
-    const double egress = side.is_ring ? n.ring_egress : n.line_egress;
-    slowest = std::max(
-        slowest, bytes * std::floor(d * d / 4) / d / (egress / static_cast<double>(side.stride)));
+  double sum = 0;
+  for (std::size_t i = 0; i < n.sides.size(); ++i) {
+    const auto d = static_cast<double>(n.sides[i].chips);
+    sum += bytes * std::floor(d * d / 4) / d / n.rates[i];
   }
-  return slowest;
+  return sum;
 }
 
 // Cost between slices: [TRG] on a switch. Each chip holds 1 / chips of what its slice shares.
@@ -151,7 +122,7 @@ AlphaBeta across_slices(Exchange pattern, double bytes, const Place& place, cons
 AlphaBeta odd_cost(Exchange pattern, double bytes, const Place& place, const Network& n) {
   const auto c = static_cast<double>(place.chips);
   const Routes& routes = *place.odd;
-  const double link = n.sides.empty() ? n.egress : n.line_egress;
+  const double link = n.sides.empty() ? n.egress : n.link;
   double seconds_per_byte = routes.link_load / link;
   if (routes.network_load > 0) {
     seconds_per_byte = std::max(seconds_per_byte, routes.network_load / n.to_network);
@@ -163,6 +134,7 @@ AlphaBeta odd_cost(Exchange pattern, double bytes, const Place& place, const Net
   const double steps = (pattern == Exchange::kAllReduce ? 2 : 1) * (c - 1);
   return {.bandwidth_s = bytes * rounds * seconds_per_byte,
           .hops = steps,
+          .starts = 1,
           .far_hops = steps * static_cast<double>(std::max<std::int64_t>(0, routes.hops - 1)),
           .network_hops = routes.network_load > 0 ? steps : 0};
 }
@@ -170,19 +142,20 @@ AlphaBeta odd_cost(Exchange pattern, double bytes, const Place& place, const Net
 // A torus as square as the divisors of `chips` allow, or the switch. Throws Error for an unknown
 // topology.
 Network network_of(const hwdesc::Interconnect& net, std::int64_t chips) {
-  if (net.topology == "switch") {
-    Network n = switch_network(net, chips);
+  if (hwdesc::is_direct(net.topology)) {
+    Network n = direct_network(net, chips);
     n.shape += " of " + std::to_string(chips);
     return n;
   }
   std::vector<Side> sides;
-  const std::int64_t wraps_from = std::max(3, net.wraps_from);
+  const std::vector<std::int64_t> dims = hwdesc::squarest(chips, dimensions_of(net));
+  const std::vector<bool> rings = hwdesc::wrapped(dims, net.wraps_from);
   std::string shape = net.topology;
-  for (const std::int64_t dim : torus_dims(chips, dimensions_of(net))) {
-    shape += (sides.empty() ? " " : "x") + std::to_string(dim);
-    sides.push_back({.chips = dim, .is_ring = dim >= wraps_from});
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    shape += (i == 0 ? " " : "x") + std::to_string(dims[i]);
+    sides.push_back({.chips = dims[i], .is_ring = rings[i]});
   }
-  Network n = mesh_network(net, std::move(sides));
+  Network n = torus_network(net, std::move(sides));
   n.shape = std::move(shape);
   return n;
 }
@@ -190,10 +163,10 @@ Network network_of(const hwdesc::Interconnect& net, std::int64_t chips) {
 // The part of the slices that a group occupies.
 Network network_of(const hwdesc::Device& device, const Place& place) {
   const hwdesc::Interconnect& net = *device.interconnect;
-  const bool is_switch = net.topology == "switch";
   std::vector<Side> sides = place.sides;
   if (sides.empty()) sides.push_back({.chips = place.chips});
-  Network n = is_switch ? switch_network(net, place.chips) : mesh_network(net, std::move(sides));
+  Network n = hwdesc::is_direct(net.topology) ? direct_network(net, place.chips)
+                                              : torus_network(net, std::move(sides));
   const double chips_per_host =
       std::max(1.0, static_cast<double>(net.devices_per_host) / std::max(1, device.cores_per_chip));
   if (net.slice->network_bandwidth) {
@@ -204,36 +177,85 @@ Network network_of(const hwdesc::Device& device, const Place& place) {
 }
 
 // Cost over `chips` chips of one slice; `bytes`: sent or shared by one chip.
-AlphaBeta alpha_beta(Exchange pattern, double bytes, std::int64_t chips, const Network& n) {
-  const double share = 1 - 1 / static_cast<double>(chips);
+AlphaBeta alpha_beta(Exchange pattern, double bytes, double chips, const Network& n) {
+  const double share = 1 - 1 / chips;
   const double half_way = n.sides.empty() ? 1 : std::max(1.0, std::ceil(n.steps / 2));
   switch (pattern) {
     case Exchange::kAllReduce:
-      return {2 * gather_s(n, bytes), 2 * n.steps};
+      return {2 * gather_s(n, bytes, chips), 2 * n.steps, 2 * n.phases};
     case Exchange::kAllGather:
     case Exchange::kReduceScatter:
-      return {gather_s(n, bytes), n.steps};
+      return {gather_s(n, bytes, chips), n.steps, n.phases};
     case Exchange::kAllToAll:
-      return {all_to_all_s(n, bytes, share), half_way};
+      return {all_to_all_s(n, bytes, share), half_way, 1};
     case Exchange::kBroadcast:
-      return {broadcast_s(n, bytes), n.sides.empty() ? n.steps : half_way};
+      return {bytes / n.egress, n.sides.empty() ? n.steps : half_way, n.phases};
     case Exchange::kPermute:
-      return {bytes / (n.sides.empty() ? n.egress : n.link), 1};
+      return {bytes / (n.sides.empty() ? n.egress : n.link), 1, 1};
     case Exchange::kNone:
       break;
   }
   return {};
 }
 
+// Memory is read before a hop and written after it.
+double step_s(const hwdesc::Interconnect& net, const MemoryPath& memory) {
+  return net.latency.value + 2 * memory.latency_s;
+}
+
+// Everything to everybody at once; nullopt for other patterns.
+std::optional<AlphaBeta> sent_directly(Exchange pattern, double bytes, double chips,
+                                       const Network& n) {
+  const bool sums = pattern == Exchange::kAllReduce;
+  if (n.sides.empty() ||
+      !(sums || pattern == Exchange::kAllGather || pattern == Exchange::kReduceScatter)) {
+    return std::nullopt;
+  }
+  return AlphaBeta{all_to_all_s(n, sums ? bytes * chips : bytes, 1 - 1 / chips), n.longest, 1};
+}
+
+// What a collective does, beside where.
+struct Crossing {
+  Opcode opcode = Opcode::kAllReduce;
+  Bytes payload;
+  bool in_switch = true;  // a switch can do its sums
+};
+
+// Cost within one slice.
+AlphaBeta inside_slice(Exchange pattern, double bytes, double chips, bool in_switch,
+                       const Network& n, const hwdesc::Device& device) {
+  const hwdesc::Interconnect& net = *device.interconnect;
+  const MemoryPath memory = memory_path(device.main_memory());
+  if (net.library && n.sides.empty()) {
+    const LibraryTime time = library_time(pattern, bytes,
+                                          {.library = *net.library,
+                                           .chips = chips,
+                                           .egress = n.egress,
+                                           .copied = memory.read,
+                                           .in_switch = in_switch});
+    return {.bandwidth_s = time.bandwidth_s, .library_s = time.fixed_s};
+  }
+  const AlphaBeta phased = alpha_beta(pattern, bytes, chips, n);
+  const auto direct = sent_directly(pattern, bytes, chips, n);
+  const double far = n.steps > 0 ? n.far_hops / n.steps : 0;
+  const double step = step_s(net, memory) + far * net.latency.value;
+  const auto total = [&](const AlphaBeta& cost) {
+    return cost.bandwidth_s + cost.starts * net.start.value + cost.hops * step;
+  };
+  return direct && total(*direct) < total(phased) ? *direct : phased;
+}
+
 // Cost within and across slices.
-AlphaBeta alpha_beta(Exchange pattern, double bytes, const Place& place, const Network& n) {
+AlphaBeta alpha_beta(Exchange pattern, double bytes, bool in_switch, const Place& place,
+                     const Network& n, const hwdesc::Device& device) {
   if (place.odd) return odd_cost(pattern, bytes, place, n);
   AlphaBeta cost;
+  const auto chips = static_cast<double>(place.chips);
   if (place.chips > 1) {
-    cost = alpha_beta(pattern, bytes, place.chips, n);
-    if (pattern == Exchange::kBroadcast && place.slices > 1) {  // scattered first, gathered last
-      cost = {.bandwidth_s = 2 * gather_s(n, bytes), .hops = 2 * n.steps};
-    }
+    const bool two_parts = pattern == Exchange::kBroadcast && place.slices > 1;
+    // Scattered first, gathered last.
+    cost = inside_slice(two_parts ? Exchange::kAllReduce : pattern, bytes, chips,
+                        in_switch && !two_parts && place.slices == 1, n, device);
     if (n.steps > 0) cost.far_hops = cost.hops / n.steps * n.far_hops;
   }
   if (place.slices > 1) {
@@ -241,6 +263,8 @@ AlphaBeta alpha_beta(Exchange pattern, double bytes, const Place& place, const N
     cost.bandwidth_s += across.bandwidth_s;
     cost.network_hops = across.network_hops;
   }
+  // The cores of a chip exchange first, and after the sums of an all-reduce.
+  if (place.cores > 1) cost.starts += pattern == Exchange::kAllReduce ? 2 : 1;
   return cost;
 }
 
@@ -252,6 +276,7 @@ AlphaBeta permute_cost(double bytes, const PermutePlace& place, const Network& n
     const double link = n.sides.empty() ? n.egress : n.link;
     cost = {.bandwidth_s = bytes * routes.link_load / link,
             .hops = 1,
+            .starts = 1,
             .far_hops = static_cast<double>(routes.hops - 1)};
   }
   if (routes.network_load > 0) {
@@ -300,11 +325,6 @@ double local_s(Exchange pattern, double payload, std::int64_t devices, const Mem
   return memory.busy_s(read / memory.read, write / memory.write);
 }
 
-// Memory is read before a hop and written after it.
-double step_s(const hwdesc::Interconnect& net, const MemoryPath& memory) {
-  return net.latency.value + 2 * memory.latency_s;
-}
-
 std::string plain_name(Opcode opcode) {
   return std::string(ir::name(ir::info(opcode).plain));
 }
@@ -350,7 +370,8 @@ CollectiveTime assembled(const MemoryPart& memory, const std::optional<AlphaBeta
   if (cost) {
     const hwdesc::Interconnect& net = *device.interconnect;
     loop.path_s = memory.exchange + std::max(memory.local, cost->bandwidth_s);
-    result.latency_part = Seconds{step_s(net, memory.path) * cost->hops};
+    result.latency_part = Seconds{step_s(net, memory.path) * cost->hops +
+                                  net.start.value * cost->starts + cost->library_s};
     if (net.slice) {
       const double to_slice = net.slice->network_latency.value + 2 * memory.path.latency_s;
       result.latency_part +=
@@ -367,8 +388,9 @@ std::string inside_chip(Opcode opcode, std::int64_t devices) {
   return devices <= 1 ? "local" : plain_name(opcode) + " inside one chip";
 }
 
-CollectiveTime time_at(Opcode opcode, Bytes payload, const Place& place,
-                       const hwdesc::Device& device, bool on_slice) {
+CollectiveTime time_at(const Crossing& crossing, const Place& place, const hwdesc::Device& device,
+                       bool on_slice) {
+  const auto& [opcode, payload, in_switch] = crossing;
   const Exchange pattern = require_pattern(opcode);
   const MemoryPart memory = memory_part(pattern, payload, place.devices, place.cores, device);
   if (place.chips * place.slices <= 1) {
@@ -380,15 +402,15 @@ CollectiveTime time_at(Opcode opcode, Bytes payload, const Place& place,
   // The chip's other cores belong to other groups on the same links.
   const double groups = std::max(1.0, std::max(1, device.cores_per_chip) / place.cores);
   const double bytes = groups * chip_payload(pattern, payload, place.cores);
-  return assembled(memory, alpha_beta(pattern, bytes, place, network), device,
+  return assembled(memory, alpha_beta(pattern, bytes, in_switch, place, network, device), device,
                    plain_name(opcode) + " on " + network.shape);
 }
 
-CollectiveTime slowest_group(Opcode opcode, Bytes payload, const std::vector<Ids>& groups,
+CollectiveTime slowest_group(const Crossing& crossing, const std::vector<Ids>& groups,
                              const hwdesc::Device& device) {
   CollectiveTime slowest;
   for (const Place& place : place_groups(device, groups)) {
-    CollectiveTime time = time_at(opcode, payload, place, device, /*on_slice=*/true);
+    CollectiveTime time = time_at(crossing, place, device, /*on_slice=*/true);
     if (slowest.algorithm.empty() || time.time > slowest.time) slowest = std::move(time);
   }
   return slowest;
@@ -420,20 +442,32 @@ bool is_to_neighbour(Opcode opcode) {
   return ir::has(opcode, ir::Trait::kNeighbour);
 }
 
-}  // namespace
+// Switches add floats of 16 bits or more.
+bool sums_in_switch(const ir::Kernel& kernel) {
+  const ir::Op* op = collective_op(kernel);
+  return op == nullptr || !op->shape.is_array() ||
+         (ir::is_floating(op->shape.dtype) && ir::bits(op->shape.dtype) >= 16);
+}
 
-CollectiveTime collective_time(Opcode opcode, Bytes payload, std::int64_t group_size,
-                               const hwdesc::Device& device) {
-  const Exchange pattern = require_pattern(opcode);
+CollectiveTime time_of_group(const Crossing& crossing, std::int64_t group_size,
+                             const hwdesc::Device& device) {
+  const Exchange pattern = require_pattern(crossing.opcode);
   if (has_slice(device) && pattern != Exchange::kPermute) {
-    return slowest_group(opcode, payload, first_devices(device, group_size), device);
+    return slowest_group(crossing, first_devices(device, group_size), device);
   }
   const Place place = compact_place(group_size, device);
-  CollectiveTime time = time_at(opcode, payload, place, device, /*on_slice=*/false);
+  CollectiveTime time = time_at(crossing, place, device, /*on_slice=*/false);
   if (has_slice(device) && place.chips > 1) {
     time.algorithm += ", to a neighbour: the program does not say to whom";
   }
   return time;
+}
+
+}  // namespace
+
+CollectiveTime collective_time(Opcode opcode, Bytes payload, std::int64_t group_size,
+                               const hwdesc::Device& device) {
+  return time_of_group({opcode, payload}, group_size, device);
 }
 
 CollectiveTime collective_time(const ir::Kernel& kernel, const hwdesc::Device& device) {
@@ -441,22 +475,27 @@ CollectiveTime collective_time(const ir::Kernel& kernel, const hwdesc::Device& d
     return {*end, Seconds{0}, *end, "end of a collective that earlier kernels ran beside"};
   }
   const Opcode opcode = crossing_opcode(kernel);
-  const Bytes payload = collective_payload(kernel, PayloadSize::kPadded);
+  const Crossing crossing{opcode, collective_payload(kernel, PayloadSize::kPadded),
+                          sums_in_switch(kernel)};
   const ir::DeviceGroups& devices = kernel.device_groups();
   if (has_slice(device) && !is_to_neighbour(opcode)) {
     if (!devices.pairs.empty()) {
-      return permute_time(opcode, payload, place_pairs(device, devices.pairs), device);
+      return permute_time(opcode, crossing.payload, place_pairs(device, devices.pairs), device);
     }
-    if (!devices.groups.empty()) return slowest_group(opcode, payload, devices.groups, device);
+    if (!devices.groups.empty()) return slowest_group(crossing, devices.groups, device);
   }
-  return collective_time(opcode, payload, kernel.group_size(), device);
+  return time_of_group(crossing, kernel.group_size(), device);
 }
 
 namespace {
 
 // The share of a chip's payload that must leave it.
-double sent_share(Exchange pattern, double chips) {
+double sent_share(Exchange pattern, double chips, const hwdesc::Device& device) {
   const bool whole = pattern == Exchange::kBroadcast || pattern == Exchange::kPermute;
+  const auto& library = device.interconnect->library;
+  if (pattern == Exchange::kAllReduce && library && library->multicast > 0) {
+    return std::min(1 + 1 / chips, 2 - 2 / chips);
+  }
   return (pattern == Exchange::kAllReduce ? 2 : 1) * (whole ? 1 : 1 - 1 / chips);
 }
 
@@ -474,7 +513,7 @@ Seconds bound_at(Exchange pattern, Bytes payload, const Place& place,
   const double egress = all_links(device) + (crosses ? network_of(device, place).to_network : 0);
   if (!(egress > 0)) return Seconds{0};
   const double cores = place.odd ? 1 : place.cores;
-  return Seconds{sent_share(pattern, static_cast<double>(chips)) *
+  return Seconds{sent_share(pattern, static_cast<double>(chips), device) *
                  chip_payload(pattern, payload, cores) / egress};
 }
 

@@ -9,19 +9,21 @@
 //   all-reduce          2 P (c-1)/c beta       2 s alpha    bandwidth-optimal ring [PY]; halving
 //   all-gather,                                             and doubling on a switch [TRG]
 //   reduce-scatter      P (c-1)/c beta         s alpha      [TRG]
-//   all-to-all          max_d P floor(d^2/4)/d beta_d       shortest paths on each ring of d chips
+//   all-to-all          sum_d P floor(d^2/4)/d beta_d       shortest paths on each ring of d chips
 //                       (switch: P (c-1)/c beta)   s/2 alpha
 //   broadcast           P beta                 s/2 alpha    pipelined [PY]
 //   permute, send       P / link               alpha        neighbours; all links on a switch
 //
-// Steps s: ring c-1; torus the sum of (d-1) over its dimensions d; switch ceil(log2 c).
+// Steps s: ring c-1; torus the sum of (d-1) over its dimensions d; switch ceil(log2 c); each
+// dimension adds `start` where it is used.
 // A torus is as square as the divisors of c allow. Its dimensions of at least `wraps_from` chips
-// are rings; each works on its own part of the data in parallel, so all their links are busy. A
-// shorter dimension is a line (in a ring of two both directions lead to the same chip) and uses one
-// of its two links. Lines run one after another. With r chips in rings and l in lines:
-//
-//   all-gather          P (r-1)/r beta + P/r (l-1)/l beta_line    an all-reduce twice that
-//   all-to-all          at least P (c-1)/c beta_line              one message after another
+// are rings, with both links of the dimension; a shorter one is a line (in a ring of two both
+// directions lead to the same chip): its ends have one link. Each dimension works on its own part
+// of the data at once, and they sustain `axes_efficiency` of the sum of their rates; an all-to-all
+// takes one dimension after another, each at its bisection. Small gathers and reductions send
+// everything to everybody if that is faster: the bytes of an all-to-all (of c P for an all-reduce),
+// one start, and the hops of the longest way.
+// In a mesh each pair has links of its own: a group of c uses c - 1 of a chip's links.
 //
 // On a described slice (hwdesc/slice.h) groups are placed by their device numbers
 // (analytical/slice_groups.h) and the slowest group counts. A side with stride s passes s links per
@@ -37,12 +39,22 @@
 // messages: P (c-1)/c k / link, (c-1) steps (all-reduce twice that; all-to-all P (c-1)/2 k / link).
 // A permute takes shortest paths, one dimension after another: P k / link.
 //
+// `interconnect.library` replaces that inside a node: rings of NCCL, with k the share of the rate,
+//
+//   LL, LL128, simple   start + n step + (V rounds + fill) / (k egress) + own part's copy    [NCCL]
+//   in the switch       start + multicast_start + (V (1 + 1/c) + fill) / (k egress)
+//
+// the fastest of them; n: 2 (c-1) for an all-reduce, 2 for an all-to-all or permute, else c-1; the
+// flags of LL take half of the rate; the simple protocol first fills its buffer; a switch sums
+// floats of 16 bits or more, for at least three GPUs.
+//
 // Network traffic overlaps with reading operands and writing results in main memory; the slower of
 // the two is the bandwidth part. time = bandwidth part + latency part.
 // [TRG] Thakur, Rabenseifner, Gropp, Optimization of Collective Communication Operations in MPICH,
 // IJHPCA 19(1), 2005.
 // [PY] Patarasuk, Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations, JPDC
 // 69(2), 2009.
+// [NCCL] Hu et al., Demystifying NCCL, arXiv:2507.04786, 2025: protocols and rings.
 #pragma once
 
 #include <cstdint>

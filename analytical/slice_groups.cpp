@@ -39,14 +39,12 @@ struct Mesh {
 Mesh mesh_of(const hwdesc::Device& device) {
   const hwdesc::Interconnect& net = *device.interconnect;
   Mesh mesh{.device = &device, .shape = hwdesc::slice_shape(net.slice->shape)};
-  for (const std::int64_t side : mesh.shape) {
-    mesh.wraps.push_back(side >= std::max(3, net.wraps_from));
-    mesh.chips *= side;
-  }
+  for (const std::int64_t side : mesh.shape) mesh.chips *= side;
+  mesh.wraps = hwdesc::wrapped(mesh.shape, net.wraps_from);
   if (!net.slice->wraps.empty()) {
     mesh.wraps = hwdesc::slice_rings(net.slice->wraps, mesh.shape.size());
   }
-  mesh.is_switch = net.topology == "switch";
+  mesh.is_switch = hwdesc::is_direct(net.topology);
   mesh.cores = std::max(1, device.cores_per_chip);
   mesh.slices = net.slice->count;
   return mesh;

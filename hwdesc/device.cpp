@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -162,6 +163,32 @@ std::vector<std::string_view> split_at(std::string_view text, char separator) {
 }
 
 }  // namespace
+
+bool is_direct(std::string_view topology) {
+  return topology == "switch" || topology == "mesh";
+}
+
+std::vector<std::int64_t> squarest(std::int64_t chips, int dimensions) {
+  constexpr double kMaxSide = 1 << 16;  // bounds the search for divisors
+  std::vector<std::int64_t> sides;
+  for (int left = dimensions; left > 1; --left) {
+    const double side = std::pow(static_cast<double>(chips), 1.0 / left);
+    auto divisor = static_cast<std::int64_t>(std::clamp(std::floor(side + 1e-9), 1.0, kMaxSide));
+    while (chips % divisor != 0) --divisor;
+    sides.push_back(divisor);
+    chips /= divisor;
+  }
+  sides.push_back(chips);
+  return sides;
+}
+
+std::vector<bool> wrapped(const std::vector<std::int64_t>& sides, int wraps_from) {
+  const auto wraps = [from = std::max(3, wraps_from)](std::int64_t side) { return side >= from; };
+  const bool cubes = sides.size() < 3 || std::ranges::all_of(sides, wraps);
+  std::vector<bool> rings;
+  for (const std::int64_t side : sides) rings.push_back(cubes && wraps(side));
+  return rings;
+}
 
 std::vector<std::int64_t> slice_shape(std::string_view shape) {
   std::vector<std::int64_t> dims;

@@ -42,6 +42,27 @@ struct Energy {
   Provenance provenance;
 };
 
+struct Dispatch {
+  Seconds kernel_launch;        // on-device time between kernels
+  Seconds host, host_argument;  // host-side dispatch, and for each argument; reported separately
+  Seconds host_launch;          // of the host per launch; a program is no faster than its launches
+  Provenance provenance;
+};
+
+// Fitted to measurements: multipliers of constants (1 = as described) and additional times.
+struct Calibration {
+  double memory_bandwidth = 1;  // main memory, reads and writes
+  double memory_write = 1;      // main memory's writes, in addition
+  double cache_bandwidth = 1;   // levels between main memory and the innermost
+  double memory_latency = 1;    // of main memory
+  double transfer_setup = 1, iteration_overhead = 1;                  // every engine
+  double matrix = 1, vector = 1, transcendental = 1, cross_lane = 1;  // rates of the units
+  double network = 1;                                                 // link bandwidth
+  Seconds kernel_overhead;                  // on the device, added to every kernel
+  std::map<std::string, Seconds> dispatch;  // op class -> host time per launch; never on-chip time
+  std::string source;                       // the data they were fitted to; empty: not calibrated
+};
+
 struct PublishedPeak {   // a data-sheet number; device_check recomputes it
   std::string quantity;  // "bf16", "hbm.bandwidth" (chip)
   double value_si = 0;
@@ -82,8 +103,8 @@ struct Device {
   // Numbers inherited from an ancestor although `clock` or `multiplexing.workers`, on which they
   // depend, was changed, each as "memory.shared.bandwidth: ...". For hwdesc/device_check.h.
   std::vector<std::string> outdated;
-  // Hash of all values that times depend on: equal for descriptions of one machine. Excludes names,
-  // texts, published peaks and calibration (hwdesc/device_yaml.h).
+  // Hash of all values that times of kernels depend on: equal for descriptions of one machine.
+  // Excludes names, texts, links outside a slice, published peaks and calibration.
   std::size_t machine = 0;
 
   [[nodiscard]] const MemoryLevel& main_memory() const { return memory.front(); }

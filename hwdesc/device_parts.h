@@ -27,15 +27,14 @@ enum class AttentionBy { kAlone, kLibrary, kOwn };
 struct MemoryLevel {
   std::string name;                               // "hbm", "vmem", "l2", "shared"
   Bytes capacity;                                 // per instance
-  Bytes results{0};                               // at most this much for results between kernels
-  Bytes windows{0};                               // and for tiles chosen for a kernel; 0: all
+  Bytes results{0}, windows{0};                   // most for results; for chosen tiles, 0: all
   BytesPerSecond bandwidth;                       // peak read rate, all instances together
   std::optional<BytesPerSecond> write_bandwidth;  // absent: as read
   double efficiency = 1.0;                 // share of the peak that large streams sustain, (0, 1]
   std::optional<double> write_efficiency;  // the same for writes; absent: as `efficiency`
   Seconds latency;                         // first byte of a load
   bool full_duplex = false;                // reads and writes do not share the path
-  Bytes granule{1};                        // smallest aligned unit that moves
+  Bytes granule{1}, reserved{0};           // smallest aligned unit that moves; kept by a runtime
   int ways = 0;                            // of a cache: lines per set; 0: fully associative
   int memory_space = -1;                   // arrays of this HLO space S(n) stay here; -1: none
   Provenance provenance;
@@ -65,8 +64,7 @@ struct MatrixUnit {
   std::int64_t rows = 0, columns = 0;    // contraction x output columns of one array
   double rows_per_cycle = 1;             // operand rows pushed per cycle
   std::map<std::string, double> passes;  // per dtype: bf16 1, f32 2 ...; absent = unsupported
-  Cycles fill;                           // latency through the array
-  Cycles weight_load;                    // cycles to load one rows x columns weight tile
+  Cycles fill, weight_load;              // latency of the array; of a rows x columns weight tile
   bool weight_load_hidden = true;        // double-buffered behind compute
   double efficiency = 1.0;               // sustained share of peak in long runs
   std::optional<Hertz> clock;            // if it differs from the core clock
@@ -135,34 +133,18 @@ struct NativeTile {  // device layout rules, see ir::LayoutRules
 struct Interconnect {
   int links = 0;
   BytesPerSecond link_bandwidth;  // peak, one way, one link, per chip
-  double efficiency = 1.0;        // share of the bandwidth that collectives sustain, (0, 1]
-  Seconds latency;                // per hop
-  std::string topology;           // "ring", "torus2d", "torus3d", "switch"
+  double efficiency = 1.0;        // share of it that one link sustains, (0, 1]
+  double axes_efficiency = 1.0;   // and of the sum, several dimensions of a torus at once
+  Seconds start, latency;         // per phase (a dimension of a torus): synchronising; per hop
+  std::string topology;           // "ring", "torus2d", "torus3d", "switch", "mesh"
   int wraps_from = 3;             // torus dimensions of at least this many chips are rings
   int devices_per_host = 1;       // cores per host
-  std::optional<Slice> slice;     // absent: a torus as square as each group allows
+  int named_per_chip = 1;         // what the names of slices count: 2 where v5p-128 has 64 chips
+  std::optional<BytesPerSecond> network_bandwidth;  // of slices that describe no own
+  Seconds network_latency;
+  std::optional<Slice> slice;  // absent: a torus as square as each group allows
+  std::optional<CollectiveLibrary> library;
   Provenance provenance;
-};
-
-struct Dispatch {
-  Seconds kernel_launch;        // on-device time between kernels
-  Seconds host, host_argument;  // host-side dispatch, and for each argument; reported separately
-  Seconds host_launch;          // of the host per launch; a program is no faster than its launches
-  Provenance provenance;
-};
-
-// Fitted to measurements: multipliers of constants (1 = as described) and additional times.
-struct Calibration {
-  double memory_bandwidth = 1;  // main memory, reads and writes
-  double memory_write = 1;      // main memory's writes, in addition
-  double cache_bandwidth = 1;   // levels between main memory and the innermost
-  double memory_latency = 1;    // of main memory
-  double transfer_setup = 1, iteration_overhead = 1;                  // every engine
-  double matrix = 1, vector = 1, transcendental = 1, cross_lane = 1;  // rates of the units
-  double network = 1;                                                 // link bandwidth
-  Seconds kernel_overhead;                  // on the device, added to every kernel
-  std::map<std::string, Seconds> dispatch;  // op class -> host time per launch; never on-chip time
-  std::string source;                       // the data they were fitted to; empty: not calibrated
 };
 
 }  // namespace tilecast::hwdesc

@@ -320,7 +320,7 @@ void check_slice(const ConfigNode& root, const Device& device) {
   const std::size_t most = topology == "torus3d" ? 3 : topology == "torus2d" ? 2 : 1;
   if (topology == "none" || dimensions > most) {
     refuse("shape", fmt::format("got {} for the topology {}, expected at most {} dimension{}; "
-                                "interconnect.topology: ring, torus2d, torus3d or switch",
+                                "interconnect.topology: ring, torus2d, torus3d, switch or mesh",
                                 show_text(slice.shape), topology, most, most == 1 ? "" : "s"));
   }
   try {
@@ -344,6 +344,10 @@ Device read_device(const ConfigNode& root) {
   walk(reader, device);
   reader.leave();
   reader.require_sources();
+  if (auto& net = device.interconnect; net && net->slice && !net->slice->network_bandwidth) {
+    net->slice->network_bandwidth = net->network_bandwidth;
+    net->slice->network_latency = net->network_latency;
+  }
   check_levels(*root.find("memory"), device);
   check_energy(root, device);
   check_slice(root, device);

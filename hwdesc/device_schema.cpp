@@ -91,7 +91,9 @@ using Word = std::string_view;
 constexpr std::array<Word, 3> kExecutions = {"scratchpad", "simt", "cache"};
 constexpr std::array<Word, 5> kFusions = {"by_execution", "xla_tpu", "xla_gpu", "xla_cpu", "none"};
 constexpr std::array<Word, 3> kAttentions = {"alone", "library", "own"};
-constexpr std::array<Word, 5> kTopologies = {"none", "ring", "torus2d", "torus3d", "switch"};
+constexpr std::array<Word, 6> kTopologies = {"none",    "ring",   "torus2d",
+                                             "torus3d", "switch", "mesh"};
+constexpr std::array<Word, 7> kGroups = {"2", "4", "8", "16", "32", "64", "72"};
 constexpr std::array<Word, 2> kPowerStates = {"burst", "sustained"};
 constexpr std::array<Word, 7> kUnits = {"matrix", "vector", "transcendental", "cross_lane",
                                         "scalar", "load",   "store"};
@@ -114,6 +116,7 @@ void walk_level(Fields& f, MemoryLevel& level) {
   f.required("latency", kTime, 0, 1, "first byte of a load", level.latency);
   f.flag("full_duplex", "reads and writes do not share the path", level.full_duplex);
   f.optional("granule", kCapacity, 1, 1 << 24, "smallest aligned unit that moves", level.granule);
+  f.optional("reserved", kCapacity, 0, kTiB, "of it, kept by a runtime", level.reserved);
   f.optional("ways", kCount, 0, 1024, "of a cache: lines of one set; 0 any line", level.ways);
   f.optional("memory_space", kCount, -1, 1000, "HLO S(n) that stays here; -1 none",
              level.memory_space);
@@ -257,12 +260,38 @@ void walk_slice(Fields& f, std::optional<Slice>& described) {
   f.text("source", 0, 2000, "where the network's numbers come from", slice.source);
 }
 
+void walk_collectives(Fields& f, std::optional<CollectiveLibrary>& described) {
+  using enum UnitKind;
+  CollectiveLibrary& library = described ? *described : described.emplace();
+  f.required("start", kTime, 0, 1, "of a collective: launch, first flags", library.start);
+  f.required("ll_step", kTime, 0, 1, "per hop, a flag beside every word: half the rate",
+             library.ll_step);
+  f.optional("ll128_step", kTime, 0, 1, "per hop, a flag for 128 bytes; 0: not used",
+             library.ll128_step);
+  f.optional("ll128_share", kRatio, 1e-3, 1, "of the links' sustained rate", library.ll128_share);
+  f.required("simple_step", kTime, 0, 1, "per hop, a flag per chunk", library.simple_step);
+  f.optional("buffer", kCapacity, 0, kTiB, "received before it is passed on, all channels",
+             library.buffer);
+  f.optional("multicast", kRatio, 0, 1, "share of the rate of sums inside the switch; 0: none",
+             library.multicast);
+  f.optional("multicast_start", kTime, 0, 1, "of one of them, beside start",
+             library.multicast_start);
+  f.optional("group_share", kRatio, 1e-6, 1,
+             "share of the rate for groups of up to so many devices", library.group_share, kGroups);
+  f.text("source", 1, 2000, "where the numbers come from", library.source);
+}
+
 void walk_interconnect(Fields& f, std::optional<Interconnect>& described) {
   using enum UnitKind;
   Interconnect& net = described ? *described : described.emplace();
   f.required("links", kCount, 0, 1 << 16, "per chip", net.links);
   f.required("link_bandwidth", kBandwidth, 1e3, 1e15, "one link, one way", net.link_bandwidth);
-  f.optional("efficiency", kRatio, 1e-3, 1, "share of it that collectives sustain", net.efficiency);
+  f.optional("efficiency", kRatio, 1e-3, 1, "share of it that one link sustains", net.efficiency);
+  f.optional("axes_efficiency", kRatio, 1e-3, 1,
+             "share of the sum that several dimensions of a torus sustain at once",
+             net.axes_efficiency);
+  f.optional("start", kTime, 0, 1, "of each dimension that a collective uses: synchronising",
+             net.start);
   f.required("latency", kTime, 0, 1, "per hop", net.latency);
   std::size_t topology = 0;
   for (std::size_t i = 0; i < kTopologies.size(); ++i) {
@@ -274,9 +303,17 @@ void walk_interconnect(Fields& f, std::optional<Interconnect>& described) {
   f.optional("wraps_from", kCount, 3, 1 << 16,
              "chips along a torus from which on it wraps around; fewer are a line", net.wraps_from);
   f.optional("devices_per_host", kCount, 1, 1 << 20, "cores of one host", net.devices_per_host);
+  f.optional("named_per_chip", kCount, 1, 64,
+             "what names of slices count: 2 where v5p-128 has 64 chips", net.named_per_chip);
+  f.optional("network_bandwidth", kBandwidth, 1e3, 1e15,
+             "of a host, one way, to other slices; unless the slice says its own",
+             net.network_bandwidth);
+  f.optional("network_latency", kTime, 0, 1, "of a message to another slice", net.network_latency);
   f.source(net.provenance);
   f.block({"slice", false, "the chips of a program; absent: as square as its groups allow"},
           net.slice, walk_slice, net.slice.has_value());
+  f.block({"library", false, "how a GPU library moves data inside a node; absent: plain steps"},
+          net.library, walk_collectives, net.library.has_value());
 }
 
 void walk_host_link(Fields& f, std::optional<HostLink>& described) {

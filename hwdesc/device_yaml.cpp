@@ -1,6 +1,7 @@
 #include "hwdesc/device_yaml.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/source_text.h"
+#include "base/text.h"
 #include "hwdesc/config_reader.h"
 #include "hwdesc/device_schema.h"
 #include "hwdesc/yaml_text.h"
@@ -182,7 +184,8 @@ std::vector<std::string> outdated_numbers(const ConfigNode& root, const Chain& c
   return outdated;
 }
 
-// Hashes every value that times depend on: not names, sources, published peaks or calibration.
+// Hashes every value that times of kernels depend on: not names, sources, links, published peaks or
+// calibration.
 std::size_t machine_of(const Device& device) {
   std::string values;
   const bool limited = device.power_limit().has_value();  // without a limit energy affects no time
@@ -192,7 +195,9 @@ std::size_t machine_of(const Device& device) {
         path == "xla_target") {
       continue;
     }
-    if (path.ends_with("source")) continue;
+    if (path.ends_with("source") || path.ends_with(".reserved")) continue;
+    // Links change no kernel of one device; a slice says which links there are.
+    if (path.starts_with("interconnect.") && !path.starts_with("interconnect.slice.")) continue;
     if (path.starts_with("calibration.") || path.starts_with("published.")) continue;
     values += path + "=" + value + "\n";
   }
@@ -235,15 +240,69 @@ Device device_of(const DeviceSource::Parts& parts, const ConfigNode& root) {
   return device;
 }
 
-std::string description_path(const std::string& name_or_path) {
-  return is_path(name_or_path) ? name_or_path : preset_path(name_or_path);
+// A preset's short name: v6e, h100, a100 (that of the larger memory), tpu7x; "" if none.
+std::string preset_of(std::string name) {
+  if (name.starts_with("tpu") && !name.starts_with("tpu_")) name.replace(0, 3, "tpu_v");
+  if (name.starts_with("v5litepod")) name = "v5e";
+  std::string found;
+  for (const std::string& preset : preset_names()) {
+    if (preset == name || preset == "tpu_" + name) return preset;
+    if (preset.starts_with(name + "_sxm")) found = preset;
+  }
+  return found;
+}
+
+// A file, and the slice that a name such as v6e-256 or h100x64 asks for.
+struct Described {
+  std::string path;
+  Overrides slice;
+};
+
+// GPUs fill hosts one after the other, each a slice of its own.
+Overrides slice_of(const Device& device, std::int64_t count) {
+  const Interconnect& net = *device.interconnect;
+  if (is_direct(net.topology)) {
+    const std::int64_t host = std::max(1, net.devices_per_host), hosts = (count + host - 1) / host;
+    Overrides slice{{"interconnect.slice.shape", fmt::format("{}", std::min(count, host))},
+                    {"interconnect.slice.count", fmt::format("{}", hosts)}};
+    if (count < host || count % host == 0) return slice;
+    throw Error(
+        fmt::format("got {} devices, expected a multiple of the {} of a host", count, host));
+  }
+  if (count % net.named_per_chip != 0) {
+    throw Error(fmt::format("got {}, expected a multiple of {}: names count cores", count,
+                            net.named_per_chip));
+  }
+  const int dimensions = net.topology == "torus3d" ? 3 : net.topology == "torus2d" ? 2 : 1;
+  return {{"interconnect.slice.shape",
+           fmt::format("{}", fmt::join(squarest(count / net.named_per_chip, dimensions), "x"))}};
+}
+
+Described description_of(const std::string& name) {
+  if (is_path(name)) return {name, {}};
+  const std::vector<std::string> names = preset_names();
+  const std::size_t mark = name.find_last_of("-x");
+  const bool is_preset = std::ranges::find(names, name) != names.end();
+  if (is_preset || mark == std::string::npos) return {preset_path(name), {}};
+  const auto count = base::parse_number<std::int64_t>(std::string_view(name).substr(mark + 1));
+  const std::string preset = preset_of(name.substr(0, mark));
+  if (!count || *count < 1 || *count > (1 << 20) || preset.empty()) return {preset_path(name), {}};
+  const std::string path = preset_path(preset);
+  const Device device = parse_device(read_text(path), path, {});
+  if (!device.interconnect) throw Error("device " + name + ": its interconnect is not described");
+  try {
+    return {path, slice_of(device, *count)};
+  } catch (const Error& error) {
+    throw Error("device " + name + ": " + error.what());
+  }
 }
 
 }  // namespace
 
 DeviceSource::DeviceSource(const std::string& name_or_path, const Overrides& overrides) {
-  const std::string path = description_path(name_or_path);
-  Parts parts = read_parts(read_text(path), path);
+  const Described described = description_of(name_or_path);
+  Parts parts = read_parts(read_text(described.path), described.path);
+  apply_overrides(parts.root, described.slice);
   apply_overrides(parts.root, overrides);
   parts_ = std::make_unique<const Parts>(std::move(parts));
 }
@@ -264,8 +323,9 @@ Device parse_device(const std::string& text, const std::string& file, const Over
 }
 
 Device load_device(const std::string& name_or_path, const Overrides& overrides) {
-  const std::string path = description_path(name_or_path);
-  return parse_device(read_text(path), path, overrides);
+  Described described = description_of(name_or_path);
+  described.slice.insert(described.slice.end(), overrides.begin(), overrides.end());
+  return parse_device(read_text(described.path), described.path, described.slice);
 }
 
 std::vector<std::string> preset_names() {
@@ -284,9 +344,11 @@ std::string preset_path(const std::string& name) {
     return (preset_folder() / (name + std::string(kExtension))).string();
   }
   const std::string near = base::nearest(name, {names.begin(), names.end()});
-  throw Error(fmt::format("device {}: no such preset; {}presets: {}; or a path to a .yaml file",
-                          show_text(name), near.empty() ? "" : "did you mean '" + near + "'? ",
-                          fmt::join(names, ", ")));
+  throw Error(
+      fmt::format("device {}: no such preset; {}presets: {}; a slice of one such as v6e-256 or "
+                  "h100x64; or a path to a .yaml file",
+                  show_text(name), near.empty() ? "" : "did you mean '" + near + "'? ",
+                  fmt::join(names, ", ")));
 }
 
 // The three texts derived from the schema: canonical YAML, flat (path, value) rows, key help.

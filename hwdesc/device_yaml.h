@@ -21,10 +21,11 @@ using Overrides = std::vector<std::pair<std::string, std::string>>;  // key path
 // same rule.
 [[nodiscard]] bool is_path(std::string_view name_or_path);
 
-// `name_or_path`: a preset's name, or a path. A description may `extends:` a preset or a file
-// relative to its own folder, at most 8 deep; its keys override the parent's key by key, null
-// removes a key, and a block that overrides numbers must state its own `source:`. Overrides address
-// memory levels and engines by name. Throws Error.
+// `name_or_path`: a preset's name, a slice of one (v6e-256, v5p-128, h100x64: short names of TPUs
+// and SXM boards; v2 to v5p and v7x count cores; GPUs fill hosts), or a path. A description may
+// `extends:` a preset or a file relative to its own folder, at most 8 deep; its keys override the
+// parent's key by key, null removes a key, and a block that overrides numbers must state its own
+// `source:`. Overrides address memory levels and engines by name. Throws Error.
 [[nodiscard]] Device load_device(const std::string& name_or_path, const Overrides& overrides = {});
 // The same from text, for tests; `file` is used in messages and to resolve `extends:`.
 [[nodiscard]] Device parse_device(const std::string& text, const std::string& file,

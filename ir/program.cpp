@@ -67,6 +67,7 @@ class ProgramBuilder {
   [[nodiscard]] ValueId visit_free(Frame& frame, const Instruction& op);
   [[nodiscard]] ValueId launch(Frame& frame, InstrId id);
   void resolve_first_use(Frame& frame, KernelId user, const std::vector<KernelId>& used);
+  void carry_on(const Frame& frame, const Instruction& op, std::vector<KernelId>& waits_for);
   void close(Frame& frame);
   void form_graphs(const Frame& frame);
   void make_kernels();
@@ -91,7 +92,9 @@ class ProgramBuilder {
   std::uint32_t visit_number_ = 0;
   std::size_t visited_ = 0;
   std::unordered_map<std::uint32_t, Pending> pending_;  // by kernel id
-  bool all_recorded_ = true;                            // in the last computation walked
+  // Collectives that fusions with their flags run beside: by kernel id, those begun.
+  std::unordered_map<std::uint32_t, std::vector<KernelId>> running_;
+  bool all_recorded_ = true;  // in the last computation walked
   std::map<std::string, std::size_t> note_positions_;
 };
 
@@ -134,6 +137,29 @@ bool is_recorded(const Module& module, const Instruction& op) {
     default:
       return is_elementwise(op.opcode);
   }
+}
+
+// Fusions of XLA:TPU in which a collective begins and ends; those between hand on its flags, which
+// are in memory space 2.
+constexpr std::string_view kCollectiveStart = "AsyncCollectiveStart";
+constexpr std::string_view kCollectiveDone = "AsyncCollectiveDone";
+constexpr int kFlagSpace = 2;
+
+// Target of the custom call that a fusion ends with, or "".
+std::string_view fused_target(const Module& module, const Instruction& op) {
+  if (op.opcode != Opcode::kFusion || op.called.empty()) return {};
+  const Computation& fused = module.at(op.called[0]);
+  const auto* call = fused.at(fused.root).get<CustomCallAttrs>();
+  return call == nullptr ? std::string_view() : std::string_view(call->target);
+}
+
+// Channel of a fusion's collective; 0: none.
+std::int64_t fused_channel(const Module& module, const Instruction& op) {
+  for (const Instruction& inner : module.at(op.called[0]).instructions) {
+    const auto* collective = inner.get<CollectiveAttrs>();
+    if (collective != nullptr && collective->channel_id != 0) return collective->channel_id;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -190,6 +216,7 @@ Program ProgramBuilder::build() {
   program_.name_ = module_.name;
   program_.is_recorded_ = options_.xla_gpu;
   program_.arguments_ = module_.entry_computation().parameters.size();
+  program_.is_scheduled_ = module_.is_scheduled;
   if (__builtin_mul_overflow(module_.replica_count, module_.num_partitions, &program_.devices_)) {
     throw Error("module " + module_.name + ": replica_count x num_partitions overflows");
   }
@@ -395,7 +422,10 @@ ProgramBuilder::ValueId ProgramBuilder::launch(Frame& frame, InstrId id) {
   ScheduledKernel scheduled;
   scheduled.multiplicity = frame.multiplicity;
   scheduled.waits_for = kernels_behind(inputs);
-  scheduled.asynchronous = starts_asynchronously(op.opcode);
+  const bool starts_collective = fused_target(module_, op) == kCollectiveStart;
+  scheduled.asynchronous = starts_asynchronously(op.opcode) || starts_collective;
+  carry_on(frame, op, scheduled.waits_for);
+  if (starts_collective) running_[kernel.value] = {kernel};
   scheduled.computation = computation.name;
   scheduled.loop_depth = frame.loop_depth;
   resolve_first_use(frame, kernel, scheduled.waits_for);
@@ -407,6 +437,36 @@ ProgramBuilder::ValueId ProgramBuilder::launch(Frame& frame, InstrId id) {
   frame.commands.push_back({kernel.index(), kernel.index() + 1, is_recorded(module_, op)});
   program_.kernels_.push_back(std::move(scheduled));
   return add_value({{kernel}, {}});
+}
+
+// What runs beside a collective, with its flags, does not wait for it; its end does.
+void ProgramBuilder::carry_on(const Frame& frame, const Instruction& op,
+                              std::vector<KernelId>& waits_for) {
+  std::vector<KernelId> begun;
+  for (const KernelId kernel : waits_for) {
+    const auto at = running_.find(kernel.value);
+    if (at != running_.end()) begun.insert(begun.end(), at->second.begin(), at->second.end());
+  }
+  const auto is_flag = [&](InstrId id) {
+    return module_.at(frame.computation).at(id).shape.memory_space() == kFlagSpace;
+  };
+  if (begun.empty() || std::ranges::none_of(op.operands, is_flag)) return;
+  std::ranges::sort(begun);
+  begun.erase(std::unique(begun.begin(), begun.end()), begun.end());
+  std::erase_if(waits_for,
+                [&](KernelId id) { return std::ranges::find(begun, id) != begun.end(); });
+  if (fused_target(module_, op) != kCollectiveDone) {
+    running_[static_cast<std::uint32_t>(program_.kernels_.size())] = std::move(begun);
+    return;
+  }
+  const std::int64_t channel = fused_channel(module_, op);
+  for (const KernelId start : begun) {
+    const auto& [where, what] = launched_[start.index()];
+    if (fused_channel(module_, module_.at(where).at(what)) != channel) continue;
+    pending_[start.value] = {program_.kernels_.size(), true};
+    waits_for.push_back(start);
+  }
+  std::ranges::sort(waits_for);
 }
 
 // Called before `user` is scheduled: it is the first user of the finished asynchronous kernels that

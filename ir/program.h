@@ -57,6 +57,7 @@ class Program {
   [[nodiscard]] const ScheduledKernel& at(KernelId id) const { return kernels_[id.index()]; }
   [[nodiscard]] std::span<const Note> notes() const { return notes_; }
   [[nodiscard]] std::int64_t devices() const { return devices_; }    // replicas x partitions
+  [[nodiscard]] bool is_scheduled() const { return is_scheduled_; }  // by a compiler
   [[nodiscard]] const MemoryUse& memory() const { return memory_; }  // of one device
   [[nodiscard]] std::size_t arguments() const { return arguments_; }
   // Launches by the host per run: of graphs, and of kernels outside graphs. 0 if that is not known:
@@ -70,6 +71,7 @@ class Program {
   std::vector<ScheduledKernel> kernels_;
   std::vector<Note> notes_;
   std::int64_t devices_ = 1;
+  bool is_scheduled_ = false;
   MemoryUse memory_;
   std::vector<double> graphs_;  // launches of each launch graph
   std::size_t arguments_ = 0;

@@ -300,10 +300,18 @@ ir::Kernel copy(const OpRow& row, const OpDefaults& defaults) {
   return sketch.build({sketch.copy(sketch.parameter(row.dtype(), row.elements()))});
 }
 
-ir::Kernel all_reduce(const OpRow& row, const OpDefaults& defaults) {
-  OpSketch sketch("all_reduce", Opcode::kAllReduce, defaults.layout);
+// The array of `elements` is the larger side; a gather's operand and a reduce-scatter's result are
+// one device's share of it.
+template <Opcode kOpcode>
+ir::Kernel collective(const OpRow& row, const OpDefaults& defaults) {
+  OpSketch sketch(std::string(ir::name(kOpcode)), kOpcode, defaults.layout);
   const std::int64_t devices = row.integer("devices", defaults.all_reduce_devices);
-  return sketch.build({sketch.all_reduce(sketch.parameter(row.dtype(), row.elements()), devices)});
+  const ir::Dims all = row.elements();
+  ir::Dims share = all;
+  share[0] = (share[0] + devices - 1) / devices;
+  const OpId operand = sketch.parameter(row.dtype(), kOpcode == Opcode::kAllGather ? share : all);
+  return sketch.build({sketch.collective(
+      kOpcode, operand, kOpcode == Opcode::kReduceScatter ? share : all, devices)});
 }
 
 DType elementwise_result(const OpRow& row, Opcode opcode) {
@@ -350,8 +358,12 @@ constexpr std::array kMakers{
     NamedMaker{"reduce", reduce},
     NamedMaker{"transpose", transpose},
     NamedMaker{"copy", copy},
-    NamedMaker{"all_reduce", all_reduce},
-    NamedMaker{"all-reduce", all_reduce},
+    NamedMaker{"all_reduce", collective<Opcode::kAllReduce>},
+    NamedMaker{"all-reduce", collective<Opcode::kAllReduce>},
+    NamedMaker{"all_gather", collective<Opcode::kAllGather>},
+    NamedMaker{"reduce_scatter", collective<Opcode::kReduceScatter>},
+    NamedMaker{"all_to_all", collective<Opcode::kAllToAll>},
+    NamedMaker{"collective_permute", collective<Opcode::kCollectivePermute>},
 };
 
 std::vector<std::string_view> operator_names() {

@@ -13,7 +13,9 @@
 //                       (dtype), backward (0 | 1); fused, as libraries do it (ir/attention.h)
 // gelu, copy, elementwise ops by HLO opcode name    elements | rows, columns
 // experts               expert_kernels.h; only operator_launches() has it
-// all_reduce            elements | rows, columns; devices (those of one host)
+// all_reduce all_gather reduce_scatter all_to_all collective_permute
+//                       elements | rows, columns: per device, of the result for all_gather, else of
+//                       the operand; devices (those of one host)
 // Every row: dtype. `out_dtype` changes the result of convert, matmul and conv2d*.
 //
 // softmax, layernorm and gelu are one fusion each, or several launches according to the column

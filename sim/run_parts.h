@@ -37,6 +37,7 @@ struct Task {
   Lane lane = Lane::kCompute;
   std::vector<std::size_t> waits_for;      // earlier tasks, by index
   std::optional<std::size_t> done_before;  // a later task that waits for this one
+  bool blocks = false;                     // the core waits for it: a synchronous collective
 };
 
 struct Span {
@@ -100,7 +101,7 @@ struct ProgramEnergy {
                                                           const hwdesc::Device& device);
 
 // Whether a program fits into a device's main memory: compares the peak of ir/memory/memory_use.h
-// with the capacity of one instance. Excludes program code and memory reserved by a runtime. Pure;
+// with the capacity of one instance. Excludes program code. Pure;
 // thread-safe.
 struct ProgramMemory {
   ir::MemorySplit peak;     // bytes at the worst point
@@ -108,7 +109,7 @@ struct ProgramMemory {
   double aliased = 0;       // the part that reuses an argument's memory
   std::string at;           // instruction that runs at the peak
   std::size_t unsized = 0;  // arrays of unbounded size, counted as 0 bytes
-  Bytes capacity;           // of main memory
+  Bytes capacity;           // of main memory, less what a runtime keeps
 
   [[nodiscard]] bool fits() const { return peak.total() <= capacity.value; }
   [[nodiscard]] double spare() const { return capacity.value - peak.total(); }  // < 0: too little

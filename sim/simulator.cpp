@@ -39,9 +39,15 @@ bool uses_host(const ir::Kernel& kernel) {
          std::ranges::any_of(kernel.outputs(), on_host);
 }
 
+bool crosses_devices(const ir::Kernel& kernel) {
+  return ir::op_class(kernel.opcode()) == ir::OpClass::kCollective ||
+         analytical::collective_op(kernel) != nullptr;
+}
+
 Lane lane_of(const ir::ScheduledKernel& scheduled) {
   if (ir::op_class(scheduled.kernel.opcode()) == ir::OpClass::kCollective) return Lane::kNetwork;
   if (!scheduled.asynchronous) return Lane::kCompute;
+  if (crosses_devices(scheduled.kernel)) return Lane::kNetwork;
   return uses_host(scheduled.kernel) ? Lane::kHost : Lane::kDma;
 }
 
@@ -103,6 +109,7 @@ std::vector<Task> tasks_of(const ir::Program& program,
   for (const SimulatedKernel& kernel : kernels) {
     const ir::ScheduledKernel& scheduled = program.at(kernel.id);
     Task task{.duration = kernel.total(), .lane = kernel.lane};
+    task.blocks = program.is_scheduled() && !scheduled.asynchronous;
     for (const ir::KernelId earlier : scheduled.waits_for) {
       task.waits_for.push_back(earlier.index());
     }
@@ -146,11 +153,6 @@ struct KernelKind {
            std::tie(b.print, b.in_graph, b.groups->groups, b.groups->pairs);
   }
 };
-
-bool crosses_devices(const ir::Kernel& kernel) {
-  return ir::op_class(kernel.opcode()) == ir::OpClass::kCollective ||
-         analytical::collective_op(kernel) != nullptr;
-}
 
 // The part of [start, end) covered by `busy`: ascending, disjoint spans.
 Seconds overlap(const std::vector<Span>& busy, Seconds start, Seconds end) {
@@ -296,6 +298,7 @@ Timeline schedule(std::span<const Task> tasks) {
     const Seconds end = start + task.duration;
     timeline.spans[i] = {start, end};
     lane_free = end;
+    if (task.blocks) free[static_cast<std::size_t>(Lane::kCompute)] = end;
     timeline.makespan = std::max(timeline.makespan, end);
     if (task.done_before && *task.done_before > i && *task.done_before < tasks.size()) {
       not_before[*task.done_before] = std::max(not_before[*task.done_before], end);
@@ -363,7 +366,9 @@ ProgramMemory program_memory(const ir::Program& program, const hwdesc::Device& d
           .aliased = use.aliased,
           .at = use.at,
           .unsized = use.unsized,
-          .capacity = device.memory.empty() ? Bytes{0} : device.main_memory().capacity};
+          .capacity = device.memory.empty()
+                          ? Bytes{0}
+                          : device.main_memory().capacity - device.main_memory().reserved};
 }
 
 MachineRoofs machine_roofs(const hwdesc::Device& device) {

@@ -26,7 +26,14 @@ const Shape& result_part(const Instruction& instruction) {
   return element < elements.size() ? elements[element] : instruction.shape;
 }
 
-bool inlines(Opcode opcode) {
+// Whether the instruction is the work of the computation that it calls: also a custom call that
+// runs it on a SparseCore.
+bool inlines(const Module& module, const Instruction& instruction) {
+  if (instruction.called.empty()) return false;
+  const Opcode opcode = instruction.opcode;
+  if (opcode == Opcode::kCustomCall) {
+    return module.at(instruction.called[0]).execution_thread == "sparsecore";
+  }
   return opcode == Opcode::kFusion || opcode == Opcode::kCall || opcode == Opcode::kAsyncStart;
 }
 
@@ -63,20 +70,26 @@ OpAttrs kept_attrs(const Instruction& instruction) {
   return kept;
 }
 
-// The instruction that does a kernel's work: the one wrapped by an async-start, or itself.
+// The instruction that does a kernel's work: the one wrapped by an async-start (through a custom
+// call to a SparseCore), or itself.
 std::pair<ComputationId, InstrId> working_instruction(const Module& module, ComputationId caller,
                                                       InstrId id) {
-  const Instruction& instruction = module.at(caller).at(id);
-  if (instruction.opcode != Opcode::kAsyncStart || instruction.called.empty()) return {caller, id};
-  const Computation& wrapped = module.at(instruction.called[0]);
-  std::optional<InstrId> found;
-  for (std::size_t i = 0; i < wrapped.instructions.size(); ++i) {
-    if (op_class(wrapped.instructions[i].opcode) == OpClass::kFree) continue;
-    if (found) return {caller, id};
-    found = InstrId(i);
+  std::pair<ComputationId, InstrId> at{caller, id};
+  while (true) {
+    const Instruction& instruction = module.at(at.first).at(at.second);
+    const bool wraps =
+        instruction.opcode == Opcode::kAsyncStart || instruction.opcode == Opcode::kCustomCall;
+    if (!wraps || !inlines(module, instruction)) return at;
+    const Computation& wrapped = module.at(instruction.called[0]);
+    std::optional<InstrId> found;
+    for (std::size_t i = 0; i < wrapped.instructions.size(); ++i) {
+      if (op_class(wrapped.instructions[i].opcode) == OpClass::kFree) continue;
+      if (found) return {caller, id};
+      found = InstrId(i);
+    }
+    if (!found) return {caller, id};
+    at = {instruction.called[0], *found};
   }
-  if (!found) return {caller, id};
-  return {instruction.called[0], *found};
 }
 
 // Builds the interior graph of one scheduled instruction: called fusions are inlined, tuples are
@@ -252,7 +265,7 @@ KernelInliner::Value KernelInliner::inline_instruction(const Computation& comput
     }
     return all;
   }
-  if (inlines(instruction.opcode) && !instruction.called.empty()) {
+  if (inlines(module_, instruction)) {
     std::vector<Value> inner;
     for (const InstrId id : instruction.operands) inner.push_back(values[id.index()]);
     return inline_computation(instruction.called[0], std::move(inner), depth + 1);
@@ -300,7 +313,7 @@ std::vector<OpId> KernelInliner::outputs(const Value& result, const Shape& shape
 
 std::size_t KernelInliner::expected_ops() const {
   std::size_t ops = outside_.size() + 1;
-  if (inlines(instruction_.opcode) && !instruction_.called.empty()) {
+  if (inlines(module_, instruction_)) {
     const Computation& called = module_.at(instruction_.called[0]);
     ops +=
         called.instructions.size() - std::min(called.instructions.size(), called.parameters.size());
@@ -314,7 +327,7 @@ Kernel KernelInliner::build(const Computation& where, const Instruction& worker,
   builder_.reserve(expected_ops());
   const Shape& shape = result_part(instruction_);
   Value result;
-  if (inlines(instruction_.opcode) && !instruction_.called.empty()) {
+  if (inlines(module_, instruction_)) {
     result = inline_computation(instruction_.called[0], operands, 0);
   } else {
     std::vector<const Value*> pointers;

@@ -219,15 +219,19 @@ void KernelSketch::set_block(const Dims& block) {
   builder_.set_gpu_code(GpuCode{.emitter = GpuCode::Emitter::kTriton, .tile = block});
 }
 
-OpId KernelSketch::all_reduce(OpId operand, std::int64_t devices) {
+OpId KernelSketch::collective(Opcode opcode, OpId operand, Dims result, std::int64_t devices) {
   builder_.set_group_size(devices);
-  work_.flops += static_cast<float>(elements_of(shape(operand)));
-  return add({.opcode = Opcode::kAllReduce,
-              .shape = shape(operand),
-              .operands = {operand},
-              .attrs = CollectiveAttrs{},
-              .applied_flops = 1,
-              .applied = Opcode::kAdd});
+  const bool sums = opcode == Opcode::kAllReduce || opcode == Opcode::kReduceScatter;
+  Op op{.opcode = opcode,
+        .shape = array(shape(operand).dtype, std::move(result)),
+        .operands = {operand},
+        .attrs = CollectiveAttrs{}};
+  if (sums) {
+    work_.flops += static_cast<float>(elements_of(op.shape));
+    op.applied_flops = 1;
+    op.applied = Opcode::kAdd;
+  }
+  return add(std::move(op));
 }
 
 Kernel KernelSketch::build(std::vector<OpId> outputs) {

@@ -51,7 +51,10 @@ class KernelSketch {
   OpId filled(DType dtype, Dims dims);
   // The operands must be parameters. They and the result get the layouts of convolution_layouts().
   OpId convolution(OpId input, OpId kernel, ConvAttrs attrs, Dims result, DType dtype);
-  OpId all_reduce(OpId operand, std::int64_t devices);
+  OpId all_reduce(OpId operand, std::int64_t devices) {
+    return collective(Opcode::kAllReduce, operand, shape(operand).dims, devices);
+  }
+  OpId collective(Opcode opcode, OpId operand, Dims result, std::int64_t devices);
 
   // The thread blocks of a product on GPUs, rows x columns, by which one kernel covers it.
   void set_block(const Dims& block);

@@ -70,12 +70,21 @@ void add_device_options(CLI::App& verb, DeviceOptions& options, Devices count) {
   const bool several = count == Devices::kOneOrMore || count == Devices::kAnyNumber;
   auto* device = verb.add_option(
       "-d,--device", options.names,
-      several ? "device preset or YAML file; repeat it to compare" : "device preset or YAML file");
+      several ? "device preset, slice (v6e-256, h100x64) or YAML file; repeat it to compare"
+              : "device preset, slice (v6e-256, h100x64) or YAML file");
   device->allow_extra_args(false)->type_name("DEVICE");
   if (count == Devices::kOne || count == Devices::kOneOrMore) device->required();
   if (!several) device->expected(1);
   add_repeated(verb, "--set", options.set, "KEY=VALUE",
                "override a device value; example: hbm.bandwidth=1.2TB/s");
+  verb.add_option_function<int>(
+          "--slices",
+          [&options](int n) {
+            options.set.push_back(fmt::format("interconnect.slice.count={}", n));
+          },
+          "slices (of v6e-256 and the like) that the program runs on, over their network")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
 }
 
 std::vector<hwdesc::Device> load_devices(const DeviceOptions& options) {

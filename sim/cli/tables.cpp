@@ -331,10 +331,13 @@ By op:
                                             of a power law), weight_dtype; on GPUs library
                                             (triton, grouped) and block (64x64)
   softmax layernorm reduce transpose        rows, columns; transpose also batch (1)
-  gelu copy all_reduce, and elementwise HLO opcodes (add, exponential ...)
+  gelu copy, and elementwise HLO opcodes (add, exponential ...)
                                             elements, shape (16x16x128), or rows and
-                                            columns; all_reduce also devices (those of
-                                            one host)
+                                            columns
+  all_reduce all_gather reduce_scatter all_to_all collective_permute
+                                            the same, of one device's larger array: the
+                                            result of all_gather, else the operand;
+                                            devices (those of one host)
 Other columns are kept, not read, and named in a note (x_* are not named).
 Added columns: estimate_ns, bound, utilisation (speed of light / time, 0 to 1); where
 the device describes energy, of a core energy_uJ (with idle power), power_W, clock_MHz

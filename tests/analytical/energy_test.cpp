@@ -82,7 +82,7 @@ TEST(LaunchEnergy, OfACachedMachineCountsWhatBlocksLoadFromTheSharedCache) {
 }
 
 TEST(LaunchEnergy, OfAnAllReduceIsWhatLeavesTheChipAndPassesItsMemory) {
-  const hwdesc::Device device = hwdesc::load_device("h100_sxm");
+  const hwdesc::Device device = hwdesc::load_device("a100_sxm_40gb");
   const ir::Kernel kernel = kernel_of(R"(HloModule m, replica_count=8
 add {
   a = f32[] parameter(0)
@@ -98,6 +98,10 @@ ENTRY e {
   EXPECT_NEAR(e.energy->network.value, 2 * 7.0 / 8 * payload * device.energy->network.value,
               kRounding);
   EXPECT_DOUBLE_EQ(e.energy->memory.value, 2 * payload * device.energy->memory.at("hbm").value);
+  // Where the switch adds, a GPU sends its data once, and its share of the sum.
+  const hwdesc::Device adding = hwdesc::load_device("h100_sxm");
+  EXPECT_NEAR(best(kernel, adding).energy->network.value,
+              (1 + 1.0 / 8) * payload * adding.energy->network.value, kRounding);
 }
 
 TEST(LaunchEnergy, IsNotGuessedWhereTheDeviceDescribesNone) {

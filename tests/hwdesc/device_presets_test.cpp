@@ -83,6 +83,31 @@ TEST(Presets, PrintToYamlThatLoadsAsTheSameDevice) {
   }
 }
 
+TEST(Presets, SlicesOfThemHaveNames) {
+  const auto slice = [](const std::string& name) { return *load_device(name).interconnect->slice; };
+  EXPECT_EQ(slice("v6e-256").shape, "16x16");
+  EXPECT_EQ(slice("tpu_v6e-8").shape, "2x4");
+  EXPECT_EQ(slice("v5p-128").shape, "4x4x4");  // cores: two a chip
+  EXPECT_EQ(slice("v3-8").shape, "2x2");
+  EXPECT_EQ(slice("tpu7x-128").shape, "4x4x4");
+  EXPECT_EQ(slice("h100x64").shape, "8");
+  EXPECT_EQ(slice("h100x64").count, 8);
+  EXPECT_TRUE(slice("h100x64").network_bandwidth);
+  EXPECT_EQ(slice("h200_sxmx4").shape, "4");
+  EXPECT_EQ(load_device("v6e-256").machine == load_device("tpu_v6e").machine, false);
+  EXPECT_THAT(support::error_of([&] { return slice("h100x12"); }), HasSubstr("multiple of the 8"));
+  EXPECT_THAT(support::error_of([&] { return slice("v5p-3"); }), HasSubstr("multiple of 2"));
+  EXPECT_THAT(support::error_of([&] { return slice("v9-8"); }), HasSubstr("no such preset"));
+  EXPECT_EQ(load_device("v6e-256", {{"interconnect.slice.count", "2"}}).interconnect->slice->count,
+            2);
+}
+
+TEST(Presets, OnlyWholeCubesOfATorusWrap) {
+  EXPECT_EQ(wrapped({4, 4, 8}, 4), (std::vector<bool>{true, true, true}));
+  EXPECT_EQ(wrapped({2, 4, 4}, 4), (std::vector<bool>{false, false, false}));
+  EXPECT_EQ(wrapped({8, 16}, 16), (std::vector<bool>{false, true}));
+}
+
 TEST(Presets, AreNamedAfterTheirFile) {
   for (const std::string& name : preset_names()) EXPECT_EQ(load_device(name).name, name);
 }
@@ -321,7 +346,7 @@ TEST(SliceBlock, RefusesSlipsWithTheirPlaceAndWhatWasExpected) {
   EXPECT_THAT(slice_refusal("{shape: 2x4}", "h100_sxm"), HasSubstr("at most 1 dimension;"));
   EXPECT_THAT(slice_refusal("{shape: 4x4, wraps: ring}"), HasSubstr("for each of 2 dimensions"));
   EXPECT_THAT(slice_refusal("{shape: 4x4, wraps: ring loop}"), HasSubstr("slice.wraps: got"));
-  EXPECT_THAT(slice_refusal("{shape: 4x4, count: 2}"),
+  EXPECT_THAT(slice_refusal("{shape: 4x4, count: 2}", "tpu_v3"),
               HasSubstr("interconnect.slice.network_bandwidth: missing"));
   EXPECT_THAT(slice_refusal("{shap: 4x4}"), HasSubstr("'shape' is missing"));
   EXPECT_THAT(slice_refusal("{shape: 4x4, cuont: 2}"), HasSubstr("did you mean 'count'?"));

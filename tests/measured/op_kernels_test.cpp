@@ -171,6 +171,20 @@ TEST(OperatorKernel, ReduceTransposeCopyAndAllReduceMoveWhatTheirShapesSay) {
   EXPECT_EQ(kernel_of(columns, "all_reduce,f32,64,256").group_size(), 8);
 }
 
+// Tables give the larger array of a device, as nccl-tests does.
+TEST(OperatorKernel, CollectivesHaveAShareOfTheirLargerArrayOnTheOtherSide) {
+  const std::string columns = "op,dtype,elements,devices";
+  const auto sizes = [&](const std::string& row) {
+    const ir::Kernel kernel = kernel_of(columns, row);
+    const auto elements = [&](ir::OpId id) { return kernel.op(id).shape.dims.at(0); };
+    return std::pair{elements(kernel.parameters()[0]), elements(kernel.outputs()[0])};
+  };
+  EXPECT_EQ(sizes("all_gather,f16,1024,4"), std::pair(std::int64_t{256}, std::int64_t{1024}));
+  EXPECT_EQ(sizes("reduce_scatter,f16,1024,4"), std::pair(std::int64_t{1024}, std::int64_t{256}));
+  EXPECT_EQ(sizes("all_to_all,f16,1024,4"), std::pair(std::int64_t{1024}, std::int64_t{1024}));
+  EXPECT_EQ(kernel_of(columns, "all_gather,f16,1024,4").group_size(), 4);
+}
+
 std::size_t launches_of(const std::string& columns, const std::string& row,
                         const OpDefaults& defaults = {}) {
   const CsvTable table = read_csv(base::SourceText("ops.csv", columns + "\n" + row + "\n"));

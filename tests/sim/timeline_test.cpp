@@ -131,27 +131,29 @@ TEST(TimelineProperty, NoTaskStartsBeforeWhatItWaitsForOrOverlapsItsLane) {
 // --- Communication in simulate(): its time, the part hidden by compute kernels, and the effect of
 // the placement of groups on a slice.
 
-// Collectives take 5 us, all other kernels 2 us.
+// Collectives, and kernels called "begin", take 5 us, all others 2 us.
 class TwoTimes final : public analytical::CostModel {
  public:
   std::vector<std::optional<analytical::Estimate>> estimate(
       std::span<const analytical::KernelQuery> queries, const hwdesc::Device&) const override {
     std::vector<std::optional<analytical::Estimate>> answers;
     for (const analytical::KernelQuery& query : queries) {
-      const bool crosses = ir::op_class(query.kernel.opcode()) == ir::OpClass::kCollective;
+      const bool crosses = ir::op_class(query.kernel.opcode()) == ir::OpClass::kCollective ||
+                           query.kernel.name() == "begin";
       answers.emplace_back().emplace().time = Seconds{crosses ? 5e-6 : 2e-6};
     }
     return answers;
   }
 };
 
-ir::Program spmd(const std::string& entry) {
+ir::Program spmd(const std::string& entry, bool is_scheduled = true,
+                 const std::string& fused = "") {
   return ir::make_program(ir::parse_hlo(base::SourceText(
       "t.hlo",
-      "HloModule m, num_partitions=4, is_scheduled=true\n"
-      "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n"
-      "ENTRY main { x = f32[512] parameter(0)\n" +
-          entry + " }\n")));
+      std::string("HloModule m, num_partitions=4") +
+          (is_scheduled ? ", is_scheduled=true\n" : "\n") +
+          "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n" +
+          fused + "ENTRY main { x = f32[512] parameter(0)\n" + entry + " }\n")));
 }
 
 constexpr const char* kGroups =
@@ -179,6 +181,73 @@ TEST(CommunicationTime, IsAllExposedWhereItsResultIsUsedAtOnce) {
   EXPECT_EQ(run.communication->hidden, Seconds{0});
 }
 
+TEST(CommunicationTime, BlocksTheCoreUnlessAsynchronousOrNotScheduledYet) {
+  const std::string text = std::string(" sum = f32[512] all-reduce(x), ") + kGroups +
+                           "\n y = f32[512] multiply(x, x)\n ROOT z = f32[512] add(y, sum)";
+  const Simulation by_compiler = simulate(spmd(text), {.name = "toy"}, TwoTimes());
+  EXPECT_EQ(by_compiler.communication->hidden, Seconds{0});
+  EXPECT_NEAR(by_compiler.timeline.value, 5e-6 + 2 * 2e-6, 1e-15);
+  const Simulation open = simulate(spmd(text, false), {.name = "toy"}, TwoTimes());
+  EXPECT_NEAR(open.timeline.value, 5e-6 + 2e-6, 1e-15);
+}
+
+// As XLA:TPU fuses a gather into what runs beside it: a fusion that starts it and hands out flags,
+// one that passes them on, and one that ends it.
+TEST(CommunicationTime, OfAGatherInsideOtherFusionsEndsWithTheOneThatEndsIt) {
+  const std::string gather =
+      " g = f32[512] all-gather(p), channel_id=7, replica_groups={{0,1,2,3}}, dimensions={0}, "
+      "use_global_device_ids=true\n";
+  const std::string fused =
+      "start { p = f32[128] parameter(0)\n" + gather +
+      " ROOT c = (f32[128], f32[512], u32[]{:S(2)}) custom-call(g), "
+      "custom_call_target=\"AsyncCollectiveStart\" }\n"
+      "beside { f = u32[]{:S(2)} parameter(0)\n y = f32[512] parameter(1)\n"
+      " m = f32[512] multiply(y, y)\n ROOT t = (f32[512], u32[]{:S(2)}) tuple(m, f) }\n"
+      "finish { w = f32[512] parameter(0)\n f = u32[]{:S(2)} parameter(1)\n"
+      " p = f32[128] parameter(2)\n" +
+      gather +
+      " ROOT c = f32[512] custom-call(w, f, g), custom_call_target=\"AsyncCollectiveDone\" }\n";
+  const Simulation run = simulate(
+      spmd(" part = f32[128] slice(x), slice={[0:128]}\n"
+           " begin = (f32[128], f32[512], u32[]{:S(2)}) fusion(part), kind=kCustom, calls=start\n"
+           " w = f32[512] get-tuple-element(begin), index=1\n"
+           " f = u32[]{:S(2)} get-tuple-element(begin), index=2\n"
+           " both = (f32[512], u32[]{:S(2)}) fusion(f, x), kind=kLoop, calls=beside\n"
+           " y = f32[512] get-tuple-element(both), index=0\n"
+           " f2 = u32[]{:S(2)} get-tuple-element(both), index=1\n"
+           " end = f32[512] fusion(w, f2, part), kind=kCustom, calls=finish\n"
+           " ROOT z = f32[512] add(y, end)",
+           true, fused),
+      {.name = "toy"}, TwoTimes());
+  ASSERT_EQ(run.kernels.size(), 5);
+  EXPECT_EQ(run.kernels[1].lane, Lane::kNetwork);
+  EXPECT_NEAR(run.kernels[2].start.value, 2e-6, 1e-15);  // with the gather, after the slice
+  EXPECT_NEAR(run.kernels[3].start.value, 2e-6 + 5e-6, 1e-15);
+  EXPECT_NEAR(run.timeline.value, 2e-6 + 5e-6 + 2 * 2e-6, 1e-15);
+}
+
+// A SparseCore runs the computation that a custom call names.
+TEST(CommunicationTime, OfASparseCoreRunsBesideTheCore) {
+  const std::string fused =
+      "inner { p = f32[128] parameter(0)\n ROOT g = f32[512] all-gather(p), channel_id=7, "
+      "replica_groups={{0,1,2,3}}, dimensions={0}, use_global_device_ids=true\n"
+      "}, execution_thread=\"sparsecore\"\n"
+      "outer { p = f32[128] parameter(0)\n ROOT c = f32[512] custom-call(p), "
+      "custom_call_target=\"any\", called_computations={inner}\n"
+      "}, execution_thread=\"sparsecore\"\n";
+  const Simulation run =
+      simulate(spmd(" part = f32[128] slice(x), slice={[0:128]}\n"
+                    " begin = ((f32[128]), f32[512], u32[]) async-start(part), "
+                    "async_execution_thread=\"sparsecore\", calls=outer\n"
+                    " y = f32[512] multiply(x, x)\n"
+                    " done = f32[512] async-done(begin)\n ROOT z = f32[512] add(y, done)",
+                    true, fused),
+               {.name = "toy"}, TwoTimes());
+  ASSERT_TRUE(run.communication);
+  EXPECT_NEAR(run.communication->time.value, 5e-6, 1e-15);
+  EXPECT_NEAR(run.communication->hidden.value, 2e-6, 1e-15);
+}
+
 TEST(CommunicationTime, IsNoneInAProgramOfOneDevice) {
   EXPECT_FALSE(
       simulate(spmd(" ROOT z = f32[512] add(x, x)"), {.name = "toy"}, TwoTimes()).communication);
@@ -203,7 +272,7 @@ TEST(CommunicationProperty, HiddenAndExposedFitTheTimeline) {
       }
     }
     text += " ROOT r = f32[512] add(" + last + ", " + sum + ")";
-    const Simulation run = simulate(spmd(text), {.name = "toy"}, TwoTimes());
+    const Simulation run = simulate(spmd(text, round % 2 == 0), {.name = "toy"}, TwoTimes());
     if (!run.communication) continue;
     const double hidden = run.communication->hidden.value;
     const double exposed = run.communication->time.value - hidden;
