@@ -55,6 +55,7 @@ Fingerprint fingerprint(const Kernel& kernel) {
         hash.add(static_cast<std::uint64_t>(size));
       }
       hash.add(std::uint64_t{of->causal} * 2 + std::uint64_t{of->backward});
+      hash.add(static_cast<std::uint64_t>(of->gradients));
     }
   }
   return hash.result();
