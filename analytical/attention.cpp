@@ -26,6 +26,8 @@ constexpr double kFastUnit = 4096;  // multiply-adds of 16 bits a cycle and work
 // TPUs: scaling of the exponent, and the move from the matrix unit. With them 6.5e11 scores/s of
 // v6e and 8e11 of v5p for long rows follow from the counts of units.
 constexpr double kOpsOfExponential = 2;
+// Comparing segments and choosing the score or a constant; the same for what a mask hides in part.
+constexpr double kMaskOps = 2;
 constexpr double kCoreBlock = 1024;  // queries and keys of a step on a core with a scratchpad
 // Cycles between the end of a product and of the softmax that waits for it, and back: H200 and
 // H100, kernels of fewer blocks than workers, 1.25 to 1.66 us a tile.
@@ -50,6 +52,7 @@ struct Tile {
 struct Walk {
   double blocks = 1, tiles = 1;  // tiles of all blocks together
   double longest = 1;            // tiles of one block
+  double hidden = 0;             // share of the tiles of which the mask hides a part
   bool even = true;              // every block has as many
 };
 
@@ -82,11 +85,17 @@ Walk walk_of(const Attention& of, const Tile& tile) {
     const double oldest = row + keys - queries - window + 1;
     const double begin = of.window > 0 ? std::clamp(oldest, 0.0, end) : 0;
     const double tiles = base::ceil(end / tile.keys) - base::floor(begin / tile.keys);
+    const double seen_by_all = of.causal ? std::clamp(row + keys - queries + 1, 0.0, keys) : keys;
+    const double oldest_of_all = of.window > 0 ? std::clamp(last - window, 0.0, keys) : 0;
+    const double whole =
+        base::floor(seen_by_all / tile.keys) - base::ceil(oldest_of_all / tile.keys);
     walk.tiles += std::max(tiles, 1.0);
+    walk.hidden += std::clamp(tiles - whole, 0.0, tiles);
     walk.longest = std::max(walk.longest, tiles);
     least = std::min(least, tiles);
   }
   walk.even = walk.longest - least < 1;
+  walk.hidden /= walk.tiles;
   return walk;
 }
 
@@ -131,6 +140,10 @@ class FusedAttention {
     const double share = type_.on_unit() ? device_.matrix.efficiency : device_.vector.efficiency;
     const Bound bound = type_.on_unit() ? Bound::kMatrix : Bound::kVector;
     return kept_s(removed_, bound, flops * workers_ / (product_peak(type_, device_).value * share));
+  }
+  // Per score of a core with a scratchpad; kernels of GPUs compare only where a mask hides a part.
+  [[nodiscard]] double mask_ops(const Walk& walk) const {
+    return on_core_ ? kMaskOps * ((of_.segmented ? 1 : 0) + walk.hidden) : 0;
   }
   // Products and softmax of a tile. Beside a fast matrix unit part of the exponentials are
   // polynomials, so that special functions and lanes end together.
@@ -234,8 +247,11 @@ FusedAttention::Blocks FusedAttention::forward_blocks() const {
       packed ? queries * static_cast<double>(of_.heads) / static_cast<double>(heads) : queries;
   Blocks blocks{.packed = packed};
   if (on_core_) {
-    blocks.tile = {.queries = std::min(kCoreBlock, rows),
-                   .keys = std::min(kCoreBlock, up(static_cast<double>(of_.keys), kLanes))};
+    const auto side = [](std::int64_t stated, double all) {
+      return std::min(stated > 0 ? static_cast<double>(stated) : kCoreBlock, all);
+    };
+    blocks.tile = {.queries = side(of_.query_block, rows),
+                   .keys = side(of_.key_block, up(static_cast<double>(of_.keys), kLanes))};
   } else {
     blocks.tile = {.queries = rows > kHalf ? 2 * kHalf : kHalf,
                    .keys = std::max(width_, values_) <= 2 * kHalf ? 2 * kHalf : kHalf};
@@ -291,7 +307,7 @@ double FusedAttention::forward_s(const Blocks& blocks, const Times& times, doubl
 Accounting FusedAttention::forward() const {
   const Blocks blocks = forward_blocks();
   const Tile& tile = blocks.tile;
-  Times times = times_of(tile, width_ + values_, kForwardOps);
+  Times times = times_of(tile, width_ + values_, kForwardOps + mask_ops(blocks.walk));
   times.lanes += lanes_s(tile.queries * values_);
   const double load_s =
       copied_s(tile.keys * static_cast<double>(of_.width + of_.value_width), of_.kv_dtype);
@@ -318,7 +334,11 @@ Accounting FusedAttention::backward() const {
   Attention turned = of_;  // blocks of keys walk over queries
   std::swap(turned.queries, turned.keys);
   const double size = on_core_ ? kCoreBlock / 2 : 2 * kHalf;
-  const Tile tile{.queries = size, .keys = size};
+  Tile tile{.queries = size, .keys = size};
+  if (of_.query_block > 0) {
+    tile = {.queries = static_cast<double>(of_.key_block),
+            .keys = static_cast<double>(of_.query_block)};
+  }
   Walk walk = walk_of(turned, tile);
   const double heads = static_cast<double>(of_.batch) * static_cast<double>(of_.heads);
   walk.blocks *= heads;
@@ -327,7 +347,7 @@ Accounting FusedAttention::backward() const {
   padded.width = static_cast<std::int64_t>(width_);
   padded.value_width = static_cast<std::int64_t>(values_);
   const auto products = static_cast<double>(ir::products_width(padded));
-  Times times = times_of(tile, products, kBackwardOps);
+  Times times = times_of(tile, products, kBackwardOps + mask_ops(walk));
   // Through the worker's own memory: three operands of a product (two halves share one), scores
   // and their gradients twice, and sums in f32 of the queries' gradients.
   const double bytes = ir::storage_bytes(of_.dtype);

@@ -27,6 +27,8 @@ struct Attention {
   bool assumed_mask = false;  // the mask is a guess from the shapes of what the call reads
   bool backward = false;      // gradients of q, k and v from those of the result; scores recomputed
   Gradients gradients = Gradients::kAll;  // of a backward kernel
+  bool segmented = false;  // queries see keys of their own segment only, by comparing its number
+  std::int64_t query_block = 0, key_block = 0;  // of a kernel that states them; 0: as it likes
   DType dtype = DType::kBF16, kv_dtype = DType::kBF16;
 
   friend bool operator==(const Attention&, const Attention&) = default;

@@ -321,15 +321,19 @@ void assume_mask(const Instruction& call, std::span<const Shape> operands, Atten
   of.unread_mask = visited == nullptr || of.queries > of.keys;
   if (of.unread_mask) return;
   of.assumed_mask = of.causal = true;
+  of.segmented = call.name.find("_segmented") != std::string::npos;
   if (visited->rank() != kRank || element_count(*visited) == 0) return;
   const bool of_keys = of.backward && of.gradients != Gradients::kOfQueries;
   const std::int64_t blocks = visited->dims[of_keys ? 2 : 1],
                      visits = visited->dims[of_keys ? 1 : 2];
   const std::int64_t side = (of_keys ? of.keys : of.queries) / blocks;
   const char* key = !of.backward ? "_block_kv_" : of_keys ? "_block_q_dkv_" : "_block_kv_dq_";
-  const std::int64_t named = number_after(call.name, key);
-  const std::int64_t met = visits * (named > 0 ? named : side);
-  if (met < (of_keys ? of.queries : of.keys)) of.window = std::max<std::int64_t>(met - side, 1);
+  const std::int64_t named = number_after(call.name, key), other = named > 0 ? named : side;
+  of.query_block = of_keys ? other : side;
+  of.key_block = of_keys ? side : other;
+  if (visits * other < (of_keys ? of.queries : of.keys)) {
+    of.window = std::max<std::int64_t>(visits * other - side, 1);
+  }
 }
 
 // JAX's splash and flash attention, by the names that it gives their kernels. Queries, keys and

@@ -50,8 +50,9 @@ Fingerprint fingerprint(const Kernel& kernel) {
     hash.add(cost->bytes_accessed);
     if (cost->full_precision) hash.add(1.0);
     if (const auto& of = cost->attention) {
-      for (const std::int64_t size : {of->batch, of->heads, of->kv_heads, of->queries, of->keys,
-                                      of->width, of->value_width, of->window}) {
+      for (const std::int64_t size :
+           {of->batch, of->heads, of->kv_heads, of->queries, of->keys, of->width, of->value_width,
+            of->window, of->query_block, of->key_block, std::int64_t{of->segmented}}) {
         hash.add(static_cast<std::uint64_t>(size));
       }
       hash.add(std::uint64_t{of->causal} * 2 + std::uint64_t{of->backward});
