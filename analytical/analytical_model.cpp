@@ -77,7 +77,7 @@ bool waits_for_windows(const Estimate& estimate, const Kernel& kernel) {
 }
 
 // Whether a tile moves more than the passes, or computes more than so many times what they do. The
-// passes know no steps: what takes several keeps their overhead unless it repeats work.
+// passes know no steps: a compiler's tile keeps their overhead unless it repeats work.
 bool repeats_work(const Estimate& tiled, const Estimate& passes) {
   const auto exceeds = [&](Bound bound, double times) {
     return tiled.bounds[index_of(bound)] > times * passes.bounds[index_of(bound)];
@@ -95,7 +95,7 @@ Estimate estimate_at(const ChosenTile& chosen, const Kernel& kernel, const TileM
   if (device.execution != hwdesc::Execution::kScratchpad) return estimate;
   if (waits_for_windows(estimate, kernel)) return estimate;
   Estimate passes = as_passes(kernel, model, device);
-  const bool good = chosen.fits && estimate.iterations > 1 && !repeats_work(estimate, passes);
+  const bool good = chosen.by_compiler && !repeats_work(estimate, passes);
   if (good || passes.time >= estimate.time) return estimate;
   passes.tile = chosen.tile;
   passes.flags = std::move(estimate.flags);
@@ -254,7 +254,8 @@ Estimate KernelAnalysis::estimate_tiled() const {
   const Kernel& kernel = *state_->kernel;
   const hwdesc::Device& device = *state_->device;
   const std::optional<TileConfig> stated = compiler_tile();
-  const ChosenTile chosen = stated ? ChosenTile{*stated} : best_tile(*state_->tiled);
+  const ChosenTile chosen =
+      stated ? ChosenTile{.tile = *stated, .by_compiler = true} : best_tile(*state_->tiled);
   EstimateOn again = [&](const hwdesc::Device& slower) {
     return estimate_at(chosen, kernel, *tile_model(kernel, slower), slower);
   };

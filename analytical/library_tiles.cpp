@@ -49,8 +49,9 @@ LibraryTiles library_tiles(const IterationSpace& space, const ProductType& type,
     return {.sides = {.one_position = true}, .splits = 1};
   }
   if (whole_product(space, space.matrix->rows) == 1 ||
-      whole_product(space, space.matrix->columns) == 1)
-    return {};
+      whole_product(space, space.matrix->columns) == 1) {
+    return {.sides = {.step = on_lanes ? 0 : device.library.side_step}};
+  }
   // On lanes it has blocks of 128 results by 32, 64 or 128 features.
   const bool convolves = !space.matrix->positions.empty();
   if (convolves && on_lanes) return {.sides = at_least(32), .flat_rows = 128, .splits = 1};

@@ -60,8 +60,12 @@ bool lanes_move(const Shape& from, const Shape& to, const Op& op) {
   const std::int64_t was = lane_dim(from), is = lane_dim(to);
   if (was < 0 || is < 0) return false;
   switch (op.opcode) {
-    case Opcode::kTranspose:
-      return is >= std::ssize(op.dimensions) || op.dimensions[is] != was;
+    case Opcode::kTranspose: {
+      const auto stays = [&](std::int64_t after, std::int64_t before) {
+        return after < std::ssize(op.dimensions) && op.dimensions[after] == before;
+      };
+      return !stays(is, was) && !stays(physical_order(to).back(), physical_order(from).back());
+    }
     case Opcode::kReshape:
       return from.dims[was] != to.dims[is];
     default:
@@ -74,7 +78,8 @@ double moved_share(const Shape& from, const Shape& to, const hwdesc::Device& dev
   if (!device.native_tile.tiled) return 1;
   const auto rows_of = [&](const Shape& shape) {
     const auto row = std::max<std::int64_t>(shape.dims[physical_order(shape).back()], 1);
-    return static_cast<double>(base::ceil_div(row, device.vector.lanes)) / static_cast<double>(row);
+    return static_cast<double>(base::ceil_div(row, device.vector.lanes)) /
+           static_cast<double>(base::round_up(row, device.vector.sublanes));
   };
   return std::min(rows_of(from) / rows_of(to), 1.0);
 }

@@ -62,6 +62,7 @@ class TileModel {
 struct ChosenTile {
   TileConfig tile;
   bool fits = true;  // false: no candidate fits; this one needs the least memory
+  bool by_compiler = false;
 };
 
 // The tile that a compiler is assumed to use: the stated one, else the fastest candidate that fits.

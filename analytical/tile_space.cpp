@@ -104,7 +104,7 @@ std::vector<int> with_windows_last(const IterationSpace& space) {
 
 std::vector<std::int64_t> sides_of(double step) {
   if (step <= 0) return {16, 32, 64, 128, 256};
-  std::vector<std::int64_t> sides;
+  std::vector<std::int64_t> sides{16};
   for (double side = step; side <= kLargestSide; side += step) {
     sides.push_back(static_cast<std::int64_t>(side));
   }

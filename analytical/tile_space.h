@@ -35,14 +35,14 @@ struct BlockSide {
 struct BlockSides {
   BlockSide rows, columns;
   double most_results = kLargestSide * kLargestSide;
-  double step = 0;            // sides are multiples of it; 0: powers of two
+  double step = 0;            // sides are 16 and multiples of it; 0: powers of two
   bool one_position = false;  // a step takes channels of one position of a convolution's window
 };
 
 // Candidates for machines that run thread blocks. Matrix kernels: 16 to 256 rows and columns within
-// `sides`, powers of two or multiples of its step, steps of 32 to 128 along the contraction (the
-// range of CUTLASS and cuBLAS kernels). Others: any one loop cut on its own ladder, the rest from
-// the outermost inwards. At most `limit` distinct tiles, fewest blocks first; deterministic.
+// `sides`, powers of two or 16 and multiples of its step, steps of 32 to 128 along the contraction
+// (the range of CUTLASS and cuBLAS kernels). Others: any one loop cut on its own ladder, the rest
+// from the outermost inwards. At most `limit` distinct tiles, fewest blocks first; deterministic.
 [[nodiscard]] std::vector<TileConfig> simt_candidate_tiles(const IterationSpace& space,
                                                            std::size_t limit,
                                                            const BlockSides& sides);

@@ -640,7 +640,8 @@ TEST(RewrittenOps, GroupsThatRowsAreExpectedToMeetAreRead) {
   const double met = kGroups * (1 - std::pow(1 - 1 / kGroups, kRows));
   const Estimate e = best(grouped_product(48, 64), "h100_sxm");
   EXPECT_GE(e.hbm_read.value, met * kMatrix + kRows * 1024 * 2);
-  EXPECT_LT(e.hbm_read.value, 1.03 * met * kMatrix);  // rows are read again for other columns
+  constexpr double kLeastColumns = 32;  // of a block: the rows are read again for each
+  EXPECT_LT(e.hbm_read.value, met * kMatrix + kRows * 1024 * 2 * (2048 / kLeastColumns));
   EXPECT_THAT(e.flags, ::testing::Contains("34 of 64 groups are expected to have rows"));
 }
 

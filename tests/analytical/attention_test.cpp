@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string_view>
+
 #include "analytical/analytical_model.h"
 #include "hwdesc/device.h"
 #include "hwdesc/device_yaml.h"
@@ -100,7 +102,9 @@ TEST(FusedAttention, MoreWorkTakesNoLessTime) {
       EXPECT_GE(with(&Attention::keys, std::int64_t{8192}), least) << device << " " << queries;
       EXPECT_GE(with(&Attention::batch, std::int64_t{5}), least) << device << " " << queries;
       EXPECT_GE(with(&Attention::width, std::int64_t{128}), least) << device << " " << queries;
-      EXPECT_LE(with(&Attention::causal, queries > 1), least) << device << " " << queries;
+      // A core compares in tiles of which the mask hides a part: two more of six operations.
+      const double compared = std::string_view(device).starts_with("tpu") ? 1 + 2.0 / 6 : 1;
+      EXPECT_LE(with(&Attention::causal, queries > 1), compared * least) << device << queries;
     }
   }
 }
