@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "analytical/simt_atomics.h"
 #include "analytical/simt_loads.h"
 
 namespace tilecast::analytical {
@@ -159,7 +160,10 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     outputs_.push_back(stream);
   }
   if (!space_.matrix) {
-    if (device.execution == hwdesc::Execution::kSimt) read_code(kernel);
+    if (device.execution == hwdesc::Execution::kSimt) {
+      read_code(kernel);
+      atomics_s_ = atomic_updates_s(kernel, device);
+    }
     return;
   }
   stages_ = engine.stages;
@@ -589,7 +593,7 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
   const ComputeTime use = compute_time(block, groups, removed);
   const Traffic moved = traffic(block, launch, splits, groups);
   const double step_s = by_warps_ ? contended_s(use.iteration_s, use.shared_s)
-                                 : std::max(use.iteration_s, use.shared_s);
+                                  : std::max(use.iteration_s, use.shared_s);
   const double core_s = launch.per_worker * (steps * step_s + use.finish_s);
   const double slowed = space_.matrix ? slowed_by_power(*device_, core_s) : 1;
   PerBound busy{};
@@ -600,7 +604,10 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
   busy[index_of(kHbmRead)] = (moved.dram_read + moved.dram_lost) / memory.read;
   busy[index_of(kHbmWrite)] = moved.dram_write / memory.write;
   const double cache_s =
-      has_cache_ ? cache.busy_s(moved.cache_read / cache.read, moved.cache_write / cache.write) : 0;
+      has_cache_
+          ? std::max(cache.busy_s(moved.cache_read / cache.read, moved.cache_write / cache.write),
+                     kept_s(removed, kOnChip, atomics_s_))
+          : 0;
   busy[index_of(kOnChip)] =
       std::max({cache_s, busy[index_of(kOnChip)], launch.per_worker * steps * use.shared_s});
 

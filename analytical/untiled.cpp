@@ -121,7 +121,7 @@ bool is_only_launched(const Kernel& kernel) {
 // GPUs: a radix sort, least significant digit first, 8 bits per pass; keys are read once beforehand
 // to count digits, keys and values are read and written once per pass (CUB's onesweep: Adinarayan
 // and Merrill, arXiv:2206.01784). XLA:GPU calls it for rows with at most one value beside the key;
-// other rows use a bitonic network whose steps across blocks are launches.
+// other rows use a bitonic network whose steps across blocks of 2,048 keys are launches.
 // Cores with a scratchpad: a bitonic network over chunks that fill half of it; every doubling
 // beyond a chunk is one pass that combines distant keys and one within chunks. A selection of at
 // most 16 keys reads the row once.
@@ -131,6 +131,7 @@ struct RowPasses {
 };
 
 constexpr double kDigitBits = 8;
+constexpr double kBlockKeys = 2048;     // of a block of XLA:GPU's own sorts: 1,024 threads
 constexpr double kOnesweepRate = 0.68;  // of a copy's rate
 constexpr std::int64_t kScannedAtOnce = 128;
 constexpr std::int64_t kSmallSelection = 16;  // XLA:GPU has a one-pass kernel up to this
@@ -189,10 +190,10 @@ RowPasses bitonic_sort(const Op& op, const Shape& keys, const Rows& rows, double
   const double elements = rows.count * rows.length;
   const hwdesc::VectorUnit& vector = device.vector;
   const double width = static_cast<double>(vector.lanes * vector.sublanes);
-  const SortSteps steps = sort_steps(op, keys, width);
+  const SortWork work = sort_work(op, keys, device);
   const double workers = std::max(device.multiplexing.workers, 1);
-  const double vector_cycles = elements * steps.all / (width * vector.alus * vector.efficiency);
-  const double lane_cycles = elements * steps.in_register / device.cross_lane.elements_per_cycle;
+  const double vector_cycles = elements * work.vector / (width * vector.alus * vector.efficiency);
+  const double lane_cycles = elements * work.cross_lane / device.cross_lane.elements_per_cycle;
   const bool by_lanes = lane_cycles > vector_cycles;
   MemoryPasses moved{.count = passes,
                      .read_bytes = passes * elements * rows.element_bytes,
@@ -213,9 +214,12 @@ std::optional<RowPasses> sort_passes(const Kernel& kernel, const hwdesc::Device&
   const bool on_gpu = device.execution == hwdesc::Execution::kSimt;
   const double capacity =
       (on_gpu ? worker_memory(device) : device.scratchpad()).capacity.value / (on_gpu ? 1 : 2);
-  const double chunk = std::max(std::floor(capacity / rows.element_bytes), 2.0);
-  if (rows.length <= chunk) return std::nullopt;
-  if (rows.selected > 0 && rows.selected <= kSmallSelection) return selection(rows);
+  double chunk = std::max(std::floor(capacity / rows.element_bytes), 2.0);
+  if (on_gpu && rows.operands > 2) chunk = std::min(chunk, kBlockKeys);
+  const bool fits = rows.length <= chunk;
+  const bool selects = rows.selected > 0 && rows.selected <= kSmallSelection;
+  if (selects && (on_gpu || !fits)) return selection(rows);
+  if (fits) return std::nullopt;
   if (on_gpu && rows.operands <= 2) return radix_sort(rows);
   return bitonic_sort(*found, keys, rows, chunk, on_gpu, device);
 }
