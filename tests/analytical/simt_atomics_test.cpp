@@ -94,5 +94,72 @@ TEST(SimtAtomics, AKernelWaitsForThem) {
             atomic_updates_s(added, device));
 }
 
+// XLA:GPU's sorts and rotations, in seconds on block_device().
+double time_s(const std::string& text, const hwdesc::Device& device) {
+  const ir::Module module = ir::parse_hlo(base::SourceText("m.hlo", text));
+  ir::WorkCounter counter(module);
+  return KernelAnalysis(
+             ir::make_kernel(module, module.entry, module.entry_computation().root, counter, true),
+             device)
+      .estimate_best()
+      .time.value;
+}
+
+std::string sort_of_keys(int rows, int keys) {
+  return fmt::format(R"(HloModule m, is_scheduled=true
+less {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = pred[] compare(a, b), direction=LT }}
+ENTRY e {{ k = f32[{0},{1}] parameter(0)
+  ROOT r = f32[{0},{1}] sort(k), dimensions={{1}}, to_apply=less }})",
+                     rows, keys);
+}
+
+// A step of a network of 2^n keys reads every key and writes half of them.
+TEST(SimtSorts, ShortRowsMoveThroughTheMemoryOfAWorker) {
+  hwdesc::Device device = block_device();
+  device.cross_lane.elements_per_cycle = 1e-3;  // of four workers at 1 GHz
+  constexpr double kRows = 4096, kSteps = 6 * 7 / 2.0;
+  const double moves = kRows * 64 * kSteps * 1.5;
+  EXPECT_NEAR(time_s(sort_of_keys(4096, 64), device), moves / (4 * 1e6), 1e-3 * moves / 4e6);
+  EXPECT_NEAR(time_s(sort_of_keys(4096, 33), device), moves / (4 * 1e6), 1e-3 * moves / 4e6);
+}
+
+// Six passes of 6 bits read keys twice and write them once, in the rate of CUB's passes.
+TEST(SimtSorts, BlocksSortLongRowsByDigits) {
+  constexpr double kRows = 4096, kKeys = 1 << 15, kPasses = 6, kRate = 0.68;
+  const double bytes = kRows * kKeys * 4;
+  const double tiles = std::ceil(kKeys * 4 / (192 * 39 * 4)), waves = kRows / (4 * 2);
+  const double waits_s = kPasses * 1e-6 + waves * kPasses * 2 * tiles * 1e-6;
+  EXPECT_NEAR(time_s(sort_of_keys(4096, 1 << 15), block_device()),
+              kPasses * 3 * bytes / 100e9 / kRate + waits_s, 1e-6);
+}
+
+std::string rotated(const std::string& shifted) {
+  return fmt::format(R"(HloModule m, is_scheduled=true
+f {{ x = u32[1048576] parameter(0)
+  y = u32[1048576] parameter(1)
+  c = u32[] constant(13)
+  d = u32[] constant(19)
+  left = u32[1048576] broadcast(c), dimensions={{}}
+  right = u32[1048576] broadcast(d), dimensions={{}}
+  l = u32[1048576] shift-left(x, left)
+  r = u32[1048576] shift-right-logical({}, right)
+  ROOT o = u32[1048576] or(l, r) }}
+ENTRY e {{ x = u32[1048576] parameter(0)
+  y = u32[1048576] parameter(1)
+  ROOT o = u32[1048576] fusion(x, y), kind=kLoop, calls=f }})",
+                     shifted);
+}
+
+TEST(SimtRotations, ShiftsOfOneWordToBothSidesAreOneOperation) {
+  hwdesc::Device device = block_device();
+  device.vector.alus = 1e-3;
+  device.vector.load_ports = device.vector.store_ports = 1e6;
+  const double operation_s = 1048576 / (4 * 32 * 1e-3 * 1e9);
+  EXPECT_NEAR(time_s(rotated("y"), device) - time_s(rotated("x"), device), 2 * operation_s,
+              1e-2 * operation_s);
+}
+
 }  // namespace
 }  // namespace tilecast::analytical::testing
