@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "analytical/footprint.h"
 #include "analytical/product_type.h"
@@ -184,6 +185,29 @@ void add_reduction(const Kernel& kernel, const Op& op, const hwdesc::Device& dev
   work[input_group].transcendental += op.applied_transcendentals;
 }
 
+// Whether two shifts of the same words to both sides make a rotation, as in Threefry.
+bool is_rotation(const Kernel& kernel, const Op& op) {
+  if (op.opcode != Opcode::kOr) return false;
+  const Op* left = &kernel.op(op.operands[0]);
+  const Op* right = &kernel.op(op.operands[1]);
+  if (left->opcode != Opcode::kShiftLeft) std::swap(left, right);
+  return left->opcode == Opcode::kShiftLeft && right->opcode == Opcode::kShiftRightLogical &&
+         left->operands[0] == right->operands[0];
+}
+
+// The lanes of GPUs rotate in one operation (a funnel shift), which counts for the `or`.
+bool is_part_of_rotation(const Kernel& kernel, const Op& op, OpId id,
+                         const hwdesc::Device& device) {
+  if (device.execution != hwdesc::Execution::kSimt ||
+      (op.opcode != Opcode::kShiftLeft && op.opcode != Opcode::kShiftRightLogical)) {
+    return false;
+  }
+  const auto users = kernel.users(id);
+  return !users.empty() && std::ranges::all_of(users, [&](OpId user) {
+    return is_rotation(kernel, kernel.op(user));
+  });
+}
+
 // A conversion packs what it narrows: one operation writes all elements that share a word.
 double elementwise_operations(const Op& op, const hwdesc::Device& device) {
   if (op.opcode == Opcode::kMap) return std::max(op.applied_flops, 1.0);
@@ -329,13 +353,23 @@ double window_operations(const Op& op, const Shape& input) {
   return size;
 }
 
-SortSteps sort_steps(const Op& op, const Shape& keys, double register_elements) {
+SortWork sort_work(const Op& op, const Shape& keys, const hwdesc::Device& device) {
   const auto dim = op.dimensions.empty() ? keys.rank() - 1 : op.dimensions[0];
   if (dim < 0 || dim >= keys.rank()) return {};
   const double stages = log2_of(keys.dims[dim]);
-  const double near = std::min(stages, log2_of(static_cast<std::int64_t>(register_elements)));
-  return {.all = stages * (stages + 1) / 2,
-          .in_register = near * (near + 1) / 2 + (stages - near) * near};
+  const double steps = stages * (stages + 1) / 2;
+  if (device.execution != hwdesc::Execution::kSimt) {
+    const auto register_elements = device.vector.lanes * device.vector.sublanes;
+    const double near = std::min(stages, log2_of(register_elements));
+    return {.vector = steps, .cross_lane = near * (near + 1) / 2 + (stages - near) * near};
+  }
+  constexpr double kMoves = 1 + 0.5, kWordBytes = 4;
+  const double padded = std::exp2(stages) / std::max<double>(1.0, double(keys.dims[dim]));
+  const double others =
+      op.opcode == Opcode::kTopK ? 1 : static_cast<double>(op.operands.size()) - 1;
+  const double words = std::max(ir::storage_bytes(keys.dtype) / kWordBytes, 1.0) + others;
+  const double compared = std::max(op.applied_flops / 2, 1.0);  // two elements
+  return {.vector = steps * padded * compared, .cross_lane = steps * padded * words * kMoves};
 }
 
 void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
@@ -347,6 +381,7 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
   switch (ir::op_class(op.opcode)) {
     case OpClass::kElementwise:
       if (device.native_tile.tiled && is_invariant(kernel, op)) break;
+      if (is_part_of_rotation(kernel, op, id, device)) break;
       work.vector += elementwise_operations(op, device);
       if (op.opcode == Opcode::kConvert && is_xla_cpu(device)) {
         const ir::DType from = kernel.op(op.operands[0]).shape.dtype;
@@ -370,10 +405,9 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
       add_indexed(kernel, id, footprints, device, by_group);
       break;
     case OpClass::kSort: {
-      const auto width = static_cast<double>(device.vector.lanes * device.vector.sublanes);
-      const SortSteps steps = sort_steps(op, kernel.op(op.operands[0]).shape, width);
-      by_group[input_group].vector += steps.all;
-      by_group[input_group].cross_lane += steps.in_register;
+      const SortWork sorted = sort_work(op, kernel.op(op.operands[0]).shape, device);
+      by_group[input_group].vector += sorted.vector;
+      by_group[input_group].cross_lane += sorted.cross_lane;
       break;
     }
     case OpClass::kRandom: {

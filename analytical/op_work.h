@@ -40,14 +40,15 @@ struct GroupWork : ElementWork {
 // Product of window_steps() over all dimensions; 1 for ops without a window.
 [[nodiscard]] double window_operations(const ir::Op& op, const ir::Shape& input);
 
-// Steps of a bitonic network over rows of n keys: stage k of log2 n compares over k distances.
-// Those within a register of `register_elements` move lanes.
-struct SortSteps {
-  double all = 1, in_register = 1;
+// Work per element of a bitonic network over rows of n keys, a sort's or topk's: stage k of log2 n
+// compares over k distances. Cores with a scratchpad move lanes where both keys are in a register.
+// GPUs keep rows of a power of two in the worker's memory. Every comparison reads both elements
+// there, and half of them write both back. `keys`: elements of those.
+struct SortWork {
+  double vector = 1, cross_lane = 1;
 };
-// Steps of a sort or topk of `keys`.
-[[nodiscard]] SortSteps sort_steps(const ir::Op& op, const ir::Shape& keys,
-                                   double register_elements);
+[[nodiscard]] SortWork sort_work(const ir::Op& op, const ir::Shape& keys,
+                                 const hwdesc::Device& device);
 
 // Adds the work of `op`, apart from the anchor's matrix work, to the groups it runs over.
 // Elementwise ops are one vector operation (or the device's `op_cycles`). Transcendentals go to the

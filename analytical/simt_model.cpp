@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "analytical/library_tiles.h"
+#include "analytical/simt_atomics.h"
 #include "analytical/simt_loads.h"
 
 namespace tilecast::analytical {
@@ -87,7 +88,10 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     outputs_.push_back(stream);
   }
   if (!space_.matrix) {
-    if (device.execution == hwdesc::Execution::kSimt) read_code(kernel);
+    if (device.execution == hwdesc::Execution::kSimt) {
+      read_code(kernel);
+      atomics_s_ = atomic_updates_s(kernel, device);
+    }
     return;
   }
   stages_ = engine.stages;
@@ -526,7 +530,10 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
   busy[index_of(kHbmRead)] = (moved.dram_read + moved.dram_lost) / memory.read;
   busy[index_of(kHbmWrite)] = moved.dram_write / memory.write;
   const double cache_s =
-      has_cache_ ? cache.busy_s(moved.cache_read / cache.read, moved.cache_write / cache.write) : 0;
+      has_cache_
+          ? std::max(cache.busy_s(moved.cache_read / cache.read, moved.cache_write / cache.write),
+                     kept_s(removed, kOnChip, atomics_s_))
+          : 0;
   busy[index_of(kOnChip)] =
       std::max({cache_s, busy[index_of(kOnChip)], launch.per_worker * steps * use.shared_s});
 

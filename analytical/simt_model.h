@@ -144,7 +144,7 @@ class SimtModel final : public TileModel {
   double lane_rate_ = 0, lane_share_ = 1;  // FLOP/s of its lanes; sustained share in products
   BlockSides sides_;
   double operand_bytes_ = 4, flat_rows_ = 1, max_splits_ = 1, depth_step_ = 0, tap_depth_ = 0;
-  double setup_s_ = 0, overhead_s_ = 0, stages_ = 1, workers_ = 1;
+  double setup_s_ = 0, atomics_s_ = 0, overhead_s_ = 0, stages_ = 1, workers_ = 1;
 };
 
 }  // namespace tilecast::analytical

@@ -120,17 +120,19 @@ bool is_only_launched(const Kernel& kernel) {
 //
 // GPUs: a radix sort, least significant digit first, 8 bits per pass; keys are read once beforehand
 // to count digits, keys and values are read and written once per pass (CUB's onesweep: Adinarayan
-// and Merrill, arXiv:2206.01784). XLA:GPU calls it for rows with at most one value beside the key;
-// other rows use a bitonic network whose steps across blocks are launches.
-// Cores with a scratchpad: a bitonic network over chunks that fill half of it; every doubling
-// beyond a chunk is one pass that combines distant keys and one within chunks. A selection of at
-// most 16 keys reads the row once.
+// and Merrill, arXiv:2206.01784); several rows: segmented_sort(). XLA:GPU calls CUB for rows with
+// at most one value beside the key if that is faster than its own bitonic network, whose steps
+// across blocks of 2,048 keys are launches. A selection of more than 16 keys sorts. Cores with a
+// scratchpad: a bitonic network over chunks that fill half of it; every doubling beyond a chunk is
+// one pass that combines distant keys and one within chunks. A selection of at most 16 keys reads
+// the row once.
 struct RowPasses {
   MemoryPasses passes;
   std::string algorithm;  // "radix sort, 4 passes over memory"
 };
 
 constexpr double kDigitBits = 8;
+constexpr double kBlockKeys = 2048;     // of a block of XLA:GPU's own sorts: 1,024 threads
 constexpr double kOnesweepRate = 0.68;  // of a copy's rate
 constexpr std::int64_t kScannedAtOnce = 128;
 constexpr std::int64_t kSmallSelection = 16;  // XLA:GPU has a one-pass kernel up to this
@@ -180,6 +182,25 @@ RowPasses radix_sort(const Rows& rows) {
   return {moved, fmt::format("radix sort, {} passes over memory", passes)};
 }
 
+// Several rows: a block sorts a row, whose digits it counts and whose keys it moves tile by tile,
+// so that keys are read twice per pass. Each of both waits for its tile. Keys, values and ranks of
+// two blocks fill the registers of a worker (DeviceSegmentedRadixSort: 192 threads of 39 words).
+RowPasses segmented_sort(const Rows& rows, const hwdesc::Device& device) {
+  constexpr double kBits = 6, kTileBytes = 192 * 39 * 4, kWaits = 2, kResident = 2;
+  const double passes = std::ceil(rows.key_bytes * 8 / kBits);
+  const double keys = rows.count * rows.length;
+  const double tiles = std::ceil(rows.length * rows.key_bytes / kTileBytes);
+  const double waves = std::ceil(rows.count / kResident / std::max(device.multiplexing.workers, 1));
+  MemoryPasses moved{
+      .count = passes,
+      .read_bytes = keys * passes * (rows.element_bytes + rows.key_bytes),
+      .write_bytes = keys * passes * rows.element_bytes,
+      .rate = kOnesweepRate,
+      .launches = passes,
+      .latency_s = waves * passes * kWaits * tiles * device.main_memory().latency.value};
+  return {moved, fmt::format("radix sort by rows, {} passes over memory", passes)};
+}
+
 // `chunk`: keys that a worker holds. `by_step`: every step across chunks is a pass.
 RowPasses bitonic_sort(const Op& op, const Shape& keys, const Rows& rows, double chunk,
                        bool by_step, const hwdesc::Device& device) {
@@ -189,10 +210,10 @@ RowPasses bitonic_sort(const Op& op, const Shape& keys, const Rows& rows, double
   const double elements = rows.count * rows.length;
   const hwdesc::VectorUnit& vector = device.vector;
   const double width = static_cast<double>(vector.lanes * vector.sublanes);
-  const SortSteps steps = sort_steps(op, keys, width);
+  const SortWork work = sort_work(op, keys, device);
   const double workers = std::max(device.multiplexing.workers, 1);
-  const double vector_cycles = elements * steps.all / (width * vector.alus * vector.efficiency);
-  const double lane_cycles = elements * steps.in_register / device.cross_lane.elements_per_cycle;
+  const double vector_cycles = elements * work.vector / (width * vector.alus * vector.efficiency);
+  const double lane_cycles = elements * work.cross_lane / device.cross_lane.elements_per_cycle;
   const bool by_lanes = lane_cycles > vector_cycles;
   MemoryPasses moved{.count = passes,
                      .read_bytes = passes * elements * rows.element_bytes,
@@ -211,13 +232,21 @@ std::optional<RowPasses> sort_passes(const Kernel& kernel, const hwdesc::Device&
   if (keys.rank() == 0 || ir::element_count(keys) == 0) return std::nullopt;
   const Rows rows = rows_of(kernel, *found);
   const bool on_gpu = device.execution == hwdesc::Execution::kSimt;
-  const double capacity =
-      (on_gpu ? worker_memory(device) : device.scratchpad()).capacity.value / (on_gpu ? 1 : 2);
-  const double chunk = std::max(std::floor(capacity / rows.element_bytes), 2.0);
-  if (rows.length <= chunk) return std::nullopt;
-  if (rows.selected > 0 && rows.selected <= kSmallSelection) return selection(rows);
-  if (on_gpu && rows.operands <= 2) return radix_sort(rows);
-  return bitonic_sort(*found, keys, rows, chunk, on_gpu, device);
+  const double chunk =
+      on_gpu
+          ? kBlockKeys
+          : std::max(std::floor(device.scratchpad().capacity.value / 2 / rows.element_bytes), 2.0);
+  const bool fits = rows.length <= chunk;
+  const bool selects = rows.selected > 0 && rows.selected <= kSmallSelection;
+  if (selects && (on_gpu || !fits)) return selection(rows);
+  if (fits) return std::nullopt;
+  RowPasses network = bitonic_sort(*found, keys, rows, chunk, on_gpu, device);
+  if (!on_gpu || rows.operands > 2) return network;
+  RowPasses radix = rows.count > 1 ? segmented_sort(rows, device) : radix_sort(rows);
+  const auto time_s = [&](const RowPasses& sorted) {
+    return account_passes(sorted.passes, device, {}).total_s;
+  };
+  return time_s(radix) < time_s(network) ? radix : network;
 }
 
 // Steps per element of the longest scan, along one dimension.
