@@ -364,7 +364,9 @@ SortWork sort_work(const Op& op, const Shape& keys, const hwdesc::Device& device
     return {.vector = steps, .cross_lane = near * (near + 1) / 2 + (stages - near) * near};
   }
   constexpr double kMoves = 1 + 0.5, kWordBytes = 4;
-  const double padded = std::exp2(stages) / std::max<double>(1.0, double(keys.dims[dim]));
+  const auto in_lanes =  // as elements are counted
+      static_cast<double>(base::round_up(keys.dims[dim], device.vector.lanes));
+  const double padded = std::exp2(stages) / std::max(in_lanes, 1.0);
   const double others =
       op.opcode == Opcode::kTopK ? 1 : static_cast<double>(op.operands.size()) - 1;
   const double words = std::max(ir::storage_bytes(keys.dtype) / kWordBytes, 1.0) + others;

@@ -94,7 +94,7 @@ TEST(SimtAtomics, AKernelWaitsForThem) {
             atomic_updates_s(added, device));
 }
 
-// XLA:GPU's sorts and rotations, in seconds on block_device().
+// XLA:GPU's sorts, in seconds.
 double time_s(const std::string& text, const hwdesc::Device& device) {
   const ir::Module module = ir::parse_hlo(base::SourceText("m.hlo", text));
   ir::WorkCounter counter(module);
@@ -133,32 +133,6 @@ TEST(SimtSorts, BlocksSortLongRowsByDigits) {
   const double waits_s = kPasses * 1e-6 + waves * kPasses * 2 * tiles * 1e-6;
   EXPECT_NEAR(time_s(sort_of_keys(4096, 1 << 15), block_device()),
               kPasses * 3 * bytes / 100e9 / kRate + waits_s, 1e-6);
-}
-
-std::string rotated(const std::string& shifted) {
-  return fmt::format(R"(HloModule m, is_scheduled=true
-f {{ x = u32[1048576] parameter(0)
-  y = u32[1048576] parameter(1)
-  c = u32[] constant(13)
-  d = u32[] constant(19)
-  left = u32[1048576] broadcast(c), dimensions={{}}
-  right = u32[1048576] broadcast(d), dimensions={{}}
-  l = u32[1048576] shift-left(x, left)
-  r = u32[1048576] shift-right-logical({}, right)
-  ROOT o = u32[1048576] or(l, r) }}
-ENTRY e {{ x = u32[1048576] parameter(0)
-  y = u32[1048576] parameter(1)
-  ROOT o = u32[1048576] fusion(x, y), kind=kLoop, calls=f }})",
-                     shifted);
-}
-
-TEST(SimtRotations, ShiftsOfOneWordToBothSidesAreOneOperation) {
-  hwdesc::Device device = block_device();
-  device.vector.alus = 1e-3;
-  device.vector.load_ports = device.vector.store_ports = 1e6;
-  const double operation_s = 1048576 / (4 * 32 * 1e-3 * 1e9);
-  EXPECT_NEAR(time_s(rotated("y"), device) - time_s(rotated("x"), device), 2 * operation_s,
-              1e-2 * operation_s);
 }
 
 }  // namespace
