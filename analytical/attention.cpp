@@ -19,8 +19,8 @@ using ir::Attention;
 // multiply-add, maximum, sum, and narrowing with its moves. Backward: also the difference and the
 // product of two gradients, and a second narrowing.
 constexpr double kForwardOps = 4, kBackwardOps = 7;
-// A special function as operations of the lanes: range reduction and a polynomial of degree 3
-// (FlashAttention-4, Dao et al., 2026).
+// A special function as operations of the lanes: range reduction and a cubic polynomial, as
+// FlashAttention-4 emulates exponentials by polynomials (together.ai/blog/flashattention-4).
 constexpr double kPolynomialOps = 8;
 constexpr double kFastUnit = 4096;  // multiply-adds of 16 bits a cycle and worker: as Blackwell's
 // TPUs: scaling of the exponent, and the move from the matrix unit. With them 6.5e11 scores/s of

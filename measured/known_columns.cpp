@@ -13,7 +13,7 @@
 namespace tilecast::measured {
 namespace {
 
-constexpr std::array<std::string_view, 49> kOperatorColumns{"op",        "execution",
+constexpr std::array<std::string_view, 50> kOperatorColumns{"op",        "execution",
                                                             "dtype",     "out_dtype",
                                                             "batch",     "m",
                                                             "n",         "k",
@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 49> kOperatorColumns{"op",        "execut
                                                             "kv_len",    "head_dim",
                                                             "value_dim", "causal",
                                                             "window",    "kv_dtype",
-                                                            "backward"};
+                                                            "backward",  "writes_kv"};
 constexpr std::array<std::string_view, 8> kMeasuredColumns{
     "runtime_ns", "dispatch_ns", "device", "class", "family", "repeats", "spread_ns", "split"};
 constexpr std::string_view kKeptPrefix = "x_";

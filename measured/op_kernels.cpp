@@ -279,6 +279,19 @@ ir::Kernel attention(const OpRow& row, const OpDefaults&) {
   return ir::attention_kernel(of);
 }
 
+// Copies the keys and values of the queries' own positions into the cache that attention reads.
+ir::Kernel cache_write(const OpRow& row, const OpDefaults& defaults) {
+  const std::int64_t width = row.integer("head_dim");
+  const ir::Dims dims{row.integer("batch", 1), row.integer("q_len"),
+                      row.integer("kv_heads", row.integer("heads")),
+                      width + row.integer("value_dim", width)};
+  const DType cached = row.dtype("kv_dtype");
+  const Opcode opcode = cached == row.dtype() ? Opcode::kCopy : Opcode::kConvert;
+  OpSketch sketch("cache_write", opcode, defaults.layout);
+  const OpId made = sketch.parameter(row.dtype(), dims);
+  return sketch.build({opcode == Opcode::kCopy ? sketch.copy(made) : sketch.to(made, cached)});
+}
+
 ir::Kernel reduce(const OpRow& row, const OpDefaults& defaults) {
   const bool half = row.dtype() == DType::kBF16 || row.dtype() == DType::kF16;
   OpSketch sketch("reduce", half ? Opcode::kFusion : Opcode::kReduce, defaults.layout);
@@ -450,6 +463,9 @@ std::vector<ir::Kernel> operator_launches(const CsvTable& table, const CsvRow& r
     return naming_row(table, row, [&] { return expert_launches(reader, defaults); });
   }
   const ir::Kernel fused = keep_largest_operand(operator_kernel(table, row, defaults), defaults);
+  if (reader.text("op") == "attention" && reader.flag("writes_kv")) {
+    return {cache_write(reader, defaults), fused};
+  }
   const ir::Launches launches = launches_of(reader, defaults);
   try {
     return ir::split_kernel(fused, launches);

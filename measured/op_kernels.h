@@ -10,7 +10,9 @@
 // transpose             batch (1), rows, columns
 // attention             batch (1), heads, kv_heads (heads), q_len, kv_len (q_len), head_dim,
 //                       value_dim (head_dim), causal (0 | 1), window (0: all keys), kv_dtype
-//                       (dtype), backward (0 | 1); fused, as libraries do it (ir/attention.h)
+//                       (dtype), backward (0 | 1); fused, as libraries do it (ir/attention.h);
+//                       writes_kv (0 | 1): a launch before copies the keys and values of the
+//                       queries' positions, of dtype, into a cache of kv_dtype
 // gelu, copy, elementwise ops by HLO opcode name    elements | rows, columns
 // experts               expert_kernels.h; only operator_launches() has it
 // all_reduce all_gather reduce_scatter all_to_all collective_permute

@@ -28,10 +28,10 @@ constexpr std::array<std::string_view, 26> kWholeTargets{
     "co",       "kh",    "kw",     "rows",     "columns",  "elements", "devices",
     "layers",   "nodes", "input",  "output",   "stride",   "repeats",  "heads",
     "kv_heads", "q_len", "kv_len", "head_dim", "value_dim"};
-constexpr std::array<std::string_view, 19> kTextTargets{
+constexpr std::array<std::string_view, 20> kTextTargets{
     "op",     "kernel", "program", "dtype",     "out_dtype", "device",     "class",
     "family", "split",  "padding", "execution", "shape",     "transposed", "precision",
-    "block",  "causal", "window",  "kv_dtype",  "backward"};
+    "block",  "causal", "window",  "kv_dtype",  "backward",  "writes_kv"};
 constexpr std::array<std::string_view, 3> kScheduleTargets{"stages", "warps", "direct"};
 constexpr std::array<std::string_view, 3> kTimeTargets{"runtime", "dispatch", "spread"};
 constexpr std::array<std::string_view, 5> kTileTargets{"output_bounds", "kernel_bounds",

@@ -325,7 +325,9 @@ By op:
                                             causal (0 or 1: no keys behind a query; the last
                                             query and key are abreast), window (keys that a
                                             query sees; 0: all), kv_dtype (dtype), backward
-                                            (0 or 1); fused, as libraries do it
+                                            (0 or 1); fused, as libraries do it; writes_kv
+                                            (0 or 1): a kernel before copies the keys and
+                                            values of the queries into their cache
   experts (a layer of a mixture)            tokens, hidden, inter, topk, experts; tp (1),
                                             ep (1), skew (balanced, uniform, or the exponent
                                             of a power law), weight_dtype; on GPUs library

@@ -94,6 +94,27 @@ TEST(OperatorKernel, AttentionIsFused) {
               HasSubstr("column 'causal': got 'perhaps', expected 1 or 0"));
 }
 
+TEST(OperatorKernel, AttentionThatWritesItsCacheCopiesTheKeysOfItsQueriesBefore) {
+  const auto launches = [](const std::string& rest) {
+    const std::string columns =
+        "op,dtype,kv_dtype,batch,heads,kv_heads,q_len,kv_len,head_dim,value_dim,writes_kv";
+    const std::string row = "attention,bf16," + rest;
+    const CsvTable table = read_csv(base::SourceText("ops.csv", columns + "\n" + row + "\n"));
+    return operator_launches(table, table.rows.at(0), {});
+  };
+  EXPECT_EQ(launches("bf16,3,8,2,5,96,32,64,0").size(), 1U);
+  for (const auto& [type, opcode] :
+       {std::pair{"bf16", ir::Opcode::kCopy}, std::pair{"f8e4m3fn", ir::Opcode::kConvert}}) {
+    const auto both = launches(std::string(type) + ",3,8,2,5,96,32,64,1");
+    ASSERT_EQ(both.size(), 2U);
+    const ir::Op& written = both[0].op(both[0].outputs()[0]);
+    EXPECT_EQ(written.opcode, opcode);
+    EXPECT_EQ(element_count(written.shape), 3 * 2 * 5 * (32 + 64));
+    EXPECT_EQ(written.shape.dtype, *ir::parse_dtype(type));
+    EXPECT_TRUE(both[1].custom_call_cost().has_value());
+  }
+}
+
 TEST(OperatorKernel, ConvolutionWithoutPaddingDoesTheFormula) {
   const ir::Kernel kernel = kernel_of(kConvColumns, "conv2d,f32,2,11,9,16,32,3,3,2,0");
   const std::int64_t oh = (11 - 3) / 2 + 1, ow = (9 - 3) / 2 + 1;
