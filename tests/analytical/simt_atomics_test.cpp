@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "analytical/analytical_model.h"
+#include "hwdesc/device_yaml.h"
 #include "ir/counts/work_counts.h"
 #include "ir/text/hlo_parser.h"
 #include "test_kernels.h"
@@ -133,6 +134,25 @@ TEST(SimtSorts, BlocksSortLongRowsByDigits) {
   const double waits_s = kPasses * 1e-6 + waves * kPasses * 2 * tiles * 1e-6;
   EXPECT_NEAR(time_s(sort_of_keys(4096, 1 << 15), block_device()),
               kPasses * 3 * bytes / 100e9 / kRate + waits_s, 1e-6);
+}
+
+// Threefry rotates: a funnel shift of one operand's words, two shifts and an `or` of two operands'.
+TEST(SimtRotations, AreOneOperationOfTheThree) {
+  const hwdesc::Device device = hwdesc::load_device("h100_sxm");
+  const auto vector_s = [&](const std::string& shifted_right) {
+    const std::string a = "u32[16777216]{0}";
+    const ir::Kernel kernel =
+        kernel_of("HloModule m\nf {\n  x = " + a + " parameter(0)\n  y = " + a +
+                  " parameter(1)\n  m = u32[] constant(13)\n  n = u32[] constant(19)\n  ms = " + a +
+                  " broadcast(m), dimensions={}\n  ns = " + a +
+                  " broadcast(n), dimensions={}\n  l = " + a + " shift-left(x, ms)\n  r = " + a +
+                  " shift-right-logical(" + shifted_right + ", ns)\n  ROOT o = " + a +
+                  " or(l, r)\n}\nENTRY e {\n  p = " + a + " parameter(0)\n  q = " + a +
+                  " parameter(1)\n  ROOT k = " + a + " fusion(p, q), kind=kLoop, calls=f\n}\n");
+    const Estimate e = KernelAnalysis(kernel, device).estimate_best();
+    return e.bounds[static_cast<std::size_t>(Bound::kVector)].value;
+  };
+  EXPECT_NEAR(vector_s("y"), 3 * vector_s("x"), 1e-9 * vector_s("y"));
 }
 
 }  // namespace
