@@ -20,9 +20,8 @@ double resident_blocks(const hwdesc::Device& device, const BlockNeeds& needs) {
   }
   const double registers = device.multiplexing.registers_per_worker.value;
   if (needs.register_bytes > 0 && registers > 0) {
-    resident =
-        std::min(resident,
-                 std::floor(device.library.accumulators * registers / needs.register_bytes));
+    resident = std::min(resident,
+                        std::floor(device.library.accumulators * registers / needs.register_bytes));
   }
   return resident;
 }

@@ -253,7 +253,8 @@ bool holds(const FittedConstant& constant, double value) {
 
 // Three seeds each, to save time. With 20 seeds, run once, the factor of the matrix unit was within
 // 0.03 of the truth in 17 cases on h100_sxm, where loads from the cache bound as many products as
-// the unit does, and in all on tpu_v3; intervals of both constants held the truth in 19 and 20 there.
+// the unit does, and in all on tpu_v3; intervals of both constants held the truth in 19 and 20
+// there.
 TEST(CalibrateProducts, FindsASlowerMatrixUnitAndATimePerKernel) {
   int accepted = 0, matrix = 0, overhead = 0, near = 0, all = 0;
   for (const char* name : {"tpu_v3", "h100_sxm"}) {
