@@ -70,6 +70,12 @@ std::string trust(const Simulation& run) {
       kHalfBelieved, part(shares->most), part(shares->some), part(shares->none));
 }
 
+// "tpu_v6e", of a slice with its cores: "tpu_v6e x 256".
+std::string device_label(const Simulation& run) {
+  return run.slice_devices ? fmt::format("{} x {:.0f}", run.device, *run.slice_devices)
+                           : run.device;
+}
+
 // Kernels with a very uncertain time: no tile fits, their code is not in the program, or they stay
 // below 1 % of every roof although neither launch nor latency explains it.
 bool is_doubtful(const SimulatedKernel& kernel) {
@@ -164,7 +170,7 @@ std::string work_line(const Simulation& run) {
 std::string header(const Simulation& run) {
   std::string out = fmt::format("program   {}", run.program);
   if (!run.file.empty()) out += fmt::format("  ({})", run.file);
-  out += fmt::format("\ndevice    {}\n", run.device);
+  out += fmt::format("\ndevice    {}\n", device_label(run));
   if (!run.model.empty()) out += fmt::format("model     {}\n", run.model);
   out += time_lines(run) + doubts(run) + trust(run) + bound_line(run) + work_line(run);
   if (run.memory) out += memory_line(*run.memory);
@@ -407,6 +413,7 @@ Json run_json(const Simulation& run) {
               {"roofs", roofs_json(run.roofs)},
               {"kernels", list_of(run.kernels, kernel_json)},
               {"notes", list_of(run.notes, note_json)}};
+  if (run.slice_devices) out["slice_cores"] = *run.slice_devices;
   if (run.communication) {
     out["communication"] = {{"time_s", run.communication->time.value},
                             {"hidden_s", run.communication->hidden.value}};
@@ -464,12 +471,12 @@ std::string comparison(std::span<const Simulation> runs, std::size_t devices) {
   const bool energy = any([](const Simulation& run) { return run.energy.has_value(); });
   std::vector<Column> columns{{"program", 80}};
   for (std::size_t i = 0; i < devices && !runs.empty(); ++i) {
-    columns.push_back(">" + runs[i].device);
+    columns.push_back(">" + device_label(runs[i]));
     if (intervals) columns.push_back("[90 %]");
-    if (i > 0) columns.push_back(">/ " + runs[0].device);
+    if (i > 0) columns.push_back(">/ " + device_label(runs[0]));
   }
   for (std::size_t i = 0; i < devices && energy; ++i) {
-    columns.push_back(">" + runs[i].device + " energy");
+    columns.push_back(">" + device_label(runs[i]) + " energy");
   }
   TextTable rows(columns);
   for (std::size_t first = 0; first < runs.size(); first += devices) {

@@ -106,6 +106,11 @@ class CompiledForMachinesThatAreNotThere(unittest.TestCase):
             self.assertTrue(any(name.startswith(("all-reduce", "reduce-scatter"))
                                 for name in opcodes), opcodes)
             self.assertLess(flops_of(run), 0.3 * 4 * 1024 * 512 * 2048)
+        on_slice = tilecast.jax.simulate(mlp, weights, x, slice="v5e-4").to_dict()
+        self.assertEqual(on_slice["slice_cores"], 4)
+        self.assertGreater(on_slice["communication"]["time_s"], 0)
+        with self.assertRaisesRegex(tilecast.Error, "one of device= and slice="):
+            tilecast.jax.simulate(mlp, weights, x)
 
     def test_a_second_time_nothing_is_compiled(self):
         asked = dict(device="tpu_v5e")

@@ -78,16 +78,21 @@ class Run(_tilecast.Simulation):
         return "\n".join(lines) + "\n" + super().__str__()
 
 
-def simulate(fn: Callable, *args: Any, device: Any, compile: str = "auto", model: Any = "default",
-             flags: Sequence[str] = (), timeout_s: float = 600.0,
-             skip_unknown: bool = False) -> Union[Run, List[Run]]:
+def simulate(fn: Callable, *args: Any, device: Any = None, slice: Any = None,
+             compile: str = "auto", model: Any = "default", flags: Sequence[str] = (),
+             timeout_s: float = 600.0, skip_unknown: bool = False) -> Union[Run, List[Run]]:
     """Predicts one call of `fn` (a function, or what jax.jit made of one) on the device.
 
     device: a preset, a YAML file or a tilecast.Device; a list of them gives a list of Runs.
+    slice: in its place a slice by name, "v6e-256" or "h100x64", for functions that are sharded over
+    a mesh of as many chips; times are of one of them, with the network between them.
     compile: "xla": the machine's compiler; "own": Tilecast's rules; "auto": "xla" where installed.
     flags: XLA_FLAGS for the compiler; timeout_s: after it a compiler is stopped.
     Raises tilecast.Error, also with what a compiler says of a program that does not fit.
     """
+    if (device is None) == (slice is None):
+        raise _tilecast.Error("simulate: say one of device= and slice=")
+    device = slice if device is None else device
     lowering, runs = _Lowering(fn, args), []
     for one in map(_tilecast._device, _tilecast._list(device)):
         compiled = _compile_for(lowering, one, compile, flags, timeout_s)

@@ -65,7 +65,7 @@ def _arguments():
     parser.add_argument("function", metavar="MODULE:FUNCTION")
     parser.add_argument("--arg", action="append", metavar="TYPE[SIZES]", help="an argument's shape")
     parser.add_argument("-d", "--device", action="append", required=True,
-                        help="preset or YAML file; repeat it to compare")
+                        help="preset, slice of one (v6e-256) or YAML file; repeat it to compare")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
                         help="override a device value: hbm.bandwidth=9TB/s")
     parser.add_argument("--compile", choices=("auto", "xla", "own"), default="auto",
