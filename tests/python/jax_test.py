@@ -2,6 +2,8 @@
 
 Runs with the Python of scripts/jax_venv, which has JAX and the compilers.
 """
+import contextlib
+import io
 import os
 import pathlib
 import subprocess
@@ -24,6 +26,7 @@ import jax.numpy as jnp  # noqa: E402
 from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec  # noqa: E402
 
 import jax_block  # noqa: E402
+import jax_scaling  # noqa: E402
 import tilecast  # noqa: E402
 import tilecast.jax  # noqa: E402
 
@@ -111,6 +114,15 @@ class CompiledForMachinesThatAreNotThere(unittest.TestCase):
         self.assertGreater(on_slice["communication"]["time_s"], 0)
         with self.assertRaisesRegex(tilecast.Error, "one of device= and slice="):
             tilecast.jax.simulate(mlp, weights, x)
+
+    def test_the_scaling_study_prints_a_row_for_each_sharding(self):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            jax_scaling.main("v5e", "4")
+        rows = said.getvalue().splitlines()[1:]
+        self.assertEqual([row.split()[:2] for row in rows[:2]], [["4", "copied"], ["4", "spread"]])
+        self.assertTrue(all(0 < float(row.split()[3]) < 100 for row in rows[:2]), rows)
+        self.assertRegex(rows[2], "fastest per sample: 4 chips, weights (copied|spread)")
 
     def test_a_second_time_nothing_is_compiled(self):
         asked = dict(device="tpu_v5e")
