@@ -7,6 +7,7 @@
 
 #include "analytical/layout_rules.h"
 #include "base/error.h"
+#include "base/math.h"
 #include "base/text.h"
 #include "ir/attention.h"
 #include "ir/kernels/kernel_sketch.h"
@@ -321,7 +322,7 @@ ir::Kernel collective(const OpRow& row, const OpDefaults& defaults) {
   const std::int64_t devices = row.integer("devices", defaults.all_reduce_devices);
   const ir::Dims all = row.elements();
   ir::Dims share = all;
-  share[0] = (share[0] + devices - 1) / devices;
+  share[0] = base::ceil_div(share[0], devices);
   const OpId operand = sketch.parameter(row.dtype(), kOpcode == Opcode::kAllGather ? share : all);
   return sketch.build({sketch.collective(
       kOpcode, operand, kOpcode == Opcode::kReduceScatter ? share : all, devices)});

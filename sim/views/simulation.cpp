@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -217,29 +218,38 @@ std::vector<std::string> row(const SimulatedKernel& kernel, Seconds whole, bool 
   return cells;
 }
 
-// Kernels that share their estimate as one with all launches, "fusion.4 (+2)", so that a layer that
-// repeats does not fill the table; the longest first. `all`: every kernel on its own.
-std::vector<SimulatedKernel> table_kernels(const Simulation& run, bool all) {
-  std::vector<SimulatedKernel> rows;
-  std::vector<std::size_t> alike;  // kernels of each row
+// Kernels that share their estimate, as one row of the table.
+struct Alike {
+  const SimulatedKernel* first;
+  double launches;          // of all of them
+  std::size_t kernels = 1;  // how many
+
+  [[nodiscard]] Seconds total() const { return first->estimate->time * launches; }
+  // "fusion.4 (+2)", with all launches.
+  [[nodiscard]] SimulatedKernel together() const {
+    SimulatedKernel kernel = *first;
+    kernel.multiplicity = launches;
+    if (kernels > 1) kernel.name += fmt::format(" (+{})", kernels - 1);
+    return kernel;
+  }
+};
+
+// The rows, the longest first, so that a layer that repeats does not fill the table. `all`: every
+// kernel on its own.
+std::vector<Alike> table_kernels(const Simulation& run, bool all) {
+  std::vector<Alike> rows;
   std::map<std::pair<const void*, ir::Opcode>, std::size_t> row_of;
   for (const SimulatedKernel& kernel : run.kernels) {
     const auto [found, fresh] =
         row_of.try_emplace({kernel.estimate.identity(), kernel.opcode}, rows.size());
     if (all || fresh) {
-      rows.push_back(kernel);
-      alike.push_back(1);
+      rows.push_back({&kernel, kernel.multiplicity});
       continue;
     }
-    rows[found->second].multiplicity += kernel.multiplicity;
-    ++alike[found->second];
+    rows[found->second].launches += kernel.multiplicity;
+    ++rows[found->second].kernels;
   }
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (alike[i] > 1) rows[i].name += fmt::format(" (+{})", alike[i] - 1);
-  }
-  std::ranges::stable_sort(rows, [](const SimulatedKernel& a, const SimulatedKernel& b) {
-    return a.total() > b.total();
-  });
+  std::ranges::stable_sort(rows, std::greater<>(), &Alike::total);
   return rows;
 }
 
@@ -254,9 +264,9 @@ std::vector<Column> kernel_columns(bool corrected) {
 std::string kernel_rows(const Simulation& run, std::size_t top) {
   const bool corrected = belief_shares(run).has_value();
   TextTable rows(kernel_columns(corrected));
-  const std::vector<SimulatedKernel> kernels = table_kernels(run, top >= run.kernels.size());
+  const std::vector<Alike> kernels = table_kernels(run, top >= run.kernels.size());
   const std::size_t shown = std::min(top, kernels.size());
-  for (std::size_t i = 0; i < shown; ++i) rows.add(row(kernels[i], run.time, corrected));
+  for (std::size_t i = 0; i < shown; ++i) rows.add(row(kernels[i].together(), run.time, corrected));
   std::string out = rows.render();
   Seconds rest;
   for (std::size_t i = shown; i < kernels.size(); ++i) rest += kernels[i].total();

@@ -5,6 +5,7 @@
 #include "analytical/simt_model.h"
 #include "ir/kernels/kernel_sketch.h"
 #include "test_kernels.h"
+#include "tests/support/conv_dims.h"
 
 namespace tilecast::analytical::testing {
 namespace {
@@ -29,17 +30,7 @@ ir::Kernel convolution(const Sizes& sizes) {
   const auto k =
       sketch.row_major_parameter(ir::DType::kF16, {w, w, sizes.channels, kResultFeatures});
   const ir::WindowDim dim{.size = w, .stride = sizes.stride};
-  ir::ConvAttrs attrs{.window = {dim, dim},
-                      .dims = {.input_batch = 0,
-                               .input_feature = 3,
-                               .kernel_input_feature = 2,
-                               .kernel_output_feature = 3,
-                               .output_batch = 0,
-                               .output_feature = 3,
-                               .input_spatial = {1, 2},
-                               .kernel_spatial = {0, 1},
-                               .output_spatial = {1, 2},
-                               .text = "b01f_01io->b01f"}};
+  ir::ConvAttrs attrs{.window = {dim, dim}, .dims = support::channels_last()};
   return sketch.build({sketch.convolution(
       x, k, std::move(attrs), {1, kResultSide, kResultSide, kResultFeatures}, ir::DType::kF16)});
 }

@@ -19,6 +19,7 @@
 #include "tests/schedule/parse_loops.h"
 #include "tests/schedule/random_schedules.h"
 #include "tests/schedule/run_loops.h"
+#include "tests/support/conv_dims.h"
 #include "tests/support/errors.h"
 
 namespace tilecast::schedule {
@@ -207,16 +208,7 @@ ir::Kernel convolution(const Layer& layer) {
   const ir::WindowDim window{
       .size = layer.taps, .stride = layer.stride, .pad_low = pad, .pad_high = pad};
   attrs.window = {window, window};
-  attrs.dims = {.input_batch = 0,
-                .input_feature = 3,
-                .kernel_input_feature = 2,
-                .kernel_output_feature = 3,
-                .output_batch = 0,
-                .output_feature = 3,
-                .input_spatial = {1, 2},
-                .kernel_spatial = {0, 1},
-                .output_spatial = {1, 2},
-                .text = "b01f_01io->b01f"};
+  attrs.dims = support::channels_last();
   return sketch.build(
       {sketch.convolution(x, w, attrs, {1, result, result, layer.out}, ir::DType::kF32)});
 }
