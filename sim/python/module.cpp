@@ -110,6 +110,13 @@ std::vector<std::string> kernel_names(const ReadProgram& program, const hwdesc::
   return names;
 }
 
+// The most devices that one group of a collective may have without a described slice; 0: any.
+int devices_of_host(const hwdesc::Device& device) {
+  const auto& links = device.interconnect;
+  const bool host = links && links->topology == "switch" && !links->slice;
+  return host ? links->devices_per_host : 0;
+}
+
 void bind_devices(py::module_& m) {
   bind_error(m);
   m.def("devices", &hwdesc::preset_names, "Names of the presets.");
@@ -120,6 +127,14 @@ void bind_devices(py::module_& m) {
            Released())
       .def_readonly("name", &hwdesc::Device::name)
       .def_readonly("xla_target", &hwdesc::Device::xla_target)
+      .def_readonly("cores_per_chip", &hwdesc::Device::cores_per_chip)
+      .def_property_readonly(
+          "memory_bytes", [](const hwdesc::Device& d) { return d.main_memory().capacity.value; })
+      .def_property_readonly("host_devices", &devices_of_host)
+      .def("matrix_peak",
+           [](const hwdesc::Device& d, const std::string& dtype) {
+             return d.matrix_peak(dtype).value;
+           })
       .def_property_readonly("execution",
                              [](const hwdesc::Device& d) { return hwdesc::name(d.execution); })
       .def("xla_gpu_target", &hwdesc::xla_gpu_target)

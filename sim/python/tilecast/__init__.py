@@ -13,7 +13,9 @@ are thread-safe and release the GIL during computations. They raise tilecast.Err
 from __future__ import annotations
 
 import functools as _functools
+import itertools as _itertools
 import json as _json
+import math as _math
 import os as _os
 import typing as _typing
 
@@ -30,7 +32,7 @@ from . import _tilecast as _core  # noqa: E402: reads the environment
 from ._tilecast import Error, devices  # noqa: E402
 
 if _typing.TYPE_CHECKING:
-    from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+    from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
     import numpy
     import numpy.typing
@@ -291,11 +293,15 @@ class Explanation(_Answer):
                                          doc="Why the tile cannot run.")
 
 
+_SHOWN_ROWS = 20  # of a table, by repr() and in a notebook
+
+
 class Table:
-    """A table: `table["estimate_ns"]` is a NumPy array if all its values are numbers."""
+    """Rows with named columns: `table["estimate_ns"]` is a NumPy array if all its values are numbers; iteration
+    gives a dict per row; to_pandas() the whole."""
 
     def __init__(self, columns):
-        self._columns = dict(columns)
+        self._columns = {name: _numbers(cells) for name, cells in dict(columns).items()}
 
     @property
     def names(self) -> List[str]:
@@ -304,18 +310,91 @@ class Table:
     def __len__(self):
         return len(next(iter(self._columns.values()), []))
 
-    def __getitem__(self, name: str) -> Union[numpy.ndarray, List[str]]:
-        import numpy
-        cells = self._columns[name]
-        try:
-            return numpy.array([float(cell) if cell else numpy.nan for cell in cells])
-        except ValueError:
-            return list(cells)
+    def __iter__(self) -> Iterator[Dict[str, Any]]:
+        return (dict(zip(self._columns, row)) for row in zip(*self._columns.values()))
 
-    def to_frame(self) -> pandas.DataFrame:
-        """A pandas.DataFrame."""
+    def __getitem__(self, name: str) -> Union[numpy.ndarray, List[str]]:
+        return _column(self._columns[name])
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas.DataFrame; pandas is imported here and not before."""
+        return _pandas().DataFrame({name: self[name] for name in self.names})
+
+    to_frame = to_pandas
+
+    def to_csv(self) -> str:
+        """Text with the header in the first line."""
+        import csv
+        import io
+        text = io.StringIO()
+        rows = csv.writer(text, lineterminator="\n")
+        rows.writerow(self.names)
+        rows.writerows([_text(cell) for cell in row.values()] for row in self)
+        return text.getvalue()
+
+    def _shown(self, most=_SHOWN_ROWS):
+        """Names and cells as people read them, with SI prefixes."""
+        rows = list(_itertools.islice(self, most))
+        units = {name: next((unit for unit in _UNITS if name.endswith(unit)), "") for name in self.names}
+        heads = [name.removesuffix(units[name]) for name in self.names]
+        return heads, [[_shown_cell(cell, units[name]) for name, cell in row.items()] for row in rows]
+
+    def __str__(self):
+        return self._text(None)
+
+    def __repr__(self):
+        return self._text(_SHOWN_ROWS)
+
+    def _text(self, most):
+        heads, rows = self._shown(most)
+        widths = [max(map(len, column)) for column in zip(heads, *rows)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in [heads, *rows]]
+        more = len(self) - len(rows)
+        return "\n".join(lines + ([f"... and {more} more rows"] if more else []))
+
+    def _repr_html_(self):
+        heads, rows = self._shown()
+        more = len(self) - len(rows)
+        return _html_table(heads, rows) + (f"<p>... and {more} more rows</p>" if more else "")
+
+
+# By the end of a column's name: unit, and size of what it counts.
+_UNITS = {"_s": ("s", 1.0), "_ns": ("s", 1e-9), "_J": ("J", 1.0), "_uJ": ("J", 1e-6), "_W": ("W", 1.0),
+          "_MHz": ("Hz", 1e6), "_Hz": ("Hz", 1.0), "_B/s": ("B/s", 1.0), "_bytes": ("B", 1.0)}
+
+
+def _shown_cell(cell, unit):
+    if isinstance(cell, str) or cell != cell:
+        return cell if isinstance(cell, str) else ""
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if unit == "_bytes":
+        return f"{cell / 2**30:.3g} GiB"
+    return _core._si(cell * _UNITS[unit][1], _UNITS[unit][0]) if unit else f"{cell:.6g}"
+
+
+def _html_table(heads, rows):
+    from html import escape
+    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _numbers(cells):
+    """Text of the command as numbers, if all cells are numbers or empty; else as it is."""
+    try:
+        return [cell if not isinstance(cell, str) else float(cell) if cell else _math.nan for cell in cells]
+    except ValueError:
+        return list(cells)
+
+
+def _pandas():
+    try:
         import pandas
-        return pandas.DataFrame({name: self[name] for name in self.names})
+    except ImportError as error:
+        raise ImportError("to_pandas() needs pandas: pip install pandas (hint: iteration gives the rows as dicts "
+                          "without it)") from error
+    return pandas
 
 
 class Evaluation(_Answer):
