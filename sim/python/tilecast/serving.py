@@ -42,7 +42,7 @@ class Plan(_tilecast.Table):
     tokens_per_s_per_chip: of decoding; fits: weights, cache and activations are in the device's memory.
     """
 
-    def __init__(self, rows: List[Dict[str, Any]], operators: List[Dict[str, Any]], notes: List[str]):
+    def __init__(self, rows: List[Dict[str, Any]], operators: List[List[Dict[str, Any]]], notes: List[str]):
         super().__init__({name: [row[name] for row in rows] for name in rows[0]})
         self._operators, self.notes = operators, notes
 
@@ -54,8 +54,7 @@ class Plan(_tilecast.Table):
 
     def operators(self, row: int = 0) -> _tilecast.Table:
         """What a row's two steps are made of: step, operator, how often, seconds of all, what limits each."""
-        chosen = self._operators[row]
-        return _tilecast.Table({name: [part[name] for part in chosen] for name in chosen[0]})
+        return _tilecast.Table.of_rows(self._operators[row])
 
 
 class _Prices:
@@ -195,7 +194,7 @@ def _show(asked, found):
     best, limited = found.best(asked.ttft, asked.tpot), asked.ttft or asked.tpot
     if limited:
         fastest = {name: _tilecast._core._si(min(found[name]), "s") for name in ("ttft_s", "tpot_s")}
-        print(f"\nbest within the limits:\n{_tilecast.Table({n: [v] for n, v in best.items()})}" if best else
+        print(f"\nbest within the limits:\n{_tilecast.Table.of_rows([best])}" if best else
               f"\nno row keeps the limits and fits: least TTFT {fastest['ttft_s']}, least TPOT {fastest['tpot_s']}")
     if asked.operators:
         print(f"\n{found.operators(list(found).index(best) if limited and best else 0)}")

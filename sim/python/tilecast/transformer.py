@@ -41,7 +41,8 @@ _KINDS: Dict[str, Dict[str, Any]] = {
 }
 
 
-class Launch(_typing.NamedTuple):
+@_dataclasses.dataclass(frozen=True)
+class Launch:
     """An operator of a step. row: of `tilecast ops`; count: times in a step; weights: parameters that all of
     them read, on one device."""
     name: str
@@ -80,15 +81,15 @@ class Transformer:
     without a recipe, and names the keys that the file lacks."""
 
     def __init__(self, config: Union[str, _os.PathLike[str], Mapping[str, Any]], weights: str = "", cache: str = ""):
-        self.file, said = "config", config
+        self.file = "config"
         if isinstance(config, (str, _os.PathLike)):
             self.file = _os.fspath(config)
             try:
                 with open(self.file, encoding="utf-8") as file:
-                    said = _json.load(file)
+                    config = dict(_json.load(file))
             except (OSError, ValueError) as error:
                 raise Error(f"{self.file}: {error}") from error
-        self._said = {**said, **(said.get("text_config") or {})}
+        self._said = {**config, **(config.get("text_config") or {})}
         self.kind = str(self._said.get("model_type"))
         if self.kind not in _KINDS:
             raise Error(f"{self.file}: model_type: got {self.kind!r}, expected one of {', '.join(_KINDS)} "
@@ -220,7 +221,8 @@ class _Step:
     """Collects the launches of a step."""
 
     def __init__(self, model: Transformer, layout: Layout, batch: int, queries: int, keys: int):
-        self.model, self.layout, self.launches = model, layout, []
+        self.model, self.layout = model, layout
+        self.launches: List[Launch] = []
         self.batch, self.queries, self.keys = batch, queries, keys
         self.tokens = batch * queries
 
