@@ -227,7 +227,7 @@ class Table:
 
 
 # By the end of a column's name: unit, and size of what it counts.
-_UNITS = {"_s": ("s", 1.0), "_ns": ("s", 1e-9), "_J": ("J", 1.0), "_uJ": ("J", 1e-6), "_W": ("W", 1.0),
+_UNITS = {"_s": ("s", 1.0), "_ns": ("s", 1e-9), " ns": ("s", 1e-9), "_J": ("J", 1.0), "_uJ": ("J", 1e-6), "_W": ("W", 1.0),
           "_MHz": ("Hz", 1e6), "_Hz": ("Hz", 1.0), "_B/s": ("B/s", 1.0), "_bytes": ("B", 1.0)}
 
 

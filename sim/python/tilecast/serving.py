@@ -29,9 +29,19 @@ if _typing.TYPE_CHECKING:
 
     _Counts = Union[int, Iterable[int]]
 
-__all__ = ["Layout", "Plan", "Transformer", "plan"]
+__all__ = ["Layout", "Plan", "Row", "Transformer", "plan"]
 
 _CHUNK = 8192  # tokens that a server reads at once: only their activations take memory
+
+
+class Row(dict):
+    """One row of a Plan."""
+
+    def __repr__(self):
+        return repr(_tilecast.Table.of_rows([self]))
+
+    def _repr_html_(self):
+        return _tilecast.Table.of_rows([self])._repr_html_()
 
 
 class Plan(_tilecast.Table):
@@ -46,9 +56,9 @@ class Plan(_tilecast.Table):
         super().__init__({name: [row[name] for row in rows] for name in rows[0]})
         self._operators, self.notes = operators, notes
 
-    def best(self, ttft_s: Optional[float] = None, tpot_s: Optional[float] = None) -> Optional[Dict[str, Any]]:
+    def best(self, ttft_s: Optional[float] = None, tpot_s: Optional[float] = None) -> Optional[Row]:
         """The row with the most tokens per second and chip that fits and keeps the limits; None without one."""
-        good = [row for row in self if row["fits"] and row["ttft_s"] <= (ttft_s or float("inf"))
+        good = [Row(row) for row in self if row["fits"] and row["ttft_s"] <= (ttft_s or float("inf"))
                 and row["tpot_s"] <= (tpot_s or float("inf"))]
         return max(good, key=lambda row: row["tokens_per_s_per_chip"], default=None)
 
@@ -194,7 +204,7 @@ def _show(asked, found):
     best, limited = found.best(asked.ttft, asked.tpot), asked.ttft or asked.tpot
     if limited:
         fastest = {name: _tilecast._core._si(min(found[name]), "s") for name in ("ttft_s", "tpot_s")}
-        print(f"\nbest within the limits:\n{_tilecast.Table.of_rows([best])}" if best else
+        print(f"\nbest within the limits:\n{best}" if best else
               f"\nno row keeps the limits and fits: least TTFT {fastest['ttft_s']}, least TPOT {fastest['tpot_s']}")
     if asked.operators:
         print(f"\n{found.operators(list(found).index(best) if limited and best else 0)}")
