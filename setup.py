@@ -1,4 +1,4 @@
-"""pip install --no-build-isolation . : builds the Python module with CMake (docs/python.md)."""
+"""pip install . : builds the Python module with CMake (docs/python.md)."""
 import os
 import pathlib
 import re
@@ -59,7 +59,8 @@ setup(
                     "cuda": ["jax>=0.10.2,<0.12", "jax-cuda13-plugin>=0.10.2,<0.12", "pandas"]},
     packages=["tilecast", "tilecast.jax"],
     package_dir={"tilecast": "sim/python/tilecast"},
-    package_data={"tilecast": ["py.typed"]},
+    package_data={"tilecast": ["py.typed", "_tilecast.pyi"]},
+    entry_points={"console_scripts": ["tilecast = tilecast.__main__:main"]},
     ext_modules=[Extension("tilecast._tilecast", sources=[])],
     cmdclass={"build_ext": CMakeBuild},
 )

@@ -20,6 +20,7 @@
 #include "measured/csv.h"
 #include "sim/answers.h"
 #include "sim/calibration.h"
+#include "sim/cli/commands.h"
 #include "sim/evaluation.h"
 #include "sim/modules.h"
 #include "sim/study/study_run.h"
@@ -72,8 +73,11 @@ void raise(const Error& error) {
 }
 
 void bind_error(py::module_& m) {
-  error_class = PyErr_NewException("tilecast.Error", PyExc_ValueError, nullptr);
+  py::dict places;  // of errors that Python raises
+  for (const char* name : {"file", "line", "column"}) places[name] = py::none();
+  error_class = PyErr_NewException("tilecast.Error", PyExc_ValueError, places.ptr());
   m.attr("Error") = py::reinterpret_borrow<py::object>(error_class);
+  m.def("_raise", [](const std::string& message) { throw Error("{}", message); });
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {
       if (thrown) std::rethrow_exception(thrown);
@@ -110,6 +114,13 @@ std::vector<std::string> kernel_names(const ReadProgram& program, const hwdesc::
   return names;
 }
 
+// The most devices that one group of a collective may have without a described slice; 0: any.
+int devices_of_host(const hwdesc::Device& device) {
+  const auto& links = device.interconnect;
+  const bool host = links && links->topology == "switch" && !links->slice;
+  return host ? links->devices_per_host : 0;
+}
+
 void bind_devices(py::module_& m) {
   bind_error(m);
   m.def("devices", &hwdesc::preset_names, "Names of the presets.");
@@ -120,6 +131,12 @@ void bind_devices(py::module_& m) {
            Released())
       .def_readonly("name", &hwdesc::Device::name)
       .def_readonly("xla_target", &hwdesc::Device::xla_target)
+      .def_readonly("cores_per_chip", &hwdesc::Device::cores_per_chip)
+      .def_property_readonly("memory_bytes",
+                             [](const hwdesc::Device& d) { return d.main_memory().capacity.value; })
+      .def_property_readonly("host_devices", &devices_of_host)
+      .def("matrix_peak", [](const hwdesc::Device& d,
+                             const std::string& dtype) { return d.matrix_peak(dtype).value; })
       .def_property_readonly("execution",
                              [](const hwdesc::Device& d) { return hwdesc::name(d.execution); })
       .def("xla_gpu_target", &hwdesc::xla_gpu_target)
@@ -456,6 +473,14 @@ void bind_simulation(py::module_& m) {
   m.def("_explain", &run_explain, Released());
 }
 
+// The command; returns its exit code.
+int command(std::vector<std::string> arguments) {
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  return cli::program(static_cast<int>(arguments.size()), argv.data(), &cli::run);
+}
+
 }  // namespace
 }  // namespace tilecast::sim::python
 
@@ -464,4 +489,6 @@ PYBIND11_MODULE(_tilecast, m) {
   tilecast::sim::python::bind_simulation(m);
   tilecast::sim::python::bind_tables(m);
   tilecast::sim::python::bind_studies(m);
+  m.def("_command", &tilecast::sim::python::command,
+        pybind11::call_guard<pybind11::gil_scoped_release>());
 }

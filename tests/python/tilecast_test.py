@@ -126,7 +126,7 @@ class Failures(unittest.TestCase):
         self.assertEqual((caught.exception.file, caught.exception.line), (None, None))
 
     def test_arrays_of_a_wrong_shape_are_errors(self):
-        wrong = [dict(), dict(output=[1, 2]), dict(output=[[1, 2]], kernel_tile=[[1], [2]]),
+        wrong = [dict(output=1), dict(output=[1, 2]), dict(output=[[1, 2]], kernel_tile=[[1], [2]]),
                  dict(output=[[1, 2]], stages=[5000]), dict(output=[[-1, 2]])]
         for arguments in wrong:
             with self.assertRaises((tilecast.Error, TypeError), msg=str(arguments)):

@@ -4,16 +4,18 @@
     device = tilecast.Device("tpu_v3", set={"hbm.bandwidth": "1.2TB/s"})
     program = tilecast.Program("model.hlo")
     run = tilecast.simulate(program, device)
-    run.time_s, run.to_frame()
+    run.time_s, run.to_pandas()
 
 Numbers are bit-identical to those of the command `tilecast`; times are in seconds. All functions
 are thread-safe and release the GIL during computations. They raise tilecast.Error, with `file`,
-`line` and `column` if the error has a place. Only to_frame() imports pandas.
+`line` and `column` if the error has a place. Only to_pandas() imports pandas.
 """
 from __future__ import annotations
 
 import functools as _functools
+import itertools as _itertools
 import json as _json
+import math as _math
 import os as _os
 import typing as _typing
 
@@ -30,7 +32,7 @@ from . import _tilecast as _core  # noqa: E402: reads the environment
 from ._tilecast import Error, devices  # noqa: E402
 
 if _typing.TYPE_CHECKING:
-    from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+    from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
     import numpy
     import numpy.typing
@@ -45,9 +47,9 @@ if _typing.TYPE_CHECKING:
     _Columns = Union[Mapping[str, Sequence[Any]], pandas.DataFrame]
     _Integers = Optional[numpy.typing.ArrayLike]
 
-__all__ = ["Calibration", "Device", "Error", "Evaluation", "Explanation", "Model", "Program",
-           "Simulation", "Table", "Training", "calibrate", "devices", "evaluate", "explain",
-           "list_tiles", "ops", "simulate", "sweep", "tile_table", "tiles", "train"]
+__all__ = ["Calibration", "Comparison", "Device", "Error", "Evaluation", "Explanation", "Model", "Program",
+           "Simulation", "Table", "Training", "Tuning", "calibrate", "compare", "devices", "evaluate", "explain",
+           "list_tiles", "ops", "simulate", "sweep", "tile_table", "tiles", "train", "tune"]
 
 
 class Device:
@@ -102,11 +104,20 @@ class Program:
         return f"tilecast.Program({self.file!r})"
 
 
+_models: Dict[tuple, Any] = {}  # read once, by name and description
+
+
 class Model:
-    """A model for one device, named as for `--model`: "analytical", "hybrid", a folder ..."""
+    """A model for one device, named as for `--model`: "analytical", "hybrid", a folder ... Read again only when the
+    device or the folder changed."""
 
     def __init__(self, name: _Path, device: _ADevice):
-        self._core = _core._Model(_os.fspath(name), _device(device)._core)
+        device, name = _device(device), _os.fspath(name)
+        files = [file.stat().st_mtime_ns for file in _os.scandir(name)] if _os.path.isdir(name) else []
+        key = (name, tuple(files), device._source, device.yaml())
+        if key not in _models:
+            _models[key] = _core._Model(name, device._core)
+        self._core = _models[key]
 
     @property
     def name(self) -> str:
@@ -116,11 +127,11 @@ class Model:
         return f"tilecast.Model({self.name!r})"
 
 
-def _device(device):
+def _device(device: _ADevice) -> Device:
     return device if isinstance(device, Device) else Device(device)
 
 
-def _program(program):
+def _program(program: _AProgram) -> Program:
     return program if isinstance(program, Program) else Program(program)
 
 
@@ -131,11 +142,176 @@ def _asked(program, device, model):
     return (None if program is None else _program(program)._core), device._core, model._core
 
 
+_SHOWN_ROWS, _SHOWN_WIDTH = 20, 160  # of a table, by repr() and in a notebook
+
+
+class Table:
+    """Rows with named columns: `table["estimate_ns"]` is a NumPy array if all its values are numbers; iteration
+    gives a dict per row; to_pandas() the whole."""
+
+    def __init__(self, columns):
+        self._columns = {name: _numbers(cells) for name, cells in dict(columns).items()}
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Mapping[str, Any]]) -> Table:
+        """From dicts; the parts of nested ones are columns with a '.', missing cells are empty."""
+        rows = [_flat(row) for row in rows]
+        names = dict.fromkeys(name for row in rows for name in row)
+        return cls({name: [row.get(name) for row in rows] for name in names})
+
+    @property
+    def names(self) -> List[str]:
+        return list(self._columns)
+
+    def __len__(self):
+        return len(next(iter(self._columns.values()), []))
+
+    def __iter__(self) -> Iterator[Dict[str, Any]]:
+        return (dict(zip(self._columns, row)) for row in zip(*self._columns.values()))
+
+    def __getitem__(self, name: str) -> Union[numpy.ndarray, List[str]]:
+        return _column(self._columns[name])
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas.DataFrame; pandas is imported here and not before."""
+        return _pandas().DataFrame({name: self[name] for name in self.names})
+
+    to_frame = to_pandas
+
+    def to_csv(self) -> str:
+        """Text with the header in the first line."""
+        import csv
+        import io
+        text = io.StringIO()
+        rows = csv.writer(text, lineterminator="\n")
+        rows.writerow(self.names)
+        rows.writerows([_text(cell) for cell in row.values()] for row in self)
+        return text.getvalue()
+
+    def _shown(self, most=_SHOWN_ROWS):
+        """Names and cells as people read them, with SI prefixes; columns without a value are left out."""
+        heads, columns = [], []
+        for name, cells in self._columns.items():
+            unit = next((unit for unit in _UNITS if name.endswith(unit)), "")
+            shown = [_shown_cell(cell, unit) for cell in cells[:most]]
+            if any(shown) or not cells:
+                heads.append(name[:len(name) - len(unit)])
+                columns.append(shown)
+        return heads, [list(row) for row in zip(*columns)]
+
+    def __str__(self):
+        return self._text(*self._shown(None))
+
+    def __repr__(self):
+        heads, rows = self._shown()
+        columns = list(zip(heads, *rows))
+        ends = _itertools.accumulate(max(map(len, column)) + 2 for column in columns)
+        fit = max(1, sum(end <= _SHOWN_WIDTH for end in ends))
+        more = [f"... and {len(self) - len(rows)} more rows"] if len(self) > len(rows) else []
+        more += [f"... and {len(heads) - fit} more columns: {', '.join(heads[fit:])}"] if len(heads) > fit else []
+        return "\n".join([self._text(heads[:fit], [row[:fit] for row in rows]), *more])
+
+    @staticmethod
+    def _text(heads, rows):
+        widths = [max(map(len, column)) for column in zip(heads, *rows)]
+        return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
+                         for row in [heads, *rows])
+
+    def _repr_html_(self):
+        from html import escape
+        heads, rows = self._shown()
+        head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+        body = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in rows)
+        more = f"<p>... and {len(self) - len(rows)} more rows</p>" if len(self) > len(rows) else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+# By the end of a column's name: unit, and size of what it counts.
+_UNITS = {"_s": ("s", 1.0), "_ns": ("s", 1e-9), " ns": ("s", 1e-9), "_J": ("J", 1.0), "_uJ": ("J", 1e-6), "_W": ("W", 1.0),
+          "_MHz": ("Hz", 1e6), "_Hz": ("Hz", 1.0), "_B/s": ("B/s", 1.0), "_bytes": ("B", 1.0)}
+
+
+def _shown_cell(cell, unit):
+    if isinstance(cell, str) or cell is None or cell != cell:
+        return cell if isinstance(cell, str) else ""
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if unit == "_bytes":
+        return f"{cell / 2**30:.3g} GiB"
+    return _core._si(cell * _UNITS[unit][1], _UNITS[unit][0]) if unit else f"{cell:.6g}"
+
+
+def _numbers(cells):
+    """Text of the command as numbers, if all cells are numbers or empty; else as it is."""
+    try:
+        return [cell if not isinstance(cell, str) else float(cell) if cell else _math.nan for cell in cells]
+    except ValueError:
+        return list(cells)
+
+
+def _pandas():
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError("to_pandas() needs pandas: pip install pandas (hint: iteration gives the rows as dicts "
+                          "without it)") from error
+    return pandas
+
+
+def _flat(fields):
+    row = {}
+    for name, value in fields.items():
+        if name == "tile" and isinstance(value, dict):
+            row[name] = _tile_text(value)
+        elif isinstance(value, dict):
+            row.update({f"{name}.{inner}": of for inner, of in value.items()})
+        else:
+            row[name] = "; ".join(map(str, value)) if isinstance(value, list) else value
+    return row
+
+
+def _tile_text(tile):
+    """A tile in the command's notation: "out=64x4 kernel=256x1"."""
+    def numbers(value):
+        return "x".join(map(str, value)) if isinstance(value, list) else str(int(value))
+    return " ".join(f"{word}={numbers(tile[name])}" for name, word in _core._tile_parts
+                    if tile.get(name))
+
+
+def _column(cells):
+    import numpy
+    if any(isinstance(cell, str) for cell in cells):
+        return ["" if cell is None else cell for cell in cells]
+    return numpy.array([numpy.nan if cell is None else cell for cell in cells])
+
+
 class _Answer:
-    """The result of a verb of the command: `str()` is its text, to_dict() its JSON."""
+    """The result of a verb of the command: `str()` is its text, to_dict() its JSON; iteration gives its rows as
+    dicts, to_pandas() as a frame."""
 
     def __init__(self, core):
         self._core = core
+
+    def _rows(self) -> Sequence[Mapping[str, Any]]:
+        """Of the document; a class says which part of it that is."""
+        raise NotImplementedError
+
+    @_functools.cached_property
+    def table(self) -> Table:
+        """The rows, which iteration and to_pandas() give, too."""
+        return Table.of_rows(self._rows())
+
+    def __iter__(self) -> Iterator[Dict[str, Any]]:
+        return iter(self.table)
+
+    def __len__(self):
+        return len(self.table)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas.DataFrame of the rows."""
+        return self.table.to_pandas()
+
+    to_frame = to_pandas
 
     @_functools.cached_property
     def _document(self):
@@ -147,6 +323,13 @@ class _Answer:
     def __str__(self):
         return self._core.text()
 
+    def __repr__(self):
+        return str(self).rstrip()
+
+    def _repr_html_(self):
+        from html import escape
+        return f"<pre>{escape(str(self))}</pre>"
+
 
 class Simulation(_Answer):
     """A program's run: totals in seconds, and a row per kernel (`columns()`, NumPy arrays)."""
@@ -155,16 +338,36 @@ class Simulation(_Answer):
         """The output of `tilecast simulate --format json` for this program."""
         return self._document["programs"][0]
 
-    program: str = property(lambda self: self.to_dict()["program"])
-    file: str = property(lambda self: self.to_dict()["file"])
-    device: str = property(lambda self: self.to_dict()["device"])
-    model: str = property(lambda self: self.to_dict().get("model", ""),
-                          doc="What answered; '' is the analytical one.")
-    time_s: float = property(lambda self: self.to_dict()["time_s"],
-                             doc="Of the kernels, one after the other; at least the launches.")
-    timeline_s: float = property(lambda self: self.to_dict()["timeline_s"],
-                                 doc="With overlapping copies.")
-    host_dispatch_s: float = property(lambda self: self.to_dict()["host_dispatch_s"])
+    @property
+    def program(self) -> str:
+        return self.to_dict()["program"]
+
+    @property
+    def file(self) -> str:
+        return self.to_dict()["file"]
+
+    @property
+    def device(self) -> str:
+        return self.to_dict()["device"]
+
+    @property
+    def model(self) -> str:
+        """What answered; '' is the analytical one."""
+        return self.to_dict().get("model", "")
+
+    @property
+    def time_s(self) -> float:
+        """Of the kernels, one after the other; at least the launches."""
+        return self.to_dict()["time_s"]
+
+    @property
+    def timeline_s(self) -> float:
+        """With overlapping copies."""
+        return self.to_dict()["timeline_s"]
+
+    @property
+    def host_dispatch_s(self) -> float:
+        return self.to_dict()["host_dispatch_s"]
 
     @property
     def interval_s(self) -> Optional[Tuple[float, float]]:
@@ -194,24 +397,27 @@ class Simulation(_Answer):
                  "memory_capacity_bytes": memory.get("capacity_bytes")}
         return {name: value for name, value in known.items() if value is not None}
 
+    def _rows(self):
+        return [{**kernel, "launches": kernel["multiplicity"]} for kernel in self.to_dict()["kernels"]]
+
     def columns(self) -> Dict[str, Any]:
         """Every field of the kernels; nested fields have a '.'; tile and flags are text."""
-        rows = [_flat(kernel) for kernel in self.to_dict()["kernels"]]
-        names = dict.fromkeys(name for row in rows for name in row)
-        columns = {name: _column([row.get(name) for row in rows]) for name in names}
-        if "multiplicity" in columns:
-            columns["launches"] = columns["multiplicity"]
-        return columns
+        return {name: self.table[name] for name in self.table.names}
 
-    def to_frame(self) -> pandas.DataFrame:
-        """A pandas.DataFrame with one row per kernel."""
-        import pandas
-        return pandas.DataFrame(self.columns())
+    @property
+    def time(self) -> float:
+        """Seconds of one run on the device."""
+        return self.timeline_s
 
-    time: float = property(lambda self: self.timeline_s, doc="Seconds of one run on the device.")
-    kernels: pandas.DataFrame = property(to_frame)
-    peak_memory: Optional[float] = property(lambda self: self.numbers.get("peak_memory_bytes"),
-                                            doc="Bytes; None if unknown.")
+    @property
+    def kernels(self) -> pandas.DataFrame:
+        """A row per kernel."""
+        return self.to_pandas()
+
+    @property
+    def peak_memory(self) -> Optional[float]:
+        """Bytes; None if unknown."""
+        return self.numbers.get("peak_memory_bytes")
 
     @property
     def mfu(self) -> Optional[float]:
@@ -229,139 +435,163 @@ class Simulation(_Answer):
 
     def by_scope(self, depth: Optional[int] = None) -> pandas.DataFrame:
         """scopes() as a pandas.DataFrame: scope, time_s, share."""
-        import pandas
         seconds = self.scopes(depth)
         whole = sum(seconds.values()) or 1.0
-        return pandas.DataFrame({"scope": list(seconds), "time_s": list(seconds.values()),
-                                 "share": [t / whole for t in seconds.values()]})
+        return Table.of_rows([{"scope": scope, "time_s": time, "share": time / whole}
+                              for scope, time in seconds.items()]).to_pandas()
 
     def _repr_html_(self):
         """In a notebook: the header as text, the kernels that take longest as a table."""
         from html import escape
-        columns = {"name": "kernel", "launches": "launches", "total_s": "total", "bound": "bound",
-                   "utilisation": "util %", "tile": "tile"}
-        as_text = {"total_s": lambda time: _core._si(time, "s"),
-                   "utilisation": lambda share: f"{100 * share:.1f}",
-                   "launches": lambda launches: f"{launches:g}"}
-        rows = sorted(self.to_dict()["kernels"], key=lambda kernel: -kernel["total_s"])[:20]
-        cells = []
-        for kernel in rows:
-            row = {**_flat(kernel), "launches": kernel["multiplicity"]}
-            shown = [as_text.get(c, str)(row.get(c, "")) for c in columns]
-            cells.append("".join(f"<td>{escape(text)}</td>" for text in shown))
-        head = "".join(f"<th>{escape(text)}</th>" for text in columns.values())
-        body = "".join(f"<tr>{row}</tr>" for row in cells)
-        return (f"<pre>{escape(str(self).split(chr(10) * 2)[0])}</pre>"
-                f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
-
-
-def _flat(kernel):
-    row = {}
-    for name, value in kernel.items():
-        if name == "tile":
-            row[name] = _tile_text(value)
-        elif isinstance(value, dict):
-            row.update({f"{name}.{inner}": of for inner, of in value.items()})
-        else:
-            row[name] = "; ".join(value) if isinstance(value, list) else value
-    return row
-
-
-def _tile_text(tile):
-    """A tile in the command's notation: "out=64x4 kernel=256x1"."""
-    def numbers(value):
-        return "x".join(map(str, value)) if isinstance(value, list) else str(int(value))
-    return " ".join(f"{word}={numbers(tile[name])}" for name, word in _core._tile_parts
-                    if tile.get(name))
-
-
-def _column(cells):
-    import numpy
-    if any(isinstance(cell, str) for cell in cells):
-        return ["" if cell is None else cell for cell in cells]
-    return numpy.array([numpy.nan if cell is None else cell for cell in cells])
+        names = ("name", "launches", "total_s", "bound", "utilisation", "tile")
+        slowest = sorted(self, key=lambda kernel: -kernel["total_s"])
+        shown = Table.of_rows([{name: kernel.get(name) for name in names} for kernel in slowest])
+        return f"<pre>{escape(str(self).split(chr(10) * 2)[0])}</pre>{shown._repr_html_()}"
 
 
 class Explanation(_Answer):
     """Explains a kernel's time: `str()` is the output of `tilecast explain`, to_dict() its JSON."""
 
-    kernel: str = property(lambda self: self._document["kernel"])
-    time_s: float = property(lambda self: self._document.get("estimate", {}).get("time_s", 0.0))
-    infeasible: Optional[str] = property(lambda self: self._document.get("infeasible"),
-                                         doc="Why the tile cannot run.")
-
-
-class Table:
-    """A table: `table["estimate_ns"]` is a NumPy array if all its values are numbers."""
-
-    def __init__(self, columns):
-        self._columns = dict(columns)
+    def _rows(self):
+        return [{"resource": name, "time_s": time} for name, time in
+                self._document.get("estimate", {}).get("bounds_s", {}).items()]
 
     @property
-    def names(self) -> List[str]:
-        return list(self._columns)
+    def kernel(self) -> str:
+        return self._document["kernel"]
 
-    def __len__(self):
-        return len(next(iter(self._columns.values()), []))
+    @property
+    def time_s(self) -> float:
+        return self._document.get("estimate", {}).get("time_s", 0.0)
 
-    def __getitem__(self, name: str) -> Union[numpy.ndarray, List[str]]:
-        import numpy
-        cells = self._columns[name]
-        try:
-            return numpy.array([float(cell) if cell else numpy.nan for cell in cells])
-        except ValueError:
-            return list(cells)
+    @property
+    def infeasible(self) -> Optional[str]:
+        """Why the tile cannot run."""
+        return self._document.get("infeasible")
 
-    def to_frame(self) -> pandas.DataFrame:
-        """A pandas.DataFrame."""
-        import pandas
-        return pandas.DataFrame({name: self[name] for name in self.names})
 
 
 class Evaluation(_Answer):
     """The errors of models on measurements: `str()` is the output of `tilecast evaluate`."""
 
+    def _rows(self):
+        return self.to_dict()["scores"]
+
     def scores(self) -> Table:
         """A Table with one row per stratum, model and metric, as `evaluate --format csv`."""
-        rows = self.to_dict()["scores"]
-        names = list(rows[0]) if rows else []
-        return Table({name: [_text(row[name]) for row in rows] for name in names})
+        return self.table
 
     def rows(self) -> Table:
         """A Table with one row per measurement and all predictions, as `evaluate --rows`."""
         return Table(self._core.rows())
 
-    def to_frame(self) -> pandas.DataFrame:
-        """A pandas.DataFrame of scores()."""
-        return self.scores().to_frame()
-
 
 class Calibration(_Answer):
-    """Constants fitted to measurements: `str()` is the output of `tilecast calibrate`."""
+    """Constants fitted to measurements, a row each: `str()` is the output of `tilecast calibrate`."""
 
     def __init__(self, core, file):
         super().__init__(core.answer)
-        self.accepted = core.accepted
-        self.notes = core.notes
-        self.file = file
+        self.accepted: bool = core.accepted
+        self.notes: List[str] = core.notes
+        self.file: Optional[str] = file
 
-    def constants(self) -> pandas.DataFrame:
-        """A pandas.DataFrame with one row per constant."""
-        import pandas
-        return pandas.DataFrame(self.to_dict()["constants"])
+    def _rows(self):
+        return self.to_dict()["constants"]
+
+    constants = _Answer.to_pandas
 
 
 class Training(_Answer):
-    """A trained model: `str()` is the output of `tilecast train`."""
+    """A trained model: `str()` is the output of `tilecast train`; a row per model, for the held-out rows."""
 
     def __init__(self, core, directory):
         super().__init__(core)
-        self.directory = directory
+        self.directory: str = directory
 
-    def metrics(self) -> pandas.DataFrame:
-        """A pandas.DataFrame with one row per model, for the held-out rows."""
-        import pandas
-        return pandas.DataFrame(self.to_dict()["metrics"])
+    def _rows(self):
+        return self.to_dict()["metrics"]
+
+    metrics = _Answer.to_pandas
+
+
+class _Command:
+    """A verb that runs as a command of its own."""
+
+    def __init__(self, *arguments):
+        self._arguments = arguments
+
+    def json(self):
+        return self._run("json")
+
+    def text(self):
+        return self._run("table")
+
+    def _run(self, form):
+        import subprocess
+        import sys
+        paths = _os.pathsep.join([_os.path.dirname(_HERE), *filter(None, [_os.environ.get("PYTHONPATH")])])
+        done = subprocess.run([sys.executable, "-m", "tilecast", *self._arguments, "--format", form],
+                              capture_output=True, text=True, env={**_os.environ, "PYTHONPATH": paths}, check=False)
+        if done.returncode:
+            lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+            _core._raise((lines or [done.stderr])[-1].removeprefix("error: ").strip())
+        return done.stdout
+
+
+def _options(options):
+    """{"most_tiles": 5, "set": ["a=b"], "doubted": True} as the command's options."""
+    for name, value in options.items():
+        for one in _list(value) if not isinstance(value, (bool, int, float)) else [value]:
+            if one is not False:
+                yield f"--{name.rstrip('_').replace('_', '-')}"
+                yield from [] if one is True else [_os.fspath(one) if isinstance(one, _os.PathLike) else str(one)]
+
+
+def _named(devices):
+    """Devices as the command names them."""
+    for device in map(_device, _list(devices)):
+        if device._changed:
+            raise Error(f"{device.name}: was changed with set=, which this verb takes itself: set=[...]")
+        yield from ("--device", device._source)
+
+
+def _done(answer):
+    answer.to_dict()
+    return answer
+
+
+class Comparison(_Answer):
+    """Times of the same work, a row per kernel and side: `str()` is the output of `tilecast compare`."""
+
+    def _rows(self):
+        return [{**{name: value for name, value in row.items() if name != "times"}, **time}
+                for row in self.to_dict()["rows"] for time in row["times"]]
+
+
+class Tuning(_Answer):
+    """A search: `str()` is the output of `tilecast tune`; a row per kernel, trial or program."""
+
+    def _rows(self):
+        found = self.to_dict()
+        lists = [found[name] for name in ("kernels", "trials", "strategies") if isinstance(found.get(name), list)]
+        return lists[0] if lists else [{"program": name, **found[name]} for name in ("rules", "best")]
+
+
+def compare(inputs: _Paths, devices: Union[_ADevice, Iterable[_ADevice]] = (), **options: Any) -> Comparison:
+    """Compares programs, sets of measurements or a profile on devices, as `tilecast compare`. Returns a Comparison.
+
+    options: those of the command, "-" as "_": model=["roofline", "default"], measured="set", set="clock=2GHz".
+    """
+    return _done(Comparison(_Command("compare", *_paths(inputs), *_named(devices), *_options(options))))
+
+
+def tune(program: _Path, device: _ADevice, what: str = "program", **options: Any) -> Tuning:
+    """Searches fast configurations, as `tilecast tune WHAT`: "program" (tiles of all kernels), "fusion" or "tiles" (of
+    one kernel). Returns a Tuning.
+
+    options: those of the command, "-" as "_": costs=1000, hardware="host", output="chosen.csv"; from_="set".
+    """
+    return _done(Tuning(_Command("tune", what, _os.fspath(program), *_named(device), *_options(options))))
 
 
 def simulate(program: _AProgram, device: _ADevice, model: _AModel = "default",
@@ -380,20 +610,39 @@ def explain(program: _AProgram, device: _ADevice, kernel: str = "", tile: str = 
 _TILE_PARTS = {"kernel_tile" if name == "kernel" else name: name for name, _ in _core._tile_parts}
 
 
-def tiles(program: _AProgram, device: _ADevice, output: _Integers = None,
-          kernel_tile: _Integers = None, stages: _Integers = None, warps: _Integers = None,
-          kernel: str = "", model: _AModel = "default", **parts: _Integers) -> numpy.ndarray:
-    """Seconds of every tile of one kernel, in one call; NaN if a tile cannot run.
+@_typing.overload
+def tiles(  # type: ignore[overload-overlap]
+          program: _AProgram, device: _ADevice, table: Union[_Path, _Columns, None] = None, *, kernel: str = "",
+          listing: str = "ladder", most: Optional[int] = None, model: _AModel = "default") -> Table: ...
 
-    output, kernel_tile, input, threads, vector, order: integer arrays (tiles, dimensions); stages,
-    warps, direct, unroll: (tiles,). Sizes are physical, most major dimension first; the two minor
-    ones count native tiles. Rows of zeros and missing parts leave the choice open.
+
+@_typing.overload
+def tiles(program: _AProgram, device: _ADevice, *, kernel: str = "", model: _AModel = "default",
+          **parts: _Integers) -> numpy.ndarray: ...
+
+
+def tiles(  # type: ignore[misc]
+          program: _AProgram, device: _ADevice, table: Any = None, kernel: str = "", listing: str = "ladder",
+          most: Optional[int] = None, model: _AModel = "default", **parts: Any) -> Any:
+    """Times of tiles of one kernel: a Table as of `tilecast tiles`, or with arrays their seconds in one call.
+
+    table: a CSV file, a dict of columns or a pandas.DataFrame of tiles; without it, the fastest `most` (10) of the
+    listed tiles. With a table, `most` keeps the fastest; None keeps all rows.
+    Arrays: output, kernel_tile, input, threads, vector, order: integers (tiles, dimensions); stages, warps, direct,
+    unroll: (tiles,). Sizes are physical, most major dimension first; the two minor ones count native tiles. Rows of
+    zeros and missing parts leave the choice open. NaN if a tile cannot run.
     """
-    parts.update(output=output, kernel_tile=kernel_tile, stages=stages, warps=warps)
     for name in parts.keys() - _TILE_PARTS.keys():
         raise TypeError(f"tiles() got an unexpected argument {name!r}")
-    given = {_TILE_PARTS[name]: part for name, part in parts.items() if part is not None}
-    return _core._tiles(*_asked(program, device, model), kernel, given)
+    asked = _asked(program, device, model)
+    if parts:
+        arrays = {_TILE_PARTS[name]: part for name, part in parts.items() if part is not None}
+        return _core._tiles(*asked, kernel, arrays)
+    given = None if table is None else _table(table)
+    return Table(_core._tile_table(*asked, kernel, given, listing, most))
+
+
+tile_table = tiles
 
 
 def list_tiles(program: _AProgram, device: _ADevice, kernel: str = "", listing: str = "ladder",
@@ -438,18 +687,6 @@ def _paths(one_or_more):
     return [_os.fspath(path) for path in _list(one_or_more)]
 
 
-def tile_table(program: _AProgram, device: _ADevice, table: Union[_Path, _Columns, None] = None,
-               kernel: str = "", listing: str = "ladder", most: Optional[int] = None,
-               model: _AModel = "default") -> Table:
-    """Tiles of one kernel with times, bound and reason, as printed by `tilecast tiles`: a Table.
-
-    table: a CSV file, a dict of columns or a pandas.DataFrame of tiles; without it, the fastest
-    `most` (10) of the listed tiles. With a table, `most` keeps the fastest; None keeps all rows.
-    """
-    given = None if table is None else _table(table)
-    return Table(_core._tile_table(*_asked(program, device, model), kernel, given, listing, most))
-
-
 def evaluate(sets: _Paths, devices: Union[_ADevice, Iterable[_ADevice]], models: _Paths = (),
              by: _Names = ("class",), doubted: bool = False, draws: int = 1000, seed: int = 1,
              jobs: int = 1) -> Evaluation:
@@ -460,8 +697,8 @@ def evaluate(sets: _Paths, devices: Union[_ADevice, Iterable[_ADevice]], models:
     kernel); doubted=True also scores rows that only physics doubts; draws, seed: resampling for
     the intervals.
     """
-    devices = [_device(device)._core for device in _list(devices)]
-    return Evaluation(_core._evaluate(_paths(sets), devices, _paths(models), _list(by), doubted,
+    cores = [_device(device)._core for device in _list(devices)]
+    return Evaluation(_core._evaluate(_paths(sets), cores, _paths(models), _list(by), doubted,
                                       draws, seed, jobs))
 
 

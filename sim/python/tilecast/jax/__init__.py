@@ -67,7 +67,10 @@ class Run(_tilecast.Simulation):
         super().__init__(core)
         self.compiled = compiled
 
-    compiler: str = property(lambda self: self.compiled.by, doc="What made the kernels.")
+    @property
+    def compiler(self) -> str:
+        """What made the kernels."""
+        return self.compiled.by
 
     @property
     def notes(self) -> List[str]:
