@@ -43,6 +43,8 @@
 //
 //   LL, LL128, simple   start + n step + (V rounds + fill) / (k egress) + own part's copy    [NCCL]
 //   in the switch       start + multicast_start + (V (1 + 1/c) + fill) / (k egress)
+//   direct (chosen)     direct_start + (c-1) direct_peer + (c-1) V / (k egress), or in two stages
+//                       with 2 V (c-1)/c and direct_stage: all-reduces of V <= direct_up_to
 //
 // the fastest of them; n: 2 (c-1) for an all-reduce, 2 for an all-to-all or permute, else c-1; the
 // flags of LL take half of the rate; the simple protocol first fills its buffer; a switch sums
