@@ -95,6 +95,10 @@ enum class PayloadSize { kPadded, kUnpadded };
 [[nodiscard]] std::optional<Seconds> running_collective_end(const ir::Kernel& kernel,
                                                             const hwdesc::Device& device);
 
+// A send or receive of the host, which goes over its link, and with `slices` over the network:
+// P bytes of a chip as across slices above, with c = 1. Else nullptr.
+[[nodiscard]] const ir::CollectiveAttrs* host_transfer(const ir::Kernel& kernel);
+
 // The collective of a kernel (also inside an async-start or a fusion), or nullptr. Also nullptr
 // next to a product: the network then overlaps, and the kernel takes the product's time.
 [[nodiscard]] const ir::Op* collective_op(const ir::Kernel& kernel);
