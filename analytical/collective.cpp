@@ -103,6 +103,9 @@ double all_to_all_s(const Network& n, double bytes, double share) {
 
 // Cost between slices: [TRG] on a switch. Each chip holds 1 / chips of what its slice shares.
 AlphaBeta across_slices(Exchange pattern, double bytes, const Place& place, const Network& n) {
+  if (pattern == Exchange::kPermute) {
+    return {.bandwidth_s = bytes / n.to_network, .network_hops = 1};
+  }
   const double share = 1 - 1 / static_cast<double>(place.slices);
   const double part = bytes / static_cast<double>(place.chips);
   const double steps = std::ceil(std::log2(static_cast<double>(place.slices)));
@@ -160,6 +163,21 @@ Network network_of(const hwdesc::Interconnect& net, std::int64_t chips) {
   return n;
 }
 
+// A chip's share of its host's network to other slices; 0 if none is described.
+double share_of_network(const hwdesc::Device& device) {
+  const hwdesc::Interconnect& net = *device.interconnect;
+  const auto& host = net.slice ? net.slice->network_bandwidth : net.network_bandwidth;
+  return host ? host->value * std::max(1, device.cores_per_chip) /
+                    std::max(net.devices_per_host, device.cores_per_chip)
+              : 0;
+}
+
+std::string host_rate(const hwdesc::Device& device) {
+  const hwdesc::Interconnect& net = *device.interconnect;
+  const auto& host = net.slice ? net.slice->network_bandwidth : net.network_bandwidth;
+  return hwdesc::format_quantity(host ? host->value : 0, hwdesc::UnitKind::kBandwidth) + " a host";
+}
+
 // The part of the slices that a group occupies.
 Network network_of(const hwdesc::Device& device, const Place& place) {
   const hwdesc::Interconnect& net = *device.interconnect;
@@ -167,12 +185,9 @@ Network network_of(const hwdesc::Device& device, const Place& place) {
   if (sides.empty()) sides.push_back({.chips = place.chips});
   Network n = hwdesc::is_direct(net.topology) ? direct_network(net, place.chips)
                                               : torus_network(net, std::move(sides));
-  const double chips_per_host =
-      std::max(1.0, static_cast<double>(net.devices_per_host) / std::max(1, device.cores_per_chip));
-  if (net.slice->network_bandwidth) {
-    n.to_network = net.slice->network_bandwidth->value / chips_per_host;
-  }
+  n.to_network = share_of_network(device);
   n.shape = describe(place, device);
+  if (place.slices > 1) n.shape += " at " + host_rate(device);
   return n;
 }
 
@@ -384,6 +399,44 @@ CollectiveTime assembled(const MemoryPart& memory, const std::optional<AlphaBeta
   return result;
 }
 
+// By the host: to its memory, or on to other slices. The rate there is that from chip to chip, so
+// that who receives only waits for the end.
+CollectiveTime host_transfer_time(const ir::Kernel& kernel, const ir::CollectiveAttrs& transfer,
+                                  const hwdesc::Device& device) {
+  const std::string name = plain_name(kernel.opcode());
+  if (!device.host_link) {
+    throw Error(name + ": device " + device.name + " describes no host_link, which it uses");
+  }
+  const Bytes bytes = collective_payload(kernel, PayloadSize::kPadded);
+  CollectiveTime result{.bandwidth_part = bytes / device.host_link->bandwidth,
+                        .latency_part = device.host_link->latency,
+                        .algorithm = name + " by the host"};
+  if (transfer.slices > 1) {
+    Network network;
+    if (device.interconnect) network.to_network = share_of_network(device);
+    if (!(network.to_network > 0)) {
+      throw Error(name + " between slices: device " + device.name +
+                  " describes no interconnect.network_bandwidth, that of a host");
+    }
+    result.algorithm =
+        name + " between " + std::to_string(transfer.slices) + " slices at " + host_rate(device);
+    if (kernel.opcode() == Opcode::kRecv) {
+      result.bandwidth_part = Seconds{0};
+    } else {
+      const bool gathers = transfer.over_slices == Exchange::kAllGather;
+      const AlphaBeta across = across_slices(
+          transfer.over_slices, bytes.value * (gathers ? static_cast<double>(transfer.slices) : 1),
+          Place{.slices = transfer.slices}, network);
+      const hwdesc::Interconnect& net = *device.interconnect;
+      const Seconds hop = net.slice ? net.slice->network_latency : net.network_latency;
+      result.bandwidth_part = std::max(result.bandwidth_part, Seconds{across.bandwidth_s});
+      result.latency_part += hop * across.network_hops;
+    }
+  }
+  result.time = result.bandwidth_part + result.latency_part;
+  return result;
+}
+
 std::string inside_chip(Opcode opcode, std::int64_t devices) {
   return devices <= 1 ? "local" : plain_name(opcode) + " inside one chip";
 }
@@ -474,6 +527,9 @@ CollectiveTime collective_time(const ir::Kernel& kernel, const hwdesc::Device& d
   if (const std::optional<Seconds> end = running_collective_end(kernel, device)) {
     return {*end, Seconds{0}, *end, "end of a collective that earlier kernels ran beside"};
   }
+  if (const ir::CollectiveAttrs* transfer = host_transfer(kernel)) {
+    return host_transfer_time(kernel, *transfer, device);
+  }
   const Opcode opcode = crossing_opcode(kernel);
   const Crossing crossing{opcode, collective_payload(kernel, PayloadSize::kPadded),
                           sums_in_switch(kernel)};
@@ -540,6 +596,9 @@ Seconds collective_lower_bound(Opcode opcode, Bytes payload, std::int64_t group_
 
 Seconds collective_lower_bound(const ir::Kernel& kernel, PayloadSize size,
                                const hwdesc::Device& device) {
+  if (const ir::CollectiveAttrs* transfer = host_transfer(kernel)) {
+    return host_transfer_time(kernel, *transfer, device).bandwidth_part;
+  }
   const Opcode opcode = crossing_opcode(kernel);
   const Bytes payload = collective_payload(kernel, size);
   const ir::DeviceGroups& devices = kernel.device_groups();
@@ -565,6 +624,13 @@ const ir::Op* collective_op(const ir::Kernel& kernel) {
     if (found == nullptr && pattern_of(op.opcode)) found = &op;
   }
   return found;
+}
+
+const ir::CollectiveAttrs* host_transfer(const ir::Kernel& kernel) {
+  if (!is_to_neighbour(kernel.opcode())) return nullptr;
+  const ir::Op* op = collective_op(kernel);
+  const auto* attrs = op == nullptr ? nullptr : op->get<ir::CollectiveAttrs>();
+  return attrs != nullptr && attrs->is_host_transfer ? attrs : nullptr;
 }
 
 Opcode crossing_opcode(const ir::Kernel& kernel) {

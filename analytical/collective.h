@@ -43,6 +43,8 @@
 //
 //   LL, LL128, simple   start + n step + (V rounds + fill) / (k egress) + own part's copy    [NCCL]
 //   in the switch       start + multicast_start + (V (1 + 1/c) + fill) / (k egress)
+//   direct (chosen)     direct_start + (c-1) direct_peer + (c-1) V / (k egress), or in two stages
+//                       with 2 V (c-1)/c and direct_stage: all-reduces of V <= direct_up_to
 //
 // the fastest of them; n: 2 (c-1) for an all-reduce, 2 for an all-to-all or permute, else c-1; the
 // flags of LL take half of the rate; the simple protocol first fills its buffer; a switch sums
@@ -92,6 +94,10 @@ enum class PayloadSize { kPadded, kUnpadded };
 // the sixth had to wait). nullopt for other kernels.
 [[nodiscard]] std::optional<Seconds> running_collective_end(const ir::Kernel& kernel,
                                                             const hwdesc::Device& device);
+
+// A send or receive of the host, which goes over its link, and with `slices` over the network:
+// P bytes of a chip as across slices above, with c = 1. Else nullptr.
+[[nodiscard]] const ir::CollectiveAttrs* host_transfer(const ir::Kernel& kernel);
 
 // The collective of a kernel (also inside an async-start or a fusion), or nullptr. Also nullptr
 // next to a product: the network then overlaps, and the kernel takes the product's time.

@@ -81,6 +81,15 @@ LibraryTime library_time(Exchange pattern, double bytes, const LibraryRing& ring
     const double filled = std::min(library.buffer.value, bytes);
     take((bytes + part + filled) / (egress * library.multicast), library.multicast_start.value);
   }
+  // Frameworks do so over PCIe only for two.
+  const bool reach = ring.chips == 2 || library.group_share.empty();
+  if (is_sum && reach && bytes <= library.direct_up_to.value) {
+    const double others = ring.chips - 1, rate = egress * library.direct_share;
+    const double fixed_s =
+        library.direct_start.value + library.direct_peer.value * others - library.start.value;
+    take(others * bytes / rate, fixed_s);
+    take(sent.bytes / rate, fixed_s + library.direct_stage.value);
+  }
   return best;
 }
 

@@ -300,6 +300,15 @@ void check_energy(const ConfigNode& root, const Device& device) {
   }
 }
 
+void check_collectives(const ConfigNode& root, const Device& device) {
+  if (!device.interconnect || !device.interconnect->library) return;
+  const CollectiveLibrary& library = *device.interconnect->library;
+  if (library.direct_up_to.value == 0 || library.direct_start.value > 0) return;
+  const ConfigNode* node = root.find("interconnect")->find("library");
+  throw Error(node->at.describe() + ": interconnect.library.direct_start: missing; expected the " +
+              "launch and barrier of an all-reduce in one kernel, as direct_up_to is given");
+}
+
 // Requires a shape that the topology allows, and a network if there are several slices.
 void check_slice(const ConfigNode& root, const Device& device) {
   if (!device.interconnect || !device.interconnect->slice) return;
@@ -351,6 +360,7 @@ Device read_device(const ConfigNode& root) {
   check_levels(*root.find("memory"), device);
   check_energy(root, device);
   check_slice(root, device);
+  check_collectives(root, device);
   return device;
 }
 

@@ -278,6 +278,14 @@ void walk_collectives(Fields& f, std::optional<CollectiveLibrary>& described) {
              library.multicast_start);
   f.optional("group_share", kRatio, 1e-6, 1,
              "share of the rate for groups of up to so many devices", library.group_share, kGroups);
+  f.optional("direct_up_to", kCapacity, 0, kTiB,
+             "all-reduces of so much are one kernel that reads its peers, as vLLM's; 0: none",
+             library.direct_up_to);
+  f.optional("direct_start", kTime, 0, 1, "of it: launch, barrier", library.direct_start);
+  f.optional("direct_peer", kTime, 0, 1, "more for each other GPU", library.direct_peer);
+  f.optional("direct_stage", kTime, 0, 1, "its second stage: sums first, then a gather",
+             library.direct_stage);
+  f.optional("direct_share", kRatio, 1e-3, 1, "of the links' sustained rate", library.direct_share);
   f.text("source", 1, 2000, "where the numbers come from", library.source);
 }
 

@@ -41,6 +41,12 @@ struct CollectiveLibrary {
   // Share of the rate by devices of a group ("4": more than the entry before, up to 4), where they
   // share a host's bridges; larger groups have the last one.
   std::map<std::string, double> group_share;
+  // Not the library: all-reduces of at most so much that a framework (vLLM, SGLang) writes as one
+  // kernel, which reads the other GPUs' memory over the links; 0: none. Its launch and first
+  // barrier, more for each other GPU, a second stage, and its share of the links' sustained rate.
+  Bytes direct_up_to{0};
+  Seconds direct_start, direct_peer, direct_stage;
+  double direct_share = 1;
   std::string source;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/text.h"
 #include "ir/ops/op_row.h"
 
 namespace tilecast::ir {
@@ -76,7 +77,55 @@ const Instruction& crossing(const Module& module, const Instruction& instruction
   return *found;
 }
 
+// The value of `key` in frontend attributes, without its quotation marks; "" if absent.
+std::string_view value_of(std::string_view attributes, std::string_view key) {
+  const std::size_t at = attributes.find(key);
+  if (at == std::string_view::npos) return {};
+  std::string_view value = attributes.substr(at + key.size());
+  if (!value.starts_with('"')) return value;
+  value.remove_prefix(1);
+  return value.substr(0, value.find('"'));
+}
+
+// Slices in the first group: of {1,2}x{0:7} two, of {{100000,200000},{100001,...}} two.
+std::int64_t slices_of(std::string_view target) {
+  target.remove_prefix(std::min(target.find_first_not_of('{'), target.size()));
+  target = target.substr(0, target.find('}'));
+  if (target.find('>') != std::string_view::npos) return 2;
+  std::int64_t slices = 0;
+  while (!target.empty()) {
+    const std::string_view entry = target.substr(0, target.find(','));
+    target.remove_prefix(std::min(target.size(), entry.size() + 1));
+    const std::size_t colon = entry.find(':');
+    const auto first = base::parse_number<std::int64_t>(entry.substr(0, colon));
+    const auto last = colon == std::string_view::npos
+                          ? first
+                          : base::parse_number<std::int64_t>(entry.substr(colon + 1));
+    slices += first && last && *last > *first ? *last - *first + 1 : 1;
+  }
+  return std::max<std::int64_t>(slices, 2);
+}
+
 }  // namespace
+
+std::optional<SliceTransfer> slice_transfer(const Instruction& instruction) {
+  if (!has(instruction.opcode, Trait::kNeighbour)) return std::nullopt;
+  const std::string* attributes = instruction.find_raw("frontend_attributes");
+  if (attributes == nullptr || attributes->find("_xla_megascale_") == std::string::npos)
+    return std::nullopt;
+  constexpr std::pair<std::string_view, Exchange> kTypes[] = {
+      {"ALL_REDUCE", Exchange::kAllReduce},
+      {"ALL_GATHER", Exchange::kAllGather},
+      {"REDUCE_SCATTER", Exchange::kReduceScatter},
+      {"ALL_TO_ALL", Exchange::kAllToAll}};
+  SliceTransfer transfer{.slices = slices_of(value_of(*attributes, "_xla_megascale_target=")),
+                         .rendezvous = value_of(*attributes, "_xla_host_transfer_rendezvous=")};
+  const std::string_view type = value_of(*attributes, "_xla_megascale_transfer_type=");
+  for (const auto& [word, pattern] : kTypes) {
+    if (type == word) transfer.pattern = pattern;
+  }
+  return transfer;
+}
 
 bool takes_global_ids(Opcode opcode) {
   const auto rows = attributes_for(opcode, /*predicated=*/false);

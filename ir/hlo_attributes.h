@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/op_kinds.h"
 #include "ir/shape.h"
 
 namespace tilecast::ir {
@@ -111,6 +112,10 @@ struct CollectiveAttrs {
   std::vector<std::pair<std::int64_t, std::int64_t>> source_target_pairs;
   std::int64_t channel_id = 0;  // 0 = none
   bool use_global_device_ids = false, constrain_layout = false, is_host_transfer = false;
+  // What the host does with a transfer in a kernel (ir/collective_groups.h): `over_slices` between
+  // so many slices; 0: nothing.
+  std::int64_t slices = 0;
+  Exchange over_slices = Exchange::kNone;
 };
 struct CustomCallAttrs {
   std::string target;

@@ -65,7 +65,7 @@ struct CostAttributes : Adding {
         a.input_batching_dims, a.scatter_indices_batching_dims);
   }
   void operator()(const CollectiveAttrs& a) const {
-    add(a.groups.text, a.source_target_pairs.size(), a.is_host_transfer);
+    add(a.groups.text, a.source_target_pairs.size(), a.is_host_transfer, a.slices, a.over_slices);
   }
   void operator()(const CustomCallAttrs& a) const { add(a.target); }
   void operator()(const FftAttrs& a) const { add(a.type, a.length); }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "ir/collective_groups.h"
 #include "ir/counts/trip_count.h"
 #include "ir/counts/work_counts.h"
 #include "ir/kernels/kernel_fingerprint.h"
@@ -94,6 +95,8 @@ class ProgramBuilder {
   std::unordered_map<std::uint32_t, Pending> pending_;  // by kernel id
   // Collectives that fusions with their flags run beside: by kernel id, those begun.
   std::unordered_map<std::uint32_t, std::vector<KernelId>> running_;
+  std::unordered_map<std::string_view, KernelId> sends_;  // to other slices, by rendezvous
+  std::int64_t slices_ = 1;
   bool all_recorded_ = true;  // in the last computation walked
   std::map<std::string, std::size_t> note_positions_;
 };
@@ -226,6 +229,7 @@ Program ProgramBuilder::build() {
   }
   (void)walk({.computation = module_.entry, .arguments = std::move(arguments), .scalars = {{}}}, 0);
   make_kernels();
+  program_.devices_ *= slices_;  // the module is that of one of them
   for (ScheduledKernel& kernel : program_.kernels_) {
     if (kernel.done_before.valid() && kernel.done_before.index() >= program_.kernels_.size()) {
       kernel.done_before = {};
@@ -384,7 +388,13 @@ ProgramBuilder::ValueId ProgramBuilder::visit_conditional(Frame& frame, const In
 }
 
 ProgramBuilder::ValueId ProgramBuilder::visit_done(Frame& frame, const Instruction& op) {
-  const ValueId value = frame.values[op.operands.at(0).index()];
+  ValueId value = frame.values[op.operands.at(0).index()];
+  // What hosts exchange between slices has arrived, not left, where its receive is done.
+  if (const auto transfer = slice_transfer(module_.at(frame.computation).at(op.operands[0]))) {
+    if (op.opcode == Opcode::kSendDone) return value;
+    const auto sent = sends_.find(transfer->rendezvous);
+    if (sent != sends_.end()) value = merged({value, add_value({{sent->second}, {}})});
+  }
   for (const KernelId kernel : kernels_behind({value})) {
     const auto it = pending_.find(kernel.value);
     if (it != pending_.end() && !it->second.done) {
@@ -432,6 +442,10 @@ ProgramBuilder::ValueId ProgramBuilder::launch(Frame& frame, InstrId id) {
   if (scheduled.asynchronous) {
     frame.pending.push_back(kernel);
     pending_[kernel.value] = {};
+  }
+  if (const auto transfer = slice_transfer(op)) {
+    if (op.opcode == Opcode::kSend) sends_[transfer->rendezvous] = kernel;
+    slices_ = std::max(slices_, transfer->slices);
   }
   note_shape(op.shape);
   frame.commands.push_back({kernel.index(), kernel.index() + 1, is_recorded(module_, op)});

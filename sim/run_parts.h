@@ -3,9 +3,10 @@
 // The timeline says when each kernel of a program runs, with copies and collectives overlapping
 // others.
 //
-// A list schedule in program order on three lanes, each executing one task at a time. Compute
-// kernels are issued in sequence. A kernel on the dma or network lane is issued once all earlier
-// compute kernels have ended, and does not delay later kernels; only users of its result wait.
+// A list schedule in program order on five lanes, each executing one task at a time. Compute
+// kernels are issued in sequence. A kernel on another lane (slices: from host to host) is issued
+// once all earlier compute kernels have ended, and does not delay later kernels; only users of its
+// result wait.
 // Hence
 //   critical path, work of any lane  <=  makespan  <=  sum of durations:
 // every task starts at 0 or when another one ends, so some task is always running.
@@ -28,9 +29,9 @@
 
 namespace tilecast::sim {
 
-enum class Lane : std::uint8_t { kCompute, kDma, kNetwork, kHost };
-inline constexpr std::size_t kLaneCount = 4;
-[[nodiscard]] std::string_view name(Lane lane);  // "compute", "dma", "network", "host"
+enum class Lane : std::uint8_t { kCompute, kDma, kNetwork, kHost, kSlices };
+inline constexpr std::size_t kLaneCount = 5;
+[[nodiscard]] std::string_view name(Lane lane);  // "compute", "dma", "network", "host", "slices"
 
 struct Task {
   Seconds duration;  // of all launches together, >= 0

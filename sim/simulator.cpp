@@ -45,6 +45,9 @@ bool crosses_devices(const ir::Kernel& kernel) {
 }
 
 Lane lane_of(const ir::ScheduledKernel& scheduled) {
+  if (const ir::CollectiveAttrs* transfer = analytical::host_transfer(scheduled.kernel)) {
+    return transfer->slices > 1 ? Lane::kSlices : Lane::kHost;
+  }
   if (ir::op_class(scheduled.kernel.opcode()) == ir::OpClass::kCollective) return Lane::kNetwork;
   if (!scheduled.asynchronous) return Lane::kCompute;
   if (crosses_devices(scheduled.kernel)) return Lane::kNetwork;
@@ -277,7 +280,8 @@ DistinctKernels distinct_kernels(const ir::Program& program, const hwdesc::Devic
 }
 
 std::string_view name(Lane lane) {
-  static constexpr std::string_view kNames[kLaneCount] = {"compute", "dma", "network", "host"};
+  static constexpr std::string_view kNames[kLaneCount] = {"compute", "dma", "network", "host",
+                                                          "slices"};
   return kNames[static_cast<std::size_t>(lane)];
 }
 
@@ -328,7 +332,8 @@ std::optional<Communication> communication(const ir::Program& program,
     if (!crosses_devices(program.at(kernel.id).kernel)) continue;
     if (!sum) sum.emplace();
     sum->time += kernel.total();
-    if (kernel.lane == Lane::kNetwork) sum->hidden += overlap(busy, kernel.start, kernel.end);
+    if (kernel.lane == Lane::kNetwork || kernel.lane == Lane::kSlices)
+      sum->hidden += overlap(busy, kernel.start, kernel.end);
   }
   return sum;
 }

@@ -59,6 +59,13 @@ OpAttrs kept_attrs(const Instruction& instruction) {
     const bool paired = dims.lhs_contracting.size() == dims.rhs_contracting.size();
     if (paired && !std::ranges::is_sorted(dims.lhs_contracting)) return in_order(instruction.attrs);
   }
+  if (const auto transfer = slice_transfer(instruction)) {
+    OpAttrs attrs = instruction.attrs;
+    CollectiveAttrs& collective = attrs.edit<CollectiveAttrs>();
+    collective.slices = transfer->slices;
+    collective.over_slices = transfer->pattern;
+    return attrs;
+  }
   const auto* constant = instruction.get<ConstantAttrs>();
   if (constant == nullptr || constant->literal.text.size() <= kKeptLiteralText) {
     return instruction.attrs;

@@ -144,6 +144,26 @@ TEST(Collective, ASwitchThatAddsMovesTheDataOnceEachWay) {
                    5e-6 + 2e-6 + 1024 / (0.5 * 18 * kLink) + 1024 / kMemory);
 }
 
+TEST(Collective, AnAllReduceInOneKernelReadsItsPeersAtOnceOrInTwoStages) {
+  hwdesc::Device d = with_library();
+  hwdesc::CollectiveLibrary& library = *d.interconnect->library;
+  const double nccl = seconds(Opcode::kAllReduce, 8, d, 4096);
+  library.direct_start = Seconds{2e-6};
+  library.direct_peer = Seconds{0.5e-6};
+  library.direct_stage = Seconds{3e-6};
+  library.direct_share = 0.5;
+  EXPECT_DOUBLE_EQ(seconds(Opcode::kAllReduce, 8, d, 4096), nccl);  // nobody asked for it
+  library.direct_up_to = Bytes{1e6};
+  const double n = 8, rate = 0.5 * 18 * kLink, start = 2e-6 + 0.5e-6 * (n - 1);
+  const auto time = [&](double bytes) { return seconds(Opcode::kAllReduce, 8, d, bytes); };
+  EXPECT_NEAR(time(4096), start + 4096 * (n - 1) / rate, 1e-12);
+  EXPECT_NEAR(time(1e6), start + 3e-6 + 2 * 1e6 * (n - 1) / n / rate, 1e-12);
+  EXPECT_GT(time(1.01e6), time(1e6) * 1.5);  // the library again
+  EXPECT_GT(seconds(Opcode::kAllGather, 8, d, 4096), nccl / 2);
+  library.group_share = {{"8", 1}};  // over a host's bridges: groups of two only
+  EXPECT_DOUBLE_EQ(time(4096), nccl);
+}
+
 TEST(Collective, GroupsThatShareAHostsBridgesHaveAShareOfTheRate) {
   hwdesc::Device d = with_library();
   d.interconnect->library->group_share = {{"2", 1}, {"4", 0.25}, {"16", 0.01}};

@@ -13,6 +13,7 @@
 #include "sim/run_parts.h"
 #include "sim/simulator.h"
 #include "sim/views/simulation.h"
+#include "tests/support/errors.h"
 
 namespace tilecast::sim {
 namespace {
@@ -189,6 +190,72 @@ TEST(CommunicationTime, BlocksTheCoreUnlessAsynchronousOrNotScheduledYet) {
   EXPECT_NEAR(by_compiler.timeline.value, 5e-6 + 2 * 2e-6, 1e-15);
   const Simulation open = simulate(spmd(text, false), {.name = "toy"}, TwoTimes());
   EXPECT_NEAR(open.timeline.value, 5e-6 + 2e-6, 1e-15);
+}
+
+// Both ends of what the hosts of two slices do, as XLA:TPU writes it; `more`: attributes.
+std::string over_slices(const std::string& type, const std::string& target,
+                        const std::string& received = "f32[512]") {
+  const std::string more =
+      ", is_host_transfer=true, frontend_attributes={"
+      "_xla_host_transfer_rendezvous=\"g\",_xla_megascale_target=" +
+      target + ",_xla_megascale_transfer_type=\"" + type + "\"}\n";
+  return " t = token[] after-all()\n"
+         " send = (f32[512], u32[], token[]) send(x, t), channel_id=1" +
+         more + " recv = (" + received + ", u32[], token[]) recv(t), channel_id=2" + more +
+         " sent = token[] send-done(send), channel_id=1, is_host_transfer=true\n"
+         " y = f32[512] multiply(x, x)\n"
+         " got = (" +
+         received +
+         ", token[]) recv-done(recv), channel_id=2, "
+         "is_host_transfer=true\n z = " +
+         received + " get-tuple-element(got), index=0\n";
+}
+
+TEST(CommunicationTime, BetweenSlicesRunsBesideTheRestUntilItIsReceived) {
+  const Simulation run =
+      simulate(spmd(over_slices("ALL_REDUCE", "\"{1,2}x{0:3}\"") + " ROOT s = f32[512] add(y, z)"),
+               {.name = "toy"}, TwoTimes());
+  ASSERT_EQ(run.kernels.size(), 4U);  // send, receive, multiply, add
+  EXPECT_EQ(run.kernels[0].lane, Lane::kSlices);
+  EXPECT_EQ(run.kernels[1].lane, Lane::kSlices);
+  EXPECT_EQ(run.kernels[2].start, Seconds{0});
+  EXPECT_NEAR(run.kernels[3].start.value, 2 * 5e-6, 1e-15);
+  EXPECT_EQ(run.devices, 2 * 4);  // the module is one slice's
+  EXPECT_NEAR(run.communication->hidden.value, 2e-6, 1e-15);
+}
+
+TEST(CommunicationTime, BetweenSlicesGoesAtTheRateOfTheHostsNetwork) {
+  hwdesc::Device d = hwdesc::load_device("tpu_v6e");
+  d.interconnect->network_bandwidth = BytesPerSecond{8e9};  // 1 GB/s for each of eight chips
+  d.interconnect->network_latency = Seconds{3e-6};
+  const double host_s = d.host_link->latency.value, bytes = 4 * 512;
+  struct Case {
+    const char *type, *target, *received;
+    double sent, messages;  // shares of `bytes` that a chip sends
+  };
+  constexpr Case kCases[] = {
+      {"ALL_REDUCE", "\"{1,2}x{0:3}\"", "f32[512]", 1, 2},
+      {"ALL_GATHER", "\"{1:4}x{0:3}\"", "f32[2048]", 3, 2},
+      {"REDUCE_SCATTER", "\"{1,2,3,4}x{0:3}\"", "f32[128]", 0.75, 2},
+      {"ALL_TO_ALL", "{{100000,200000},{100001,200001}}", "f32[512]", 0.5, 1},
+      {"ONE_TO_ONE", "{{100000->200000},{200000->100000}}", "f32[512]", 1, 1}};
+  for (const Case& c : kCases) {
+    const Simulation run = simulate(spmd(over_slices(c.type, c.target, c.received) + " ROOT r = (" +
+                                         c.received + ", f32[512]) tuple(z, y)"),
+                                    d, analytical::AnalyticalModel());
+    EXPECT_NEAR(run.kernels[0].estimate->time.value,
+                c.sent * bytes / 1e9 + c.messages * 3e-6 + host_s, 1e-9)
+        << c.type;
+    EXPECT_NEAR(run.kernels[1].estimate->time.value, host_s, 1e-9) << c.type;
+    EXPECT_THAT(views::table(run), HasSubstr("slices at 8 GB/s a host"));
+  }
+  d.interconnect->network_bandwidth.reset();
+  EXPECT_THAT(support::error_of([&] {
+                return simulate(spmd(over_slices("ALL_REDUCE", kCases[0].target) +
+                                     " ROOT s = f32[512] add(y, z)"),
+                                d, analytical::AnalyticalModel());
+              }),
+              HasSubstr("network_bandwidth"));
 }
 
 // As XLA:TPU fuses a gather into what runs beside it: a fusion that starts it and hands out flags,
