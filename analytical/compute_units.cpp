@@ -130,7 +130,9 @@ void ComputeModel::set_matrix(const ir::Kernel& kernel) {
   double widening = 0;  // cycles to widen a row
   if (device_->native_tile.tiled && pushed.opcode == ir::Opcode::kParameter) {
     const hwdesc::VectorUnit& vector = device_->vector;  // of one core: the size of its registers
-    widening = conversion_cost(pushed.shape, *device_) * static_cast<double>(unit.rows) /
+    const bool as_is = goes_to_unit(kernel, operands[0], *device_);
+    widening = (as_is ? 0 : widening_cost(pushed.shape, *device_)) *
+               static_cast<double>(unit.rows) /
                (static_cast<double>(vector.lanes * device_->native_tile.sublanes) * vector.alus *
                 vector.efficiency);
   }

@@ -208,9 +208,14 @@ bool is_part_of_rotation(const Kernel& kernel, const Op& op, OpId id,
   });
 }
 
-// A conversion packs what it narrows: one operation writes all elements that share a word.
-double elementwise_operations(const Op& op, const hwdesc::Device& device) {
+// A conversion packs what it narrows: one operation writes all elements that share a word. TPUs
+// divide by one number with products, by its reciprocal.
+double elementwise_operations(const Kernel& kernel, const Op& op, const hwdesc::Device& device) {
   if (op.opcode == Opcode::kMap) return std::max(op.applied_flops, 1.0);
+  if (op.opcode == Opcode::kDivide && device.native_tile.tiled && ir::is_floating(op.shape.dtype) &&
+      is_spread_scalar(kernel, op.operands[1])) {
+    return 1;
+  }
   const double packed = op.opcode == Opcode::kConvert ? words_per_element(op.shape, device) : 1;
   return packed * cost_of(device.vector.op_cycles, op.opcode);
 }
@@ -326,12 +331,45 @@ double words_per_element(const Shape& shape, const hwdesc::Device& device) {
   return device.native_tile.tiled ? std::min(ir::storage_bytes(shape.dtype) / word_bytes, 1.0) : 1;
 }
 
+double widening_cost(const Shape& shape, const hwdesc::Device& device) {
+  const double back = conversion_cost(shape, device);
+  if (back == 0 || !ir::name(shape.dtype).starts_with("f8")) return back;
+  return cost_of(device.vector.op_cycles, "widen-f8", back);
+}
+
 double conversion_cost(const Shape& shape, const hwdesc::Device& device) {
   if (!shape.is_array()) return 0;
   std::string_view dtype = ir::name(shape.dtype);
   if (dtype.starts_with("f8")) dtype = "f8";
   if (dtype == "u4") dtype = "s4";
   return cost_of(device.vector.op_cycles, fmt::format("convert-{}", dtype), 0);
+}
+
+bool goes_to_unit(const Kernel& kernel, OpId id, const hwdesc::Device& device) {
+  const auto is_output = [&](OpId made) {
+    return std::ranges::find(kernel.outputs(), made) != kernel.outputs().end();
+  };
+  const double wide = std::max(device.matrix_peak("bf16").value, device.matrix_peak("f16").value);
+  std::vector<OpId> open = {id};
+  while (!open.empty()) {
+    const OpId next = open.back();
+    open.pop_back();
+    if (is_output(next) || kernel.users(next).empty()) return false;
+    for (const OpId user : kernel.users(next)) {
+      const Op& op = kernel.op(user);
+      if (ir::has(op.opcode, ir::Trait::kView)) {
+        open.push_back(user);
+        continue;
+      }
+      if (ir::op_class(op.opcode) != OpClass::kMatrix) return false;
+      const ProductType type = product_type(kernel, op, device);
+      const bool narrow = type.on_unit() &&
+                          ir::bits(type.dtype) <= ir::bits(kernel.op(id).shape.dtype) &&
+                          device.matrix_peak(ir::name(type.dtype)).value > wide;
+      if (!narrow) return false;
+    }
+  }
+  return true;
 }
 
 double window_steps(const ir::WindowDim& window, std::int64_t row) {
@@ -384,7 +422,11 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
     case OpClass::kElementwise:
       if (device.native_tile.tiled && is_invariant(kernel, op)) break;
       if (is_part_of_rotation(kernel, op, id, device)) break;
-      work.vector += elementwise_operations(op, device);
+      work.vector += elementwise_operations(kernel, op, device);
+      if (op.opcode == Opcode::kConvert && conversion_cost(op.shape, device) > 0 &&
+          goes_to_unit(kernel, id, device)) {
+        work.conversion += conversion_cost(op.shape, device);
+      }
       if (op.opcode == Opcode::kConvert && is_xla_cpu(device)) {
         const ir::DType from = kernel.op(op.operands[0]).shape.dtype;
         work.vector += vector_operations(rounding_cycles(from, op.shape.dtype), device);
@@ -431,7 +473,8 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
   const auto moves = [&](OpId made) { return std::ranges::find(passed, made) == passed.end(); };
   if (op.opcode == Opcode::kParameter && std::ranges::any_of(kernel.users(id), moves)) {
     work.load_bytes += ir::storage_bytes(op.shape.dtype);
-    if (computes(kernel)) work.conversion += conversion_cost(op.shape, device);
+    const double cost = computes(kernel) ? widening_cost(op.shape, device) : 0;
+    if (cost > 0 && !goes_to_unit(kernel, id, device)) work.conversion += cost;
   }
   for (const OpId output : kernel.outputs()) {
     if (output != id || !moves(id)) continue;

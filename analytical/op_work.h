@@ -26,8 +26,14 @@ struct GroupWork : ElementWork {
 };
 
 // Vector operations per element to widen or narrow a type that the device does not compute in:
-// "convert-f16" in its `op_cycles`; f8 and s4 cover their variants. 0 for other types.
+// "convert-f16" in its `op_cycles`; f8 and s4 cover their variants. 0 for other types. Widening f8
+// has an entry of its own, "widen-f8", where that is cheaper.
 [[nodiscard]] double conversion_cost(const ir::Shape& shape, const hwdesc::Device& device);
+[[nodiscard]] double widening_cost(const ir::Shape& shape, const hwdesc::Device& device);
+// Whether only products read the value, on a unit that is faster for its type than for 16 bits: it
+// takes such operands as they are.
+[[nodiscard]] bool goes_to_unit(const ir::Kernel& kernel, ir::OpId id,
+                                const hwdesc::Device& device);
 
 // Words that an element occupies when moved: narrow elements are packed into the words of a lane.
 [[nodiscard]] double words_per_element(const ir::Shape& shape, const hwdesc::Device& device);

@@ -30,6 +30,7 @@ bool has_type(const ir::Kernel& kernel, std::string_view entry) {
 bool reads_cost(const ir::Kernel& kernel, std::string_view entry) {
   constexpr std::string_view kConvert = "convert-";
   if (entry.starts_with(kConvert)) return has_type(kernel, entry.substr(kConvert.size()));
+  if (entry == "widen-f8") return has_type(kernel, "f8");
   return std::ranges::any_of(kernel.ops(), [&](const Op& op) {
     return ir::name(op.opcode) == entry || (op.applied && ir::name(*op.applied) == entry);
   });

@@ -226,6 +226,7 @@ class OwningTimeRanker final : public analytical::TileRanker {
 };
 
 void note(ChosenModel& chosen, const std::string& text) {
+  if (chosen.note.find(text) != std::string::npos) return;  // of another slice of that device
   chosen.note += (chosen.note.empty() ? "" : "; ") + text;
 }
 

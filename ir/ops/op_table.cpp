@@ -237,7 +237,9 @@ constexpr AttributeRow kDomain[] = {kept("domain", kRequired, keep_value)};
 
 constexpr AttributeRow kThread{"async_execution_thread", kOptional, execution_thread, write_thread};
 constexpr AttributeRow kAsyncStart[] = {called<0>("calls"), kThread, kAliases};
-constexpr AttributeRow kAsyncLater[] = {{"calls", kOptional, callee<0>}, kThread};
+constexpr AttributeRow kAsyncLater[] = {{"calls", kOptional, callee<0>},
+                                        kThread,
+                                        kept("output_to_operand_aliasing", kOptional, keep_value)};
 // Aliasing belongs to the wrapped operation if it supports it; only a start can have any.
 constexpr AttributeRow kAsyncShort[] = {kThread, kAliases};
 

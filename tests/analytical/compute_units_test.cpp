@@ -268,6 +268,20 @@ TEST(VectorUnit, ConvertsOperandsAndResultsOfAnElementTypeItLacks) {
   EXPECT_EQ(f16_cycles("copy(p0)").vector, 0);  // only moves bits
 }
 
+TEST(VectorUnit, DividesByOneNumberWithProducts) {
+  const double registers = 256.0 * 512 / (8 * 128);
+  const auto divided = [](const std::string& by, const std::string& divisor) {
+    hwdesc::Device d = round_device();
+    d.vector.op_cycles = {{"divide", 8}};
+    const std::string shape = array("f32", {256, 512});
+    const std::string body = divisor + "  ROOT r = " + shape + " divide(p0, d)";
+    return Parts(kernel_of(fusion({shape, by}, shape, body)), d).epilogue().vector;
+  };
+  const std::string wide = array("f32", {256, 512});
+  EXPECT_EQ(divided("f32[]", "  d = " + wide + " broadcast(p1), dimensions={}\n"), registers / 2);
+  EXPECT_EQ(divided(wide, "  d = " + wide + " negate(p1)\n"), (1 + 8) * registers / 2);
+}
+
 TEST(Units, LetTheMatrixUnitWaitForItsOperands) {
   const ir::Kernel k = kernel_of(product_text(8, 128, 128, "bf16"));
   const Parts parts(k, round_device());
@@ -408,6 +422,18 @@ TEST(ProductType, ShortOperandsAlwaysReachTheUnit) {
       EXPECT_TRUE(type_of(product(t, t, "f32"), device).on_unit()) << name << " " << t;
     }
   }
+}
+
+// Of 4096 cubed: operands that the unit takes at its rate are not widened, moved or not.
+TEST(ProductType, F8ProductsRunAtTheRateOfAUnitThatIsFasterForThem) {
+  const auto ratio = [](const std::string& device, const std::string& lhs, const std::string& rhs) {
+    return best(product(lhs, rhs, "bf16"), device).time /
+           best(product("bf16", "bf16", "bf16"), device).time;
+  };
+  EXPECT_LT(ratio("tpu_v7x", "f8e4m3fn", "f8e4m3fn"), 0.6);
+  EXPECT_LT(ratio("tpu_v7x", "f8e5m2", "f8e4m3fn"), 0.6);
+  EXPECT_GT(ratio("tpu_v7x", "bf16", "f8e4m3fn"), 0.95);
+  EXPECT_GT(ratio("tpu_v6e", "f8e4m3fn", "f8e4m3fn"), 0.95);
 }
 
 TEST(ProductType, BlockScalesDoNotLeaveTheUnit) {

@@ -289,6 +289,7 @@ ENTRY %e (p: f32[8], q: f32[8]) -> f32[8] {
   EXPECT_EQ(start.opcode, Opcode::kAsyncStart);
   EXPECT_EQ(start.operands.size(), 2U);
   EXPECT_EQ(module.at(start.called.at(0)).name, "work");
+  EXPECT_THAT(module.warnings, testing::IsEmpty());
 }
 
 TEST(HloOfTheWild, SparseAndTiledLayoutsAreKept) {

@@ -5,6 +5,7 @@ of devices; the answer is the optimised HLO as text and what compiled it (JSON).
 own, because a compiler reads its flags once, may abort or hang, and because its plugins must not
 reach the caller's JAX. Tested with JAX 0.10.2 and libtpu 0.0.52.
 """
+import glob
 import importlib.metadata
 import json
 import os
@@ -114,9 +115,25 @@ def counts(executable):
     return {**known, **{name: costs[name] for name in ("flops", "optimal_seconds") if name in costs}}
 
 
+def hlo_text(executable, folder):
+    """What JAX takes back of the module; where it is older than libtpu and refuses, libtpu's own dump."""
+    try:
+        return executable.hlo_modules()[0].to_string()
+    except Exception:
+        modules = sorted(glob.glob(os.path.join(folder, "*.after_codegen.txt")))
+        if not modules:
+            raise
+        with open(modules[0], encoding="utf-8") as file:
+            return file.read()
+
+
 def main(path):
     with open(path, encoding="utf-8") as file:
         request = json.load(file)
+    folder = path + ".dump"
+    if request["platform"] == "tpu":
+        os.environ["XLA_FLAGS"] = (f"--xla_dump_to={folder} --xla_dump_hlo_as_text "
+                                   f"{os.environ.get('XLA_FLAGS', '')}")
     with open(request["module"], encoding="utf-8") as file:
         text = file.read()
     find, packages = _PLATFORMS[request["platform"]]
@@ -125,7 +142,7 @@ def main(path):
         raise RuntimeError(f"got {len(devices)} devices for {request['devices']} partitions")
     executable = compile_text(text, devices)
     with open(request["hlo"], "w", encoding="utf-8") as file:
-        file.write(executable.hlo_modules()[0].to_string())
+        file.write(hlo_text(executable, folder))
     with open(request["answer"], "w", encoding="utf-8") as file:
         json.dump({"compiler": installed(packages), "counts": counts(executable)}, file)
 
