@@ -114,11 +114,10 @@ std::vector<std::string> kernel_names(const ReadProgram& program, const hwdesc::
   return names;
 }
 
-// The most devices that one group of a collective may have without a described slice; 0: any.
+// Devices of one host, on machines whose hosts a network joins; 0 where links join all.
 int devices_of_host(const hwdesc::Device& device) {
   const auto& links = device.interconnect;
-  const bool host = links && links->topology == "switch" && !links->slice;
-  return host ? links->devices_per_host : 0;
+  return links && links->topology == "switch" ? links->devices_per_host : 0;
 }
 
 void bind_devices(py::module_& m) {
@@ -135,6 +134,9 @@ void bind_devices(py::module_& m) {
       .def_property_readonly("memory_bytes",
                              [](const hwdesc::Device& d) { return d.main_memory().capacity.value; })
       .def_property_readonly("host_devices", &devices_of_host)
+      .def_property_readonly(
+          "in_slice",
+          [](const hwdesc::Device& d) { return d.interconnect && d.interconnect->slice; })
       .def("matrix_peak", [](const hwdesc::Device& d,
                              const std::string& dtype) { return d.matrix_peak(dtype).value; })
       .def_property_readonly("execution",
