@@ -59,8 +59,8 @@ class Plan(_tilecast.Table):
         self._operators, self.notes = operators, notes
 
     def best(self, **limits: Optional[float]) -> Optional[Row]:
-        """The row with the most tokens per second and chip that fits and keeps limits of columns (ttft_s=0.5, devices=8);
-        None without one."""
+        """The row with the most tokens per second and chip that fits and keeps limits of columns: ttft_s=0.5,
+        devices=8. None without one."""
         for name in limits.keys() - set(self.names):
             raise _tilecast.Error(f"best: got {name!r}, expected one of {', '.join(self.names)}")
         good = [Row(row) for row in self if row["fits"]
@@ -72,7 +72,7 @@ class Plan(_tilecast.Table):
         return _tilecast.Table.of_rows(self._operators[row])
 
 
-class _Prices:
+class Prices:
     """Seconds and limits of rows of `tilecast ops`, all asked for at once."""
 
     def __init__(self, steps, device, model):
@@ -112,21 +112,22 @@ def plan(config: Union[Transformer, str, _os.PathLike[str], Mapping[str, Any]], 
     """
     of = config if isinstance(config, Transformer) else Transformer(config, weights, cache)
     device = _tilecast._device(device)
-    batches, contexts, (output,) = _counts("batch", batch), _counts("context", context), _counts("output", output)
+    batches, contexts, (output,) = counts_of("batch", batch), counts_of("context", context), counts_of("output", output)
     found, notes = layouts(of, tensor, expert, data)
     points = list(_itertools.product(found, contexts, batches))
     steps = [(of.step(layout, batch, context, context), of.step(layout, batch, 1, context + (output + 1) // 2))
              for layout, context, batch in points]
-    prices = _Prices([step for pair in steps for step in pair], device, model)
+    prices = Prices([step for pair in steps for step in pair], device, model)
     rows = [_row(of, device, *point, output, *map(prices.time_s, pair)) for point, pair in zip(points, steps)]
     operators = [prices.operators(prefill=prefill, decode=decode) for prefill, decode in steps]
-    return Plan(rows, operators, notes + _notes(of, device, max(max(layout.tensor, layout.expert) for layout in found)))
+    notes += notes_on(of, device, max(max(layout.tensor, layout.expert) for layout in found))
+    return Plan(rows, operators, notes)
 
 
 def layouts(of: Transformer, tensor: _Counts, expert: _Counts, data: _Counts) -> Tuple[List[Layout], List[str]]:
     """The combinations that can hold the model, and a note on the others; an Error if none can."""
     good, refused = [], []
-    sizes = (_counts(name, given) for name, given in (("tensor", tensor), ("expert", expert), ("data", data)))
+    sizes = (counts_of(name, given) for name, given in (("tensor", tensor), ("expert", expert), ("data", data)))
     for layout in _itertools.starmap(Layout, _itertools.product(*sizes)):
         try:
             of.check(layout)
@@ -138,7 +139,7 @@ def layouts(of: Transformer, tensor: _Counts, expert: _Counts, data: _Counts) ->
     return good, [f"{len(refused)} layouts left out, the first: {refused[0]}"] if refused else []
 
 
-def _counts(name, given):
+def counts_of(name, given):
     counts = [given] if isinstance(given, int) else list(given)
     for count in counts:
         if not isinstance(count, int) or count < 1:
@@ -155,13 +156,14 @@ def _row(of, device, layout, context, batch, output, ttft, tpot):
     cache = batch * of.cache_bytes(layout, context + output)
     activations = of.activation_bytes(layout, batch, min(batch * context, max(_CHUNK, batch)))
     whole = weights + cache + activations
-    return {"batch": batch, "context": context, **sizes_of(layout), "ttft_s": ttft, "tpot_s": tpot, "request_s": ttft + (output - 1) * tpot,
+    return {"batch": batch, "context": context, **sizes_of(layout), "ttft_s": ttft, "tpot_s": tpot,
+            "request_s": ttft + (output - 1) * tpot,
             "tokens_per_s_per_chip": batch / tpot / layout.tensor * device._core.cores_per_chip,
             "weights_bytes": weights, "cache_bytes": cache, "activation_bytes": activations, "memory_bytes": whole,
             "fits": whole <= device._core.memory_bytes}
 
 
-def _notes(of, device, widest):
+def notes_on(of, device, widest):
     """widest: devices of the largest group of a collective."""
     notes, most = [], device._core.host_devices
     if 0 < most < widest and not device._core.in_slice:
@@ -196,8 +198,8 @@ def parser(module: str, description: Optional[str], length: str) -> _argparse.Ar
     made.add_argument("-d", "--device", required=True, help="preset, slice of one (h100x16) or YAML file")
     made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a device value")
     for name, default, what in (("batch", "1", "sequences of a replica"), (length, "2048", "tokens of a sequence"),
-                                ("tensor", "1", "devices of a replica"), ("expert", "1", "devices of a layer's experts"),
-                                ("data", "1", "replicas")):
+                                ("tensor", "1", "devices of a replica"), ("data", "1", "replicas"),
+                                ("expert", "1", "devices of a layer's experts")):
         made.add_argument(f"--{name}", type=_list, default=default, metavar="N,...", help=f"{what} ({default})")
     made.add_argument("--weights", default="", metavar="TYPE", help="bf16, f8e4m3fn ... (as in the file)")
     made.add_argument("--model", default="default", help="as of tilecast ops")

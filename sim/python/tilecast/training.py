@@ -20,7 +20,7 @@ from .transformer import BYTES, Launch, Layout, Transformer
 
 if _typing.TYPE_CHECKING:
     import os
-    from typing import Any, Dict, Iterable, List, Mapping, Union
+    from typing import Any, Iterable, List, Mapping, Union
 
 __all__ = ["Layout", "Plan", "Transformer", "plan"]
 
@@ -82,8 +82,8 @@ def plan(config: Union[Transformer, str, os.PathLike[str], Mapping[str, Any]], d
     of = config if isinstance(config, Transformer) else Transformer(config)
     device = _tilecast._device(device)
     found, notes = _serving.layouts(of, tensor, expert, data)
-    points = [(layout, length, count) for layout in found for length in _serving._counts("sequence", sequence)
-              for count in _serving._counts("batch", batch)]
+    points = [(layout, length, count) for layout in found for length in _serving.counts_of("sequence", sequence)
+              for count in _serving.counts_of("batch", batch)]
     steps = []
     for layout, length, count in points:
         forward, backward = _passes(of, layout, count, length, remat)
@@ -92,40 +92,49 @@ def plan(config: Union[Transformer, str, os.PathLike[str], Mapping[str, Any]], d
         adam = [Launch("adam", {"op": "add", "dtype": "f32", "elements": own}, _ADAM)]
         steps.append({"forward": forward, "backward": backward, "optimiser": adam,
                       "beside": _exchange(of, device, layout, shard)})
-    prices = _serving._Prices([launches for step in steps for launches in step.values()], device, model)
+    prices = _serving.Prices([launches for step in steps for launches in step.values()], device, model)
     rows = [_row(of, device, *point, step, prices, shard, remat) for point, step in zip(points, steps)]
-    return Plan(rows, [prices.operators(**step) for step in steps], notes + _serving._notes(of, device, max(one.devices for one in found)))
+    notes += _serving.notes_on(of, device, max(one.devices for one in found))
+    return Plan(rows, [prices.operators(**step) for step in steps], notes)
 
 
 def _row(of, device, layout, sequence, batch, step, prices, shard, remat):
-    times = {name: prices.time_s(launches) for name, launches in step.items()}
-    computed = times["forward"] + times["backward"]
-    time = max(computed, times["beside"]) + times["optimiser"]
-    tokens = batch * sequence
-    flops = sum(2 * launch.count * launch.row["batch"] * launch.row["m"] * launch.row["n"] * launch.row["k"]
-                for launch in step["forward"] if launch.row["op"] == "matmul")
+    forward, backward, optimiser, beside = (prices.time_s(launches) for launches in step.values())
+    time, tokens = max(forward + backward, beside) + optimiser, batch * sequence
+    flops = sum(2 * one.count * one.row["batch"] * one.row["m"] * one.row["n"] * one.row["k"]
+                for one in step["forward"] if one.row["op"] == "matmul")
+    peak = device._core.matrix_peak(of.dtype)
+    # In f32 weights, gradients and two moments; in 16 bits weights, of two layers where replicas share them.
     parameters = of.weight_bytes(layout) / BYTES[of.dtype]
-    states = 16 * parameters / (layout.data if shard else 1) + (2 * parameters / of.layers if shard else 2 * parameters)
-    saved = of.layers * tokens * of.hidden * BYTES[of.dtype]
-    if remat == "none":
-        saved = sum(_saved(launch) for launch in step["forward"])
-    whole = states + saved + of.activation_bytes(layout, tokens, tokens)
-    return {"batch": batch, "sequence": sequence, **_serving.sizes_of(layout), "step_s": time, "computed_s": computed, "beside_s": times["beside"],
+    states = parameters * (16 / layout.data + 4 / of.layers if shard else 18)
+    saved = of.layers * tokens * of.hidden * BYTES[of.dtype] if remat == "full" else sum(map(_saved, step["forward"]))
+    activations = saved + of.activation_bytes(layout, tokens, tokens)
+    return {"batch": batch, "sequence": sequence, **_serving.sizes_of(layout), "step_s": time,
+            "computed_s": forward + backward, "beside_s": beside,
             "tokens_per_s_per_chip": tokens / time / layout.tensor * device._core.cores_per_chip,
-            "mfu": 3 * flops / time / peak if (peak := device._core.matrix_peak(of.dtype)) else None,
-            "states_bytes": states, "activation_bytes": whole - states, "memory_bytes": whole,
-            "fits": whole <= device._core.memory_bytes}
+            "mfu": 3 * flops / time / peak if peak else None, "states_bytes": states,
+            "activation_bytes": activations, "memory_bytes": states + activations,
+            "fits": states + activations <= device._core.memory_bytes}
 
 
 def _saved(launch):
     """Bytes of a forward operator's operands that its gradient reads."""
-    row, wide = launch.row, BYTES[launch.row["dtype"]]
-    size = {"matmul": lambda: row["m"] * row["k"], "layernorm": lambda: row["rows"] // 2 * row["columns"],
-            "multiply": lambda: 2 * row["elements"], "softmax": lambda: row["rows"] * row["columns"],
-            "attention": lambda: row["batch"] * row["q_len"] * row["head_dim"] * (row["heads"] + 2 * row["kv_heads"]),
-            "experts": lambda: row["tokens"] * row["topk"] * (row["hidden"] + 3 * row["inter"] // row["tp"]) // row["ep"]
-            }.get(row["op"], lambda: 0)()
-    return launch.count * size * wide
+    row = launch.row
+    if row["op"] == "matmul":
+        size = row["m"] * row["k"]
+    elif row["op"] == "layernorm":
+        size = row["rows"] // 2 * row["columns"]
+    elif row["op"] == "multiply":
+        size = 2 * row["elements"]
+    elif row["op"] == "softmax":
+        size = row["rows"] * row["columns"]
+    elif row["op"] == "attention":
+        size = row["batch"] * row["q_len"] * row["head_dim"] * (row["heads"] + 2 * row["kv_heads"])
+    elif row["op"] == "experts":
+        size = row["tokens"] * row["topk"] * (row["hidden"] + 3 * row["inter"] // row["tp"]) // row["ep"]
+    else:
+        size = 0
+    return launch.count * size * BYTES[row["dtype"]]
 
 
 def main() -> None:

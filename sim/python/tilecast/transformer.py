@@ -349,7 +349,7 @@ class _Step:
 
 def merged(launches: List[Launch]) -> Dict[tuple, float]:
     """How often each distinct row runs."""
-    counts: Dict[tuple, float] = _collections.Counter()
+    counts: Dict[tuple, float] = _collections.defaultdict(float)
     for launch in launches:
         counts[tuple(sorted(launch.row.items()))] += launch.count
     return counts
