@@ -23,8 +23,7 @@ inline constexpr std::uint64_t kVerbModuleAbi = base::plugin_abi(2, {sizeof(Verb
 
 // `tilecast train` without its command line: trains a model of an experiment and writes its folder.
 //
-//   const TrainModule& module = train_module();     // the component `train`
-//   TrainedModel made = module.train({.experiment = "e.yaml", .directory = "models/mine"}, {});
+//   TrainedModel made = train_model({.experiment = "e.yaml", .directory = "models/mine"});
 //   made.json
 //
 // Trains one learner, or fits one hybrid, on the fitted rows of the first round of the experiment's
@@ -60,20 +59,5 @@ struct TrainedModel {
                                        const TrainingHooks& hooks = {});
 // Describes the training and its rows as text; the directory may be empty.
 [[nodiscard]] std::string training_plan(const TrainingRequest& request);
-
-// The interface of the module of the component `train`: its verb, and training for other languages
-// (sim/cli/train.cpp).
-struct TrainModule : VerbModule {
-  TrainedModel (*train)(const TrainingRequest& request, const TrainingHooks& hooks);
-};
-inline constexpr base::Plugin kTrainPlugin = {
-    "train", "the module that trains models",
-    base::plugin_abi(kVerbModuleAbi,
-                     {sizeof(TrainModule), sizeof(TrainingRequest), sizeof(TrainingHooks)}),
-    "train"};
-// Throws Error if the component is not installed.
-[[nodiscard]] inline const TrainModule& train_module() {
-  return *static_cast<const TrainModule*>(base::load_plugin(kTrainPlugin));
-}
 
 }  // namespace tilecast::sim

@@ -184,6 +184,8 @@ void occupy_standard_streams() {
   }
 }
 
+constexpr base::Plugin kTrainPlugin = {"train", "the module that trains models", kVerbModuleAbi,
+                                       "train"};
 constexpr base::Plugin kServePlugin = {"serve", "the module of the page and its JSON API",
                                        kVerbModuleAbi, "serve"};
 

@@ -84,9 +84,9 @@ believe it; its folder is a --model of simulate, explain, tiles, compare and eva
   verb.callback([arguments] { run(*arguments); });
 }
 
-constexpr TrainModule kOffer = {{&add_train}, &train_model};
+constexpr VerbModule kOffer = {&add_train};
 
 }  // namespace
 }  // namespace tilecast::sim::cli
 
-TILECAST_PLUGIN(train, tilecast::sim::kTrainPlugin.abi, &tilecast::sim::cli::kOffer)
+TILECAST_PLUGIN(train, tilecast::sim::kVerbModuleAbi, &tilecast::sim::cli::kOffer)

@@ -13,22 +13,14 @@
 
 #include "analytical/tile.h"
 #include "base/error.h"
-#include "base/jobs.h"
 #include "base/text.h"
 #include "hwdesc/xla_target.h"
 #include "ir/load_program.h"
 #include "measured/csv.h"
 #include "sim/answers.h"
-#include "sim/calibration.h"
 #include "sim/cli/commands.h"
-#include "sim/evaluation.h"
-#include "sim/modules.h"
-#include "sim/study/study_run.h"
-#include "sim/study/study_table.h"
 #include "sim/tables.h"
-#include "sim/views/evaluation.h"
 #include "sim/views/explain.h"
-#include "sim/views/fits.h"
 #include "sim/views/rows.h"
 #include "sim/views/simulation.h"
 
@@ -114,11 +106,10 @@ std::vector<std::string> kernel_names(const ReadProgram& program, const hwdesc::
   return names;
 }
 
-// The most devices that one group of a collective may have without a described slice; 0: any.
+// Devices of one host, on machines whose hosts a network joins; 0 where links join all.
 int devices_of_host(const hwdesc::Device& device) {
   const auto& links = device.interconnect;
-  const bool host = links && links->topology == "switch" && !links->slice;
-  return host ? links->devices_per_host : 0;
+  return links && links->topology == "switch" ? links->devices_per_host : 0;
 }
 
 void bind_devices(py::module_& m) {
@@ -135,6 +126,9 @@ void bind_devices(py::module_& m) {
       .def_property_readonly("memory_bytes",
                              [](const hwdesc::Device& d) { return d.main_memory().capacity.value; })
       .def_property_readonly("host_devices", &devices_of_host)
+      .def_property_readonly(
+          "in_slice",
+          [](const hwdesc::Device& d) { return d.interconnect && d.interconnect->slice; })
       .def("matrix_peak", [](const hwdesc::Device& d,
                              const std::string& dtype) { return d.matrix_peak(dtype).value; })
       .def_property_readonly("execution",
@@ -303,150 +297,6 @@ void bind_tables(py::module_& m) {
       Released());
 }
 
-using Texts = std::vector<std::string>;
-
-// The output of a call as the command prints it: text, JSON and, for evaluations, all rows (CSV).
-struct Answer {
-  std::string text, json, rows = {};
-};
-
-// Checks for Ctrl-C in the calling thread, which does not hold the GIL.
-bool interrupted() {
-  const py::gil_scoped_acquire held;
-  return PyErr_CheckSignals() != 0;  // the Python exception stays set
-}
-
-[[noreturn]] void raise_interrupt() {
-  const py::gil_scoped_acquire held;
-  throw py::error_already_set();
-}
-
-void check_jobs(int jobs) {
-  constexpr int kMostJobs = 1024;
-  if (jobs < 1 || jobs > kMostJobs) {
-    throw Error("jobs: got {}, expected 1 to {}", jobs, kMostJobs);
-  }
-}
-
-Answer run_evaluate(const Texts& sets, const std::vector<hwdesc::Device>& devices,
-                    const Texts& models, const Texts& by, bool doubted, int draws,
-                    std::uint64_t seed, int jobs) {
-  constexpr int kMostDraws = 100'000;
-  check_jobs(jobs);
-  if (draws < 1 || draws > kMostDraws) {
-    throw Error("draws: got {}, expected 1 to {}", draws, kMostDraws);
-  }
-  if (sets.empty() || devices.empty()) throw Error("expected at least one set and one device");
-  if (std::ranges::any_of(models, predicts_quantity)) {
-    if (devices.size() > 1) throw Error("devices: got several; models of quantities take one");
-    const QuantityEvaluation of = evaluate_quantity(sets, devices.front(), models, jobs);
-    return {views::quantity_evaluation_text(of.report, of.notes),
-            views::quantity_evaluation_json(of.report, of.notes)};
-  }
-  EvaluateSetsOptions options;
-  options.evaluation = {
-      .by = named_breakdowns(by), .bootstrap = {.draws = draws, .seed = seed}, .jobs = jobs};
-  options.check_physics = !doubted;
-  const EvaluationReport report =
-      evaluate_sets(sets, devices, named_columns(models, devices), options);
-  return {views::evaluation_text(report), views::evaluation_json(report),
-          views::evaluation_rows_csv(report)};
-}
-
-struct Calibration {
-  Answer answer;
-  bool accepted = false;
-  Texts notes;
-  std::string yaml;  // "": refused, or no file given
-};
-
-Calibration run_calibrate(const Texts& sets, const hwdesc::Device& device,
-                          const std::string& parent, const std::string& file,
-                          const std::string& name, const Texts& classes, const Texts& kernels,
-                          const Texts& fix, std::size_t rows, bool other_machine,
-                          bool accept_suspicious, const std::string& then_train, bool force,
-                          int jobs) {
-  check_jobs(jobs);
-  if (rows < hybrid::kLeastRows) {
-    throw Error("rows: got {}, expected at least {}", rows, hybrid::kLeastRows);
-  }
-  if (sets.empty()) throw Error("expected at least one set");
-  const CalibrationRequest request{.sets = sets,
-                                   .device = device,
-                                   .classes = classes,
-                                   .kernels = kernels,
-                                   .fixed = fix,
-                                   .other_machine = other_machine,
-                                   .accept_suspicious = accept_suspicious,
-                                   .most_rows = rows,
-                                   .jobs = jobs};
-  Calibration result;
-  CalibrationHooks hooks;
-  hooks.note = [&](const std::string& note) { result.notes.push_back(note); };
-  if (!then_train.empty()) check_model_folder(then_train, force);
-  const hybrid::PreparedFit fit = calibrate_device(request, hooks);
-  if (!file.empty()) result.yaml = calibrated_description(fit, parent, file, name);
-  std::optional<hybrid::FittedHybrid> trained;
-  if (!then_train.empty()) {
-    trained = train_calibrated(fit, then_train, {.force = force, .jobs = jobs});
-  }
-  const hybrid::FittedHybrid* model = trained ? &*trained : nullptr;
-  result.answer = {views::calibration_text(fit, model), views::calibration_json(fit, model)};
-  result.accepted = fit.calibrated.front().accepted;
-  return result;
-}
-
-Answer run_train(const std::string& experiment, const std::string& out, const std::string& learner,
-                 const std::string& data, bool force, bool resume, int jobs) {
-  check_jobs(jobs);
-  const TrainedModel made =
-      train_module().train({experiment, learner, out, data, force, resume, jobs}, {});
-  return {made.text, made.json};
-}
-
-Columns run_sweep(const std::string& file, const std::string& pareto, bool front,
-                  const std::string& journal, bool resume, int jobs) {
-  check_jobs(jobs);
-  if (resume && journal.empty()) throw Error("resume: expected a journal");
-  if (front && !pareto.empty()) throw Error("pareto and front: expected one of them");
-  const Study study = load_study(file);
-  const auto objectives = front_objectives(study, pareto, front);
-  const StudyRun run(study);
-  const base::JobResults done =
-      base::run_jobs({.count = run.points(),
-                      .run = [&run](std::size_t point) { return run.rows(point); },
-                      .threads = jobs,
-                      .journal = journal,
-                      .identity = run.identity(),
-                      .resume = resume,
-                      .stop = interrupted});
-  if (!done.complete) raise_interrupt();
-  const measured::CsvTable table = run.table(done.results);
-  return columns_of(objectives.empty() ? table : pareto_rows(study, table, objectives));
-}
-
-void bind_answers(py::module_& m) {
-  py::class_<Answer>(m, "_Answer")
-      .def("text", [](const Answer& answer) { return answer.text; })
-      .def("json", [](const Answer& answer) { return answer.json; })
-      .def("rows", [](const Answer& answer) {
-        return columns_of(measured::read_csv(base::SourceText("rows", answer.rows)));
-      });
-  py::class_<Calibration>(m, "_Calibration")
-      .def_readonly("answer", &Calibration::answer)
-      .def_readonly("accepted", &Calibration::accepted)
-      .def_readonly("notes", &Calibration::notes)
-      .def_readonly("yaml", &Calibration::yaml);
-}
-
-void bind_studies(py::module_& m) {
-  bind_answers(m);
-  m.def("_calibrate", &run_calibrate, Released());
-  m.def("_evaluate", &run_evaluate, Released());
-  m.def("_train", &run_train, Released());
-  m.def("_sweep", &run_sweep, Released());
-}
-
 Simulation run_program(const ReadProgram& program, const hwdesc::Device& device,
                        const ChosenModel& model, bool skip_unknown) {
   return simulate(placed_on(program, device), model,
@@ -488,7 +338,6 @@ PYBIND11_MODULE(_tilecast, m) {
   tilecast::sim::python::bind_devices(m);
   tilecast::sim::python::bind_simulation(m);
   tilecast::sim::python::bind_tables(m);
-  tilecast::sim::python::bind_studies(m);
   m.def("_command", &tilecast::sim::python::command,
         pybind11::call_guard<pybind11::gil_scoped_release>());
 }

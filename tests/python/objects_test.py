@@ -85,8 +85,9 @@ class Commands(unittest.TestCase):
         found = tilecast.compare(MLP, "tpu_v3", model=["roofline", "default"])
         self.assertEqual(found.to_dict(), json.loads(command(*arguments, "-f", "json")))
         self.assertEqual(str(found), command(*arguments))
-        sides = {row["side"] for row in found}
-        self.assertEqual(sides, {"roofline", "default"})
+        self.assertEqual({row["side"] for row in found}, {"roofline", "default"})
+        changed = tilecast.compare(MLP, tilecast.Device("tpu_v3", {"clock": "1 GHz"}))
+        self.assertEqual(str(changed), command("compare", "-d", "tpu_v3", "--set", "clock=1 GHz", MLP))
 
     def test_tune_is_the_commands_json(self):
         found = tilecast.tune(MLP, "tpu_v3", "fusion", costs=20, seed=3)
@@ -103,7 +104,8 @@ class Commands(unittest.TestCase):
         for call, said in ((lambda: tilecast.compare("no_such.hlo", "tpu_v3"), "no_such.hlo"),
                            (lambda: tilecast.compare(PRODUCT, "tpu_v3", no_such=3), "--no-such"),
                            (lambda: tilecast.tune(PRODUCT, "tpu_v33"), "did you mean"),
-                           (lambda: tilecast.tune(PRODUCT, tilecast.Device("tpu_v3", ["clock=1GHz"])), "set=")):
+                           (lambda: tilecast.compare(PRODUCT, [tilecast.Device("tpu_v3", ["clock=1GHz"]), "tpu_v3"]),
+                            "different changes")):
             with self.assertRaises(tilecast.Error) as caught:
                 call()
             self.assertIn(said, str(caught.exception))

@@ -25,7 +25,7 @@ import tilecast as _tilecast
 from .transformer import Layout, Transformer, merged as _merged
 
 if _typing.TYPE_CHECKING:
-    from typing import Any, Dict, Iterable, List, Mapping, Optional, Union
+    from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
     _Counts = Union[int, Iterable[int]]
 
@@ -50,24 +50,29 @@ class Plan(_tilecast.Table):
     batch: sequences of a replica; ttft_s: until every prompt of a batch has its first token; tpot_s: a
     step with `context` tokens in the cache and half of `output`; request_s: all `output` tokens;
     tokens_per_s_per_chip: of decoding; fits: weights, cache and activations are in the device's memory.
+    tilecast.training has step_s, computed_s and beside_s (network beside it), mfu (products, without attention)
+    and states_bytes (weights, gradients, moments) instead.
     """
 
     def __init__(self, rows: List[Dict[str, Any]], operators: List[List[Dict[str, Any]]], notes: List[str]):
         super().__init__({name: [row[name] for row in rows] for name in rows[0]})
         self._operators, self.notes = operators, notes
 
-    def best(self, ttft_s: Optional[float] = None, tpot_s: Optional[float] = None) -> Optional[Row]:
-        """The row with the most tokens per second and chip that fits and keeps the limits; None without one."""
-        good = [Row(row) for row in self if row["fits"] and row["ttft_s"] <= (ttft_s or float("inf"))
-                and row["tpot_s"] <= (tpot_s or float("inf"))]
+    def best(self, **limits: Optional[float]) -> Optional[Row]:
+        """The row with the most tokens per second and chip that fits and keeps limits of columns: ttft_s=0.5,
+        devices=8. None without one."""
+        for name in limits.keys() - set(self.names):
+            raise _tilecast.Error(f"best: got {name!r}, expected one of {', '.join(self.names)}")
+        good = [Row(row) for row in self if row["fits"]
+                and all(limit is None or row[name] <= limit for name, limit in limits.items())]
         return max(good, key=lambda row: row["tokens_per_s_per_chip"], default=None)
 
     def operators(self, row: int = 0) -> _tilecast.Table:
-        """What a row's two steps are made of: step, operator, how often, seconds of all, what limits each."""
+        """What a row's steps are made of: step, operator, how often, seconds of all, what limits each."""
         return _tilecast.Table.of_rows(self._operators[row])
 
 
-class _Prices:
+class Prices:
     """Seconds and limits of rows of `tilecast ops`, all asked for at once."""
 
     def __init__(self, steps, device, model):
@@ -107,28 +112,34 @@ def plan(config: Union[Transformer, str, _os.PathLike[str], Mapping[str, Any]], 
     """
     of = config if isinstance(config, Transformer) else Transformer(config, weights, cache)
     device = _tilecast._device(device)
-    counts = {"batch": batch, "context": context, "tensor": tensor, "expert": expert, "data": data, "output": output}
-    batches, contexts, tensors, experts, replicas, (output,) = (_counts(*item) for item in counts.items())
-    layouts, notes = [], []
-    for sizes in _itertools.product(tensors, experts, replicas):
-        try:
-            of.check(Layout(*sizes))
-            layouts.append(Layout(*sizes))
-        except _tilecast.Error as error:
-            notes.append(str(error))
-    if not layouts:
-        raise _tilecast.Error(notes[0])
-    notes = [f"{len(notes)} layouts left out, the first: {notes[0]}"] if notes else []
-    points = list(_itertools.product(layouts, contexts, batches))
+    batches, contexts, (output,) = counts_of("batch", batch), counts_of("context", context), counts_of("output", output)
+    found, notes = layouts(of, tensor, expert, data)
+    points = list(_itertools.product(found, contexts, batches))
     steps = [(of.step(layout, batch, context, context), of.step(layout, batch, 1, context + (output + 1) // 2))
              for layout, context, batch in points]
-    prices = _Prices([step for pair in steps for step in pair], device, model)
+    prices = Prices([step for pair in steps for step in pair], device, model)
     rows = [_row(of, device, *point, output, *map(prices.time_s, pair)) for point, pair in zip(points, steps)]
     operators = [prices.operators(prefill=prefill, decode=decode) for prefill, decode in steps]
-    return Plan(rows, operators, notes + _notes(of, device, layouts))
+    notes += notes_on(of, device, max(max(layout.tensor, layout.expert) for layout in found))
+    return Plan(rows, operators, notes)
 
 
-def _counts(name, given):
+def layouts(of: Transformer, tensor: _Counts, expert: _Counts, data: _Counts) -> Tuple[List[Layout], List[str]]:
+    """The combinations that can hold the model, and a note on the others; an Error if none can."""
+    good, refused = [], []
+    sizes = (counts_of(name, given) for name, given in (("tensor", tensor), ("expert", expert), ("data", data)))
+    for layout in _itertools.starmap(Layout, _itertools.product(*sizes)):
+        try:
+            of.check(layout)
+            good.append(layout)
+        except _tilecast.Error as error:
+            refused.append(str(error))
+    if not good:
+        raise _tilecast.Error(refused[0])
+    return good, [f"{len(refused)} layouts left out, the first: {refused[0]}"] if refused else []
+
+
+def counts_of(name, given):
     counts = [given] if isinstance(given, int) else list(given)
     for count in counts:
         if not isinstance(count, int) or count < 1:
@@ -136,22 +147,26 @@ def _counts(name, given):
     return counts
 
 
+def sizes_of(layout: Layout) -> Dict[str, int]:
+    return {"tensor": layout.tensor, "expert": layout.expert, "data": layout.data, "devices": layout.devices}
+
+
 def _row(of, device, layout, context, batch, output, ttft, tpot):
     weights = of.weight_bytes(layout)
     cache = batch * of.cache_bytes(layout, context + output)
     activations = of.activation_bytes(layout, batch, min(batch * context, max(_CHUNK, batch)))
     whole = weights + cache + activations
-    return {"batch": batch, "context": context, "tensor": layout.tensor, "expert": layout.expert, "data": layout.data,
-            "ttft_s": ttft, "tpot_s": tpot, "request_s": ttft + (output - 1) * tpot,
+    return {"batch": batch, "context": context, **sizes_of(layout), "ttft_s": ttft, "tpot_s": tpot,
+            "request_s": ttft + (output - 1) * tpot,
             "tokens_per_s_per_chip": batch / tpot / layout.tensor * device._core.cores_per_chip,
             "weights_bytes": weights, "cache_bytes": cache, "activation_bytes": activations, "memory_bytes": whole,
             "fits": whole <= device._core.memory_bytes}
 
 
-def _notes(of, device, layouts):
-    notes = []
-    most, widest = device._core.host_devices, max(max(layout.tensor, layout.expert) for layout in layouts)
-    if 0 < most < widest:
+def notes_on(of, device, widest):
+    """widest: devices of the largest group of a collective."""
+    notes, most = [], device._core.host_devices
+    if 0 < most < widest and not device._core.in_slice:
         notes.append(f"{widest} devices exchange as on one host, which has {most}: name a slice of {device.name} "
                      "(h100x16) for the network between hosts")
     if of.experts:
@@ -175,52 +190,60 @@ def _list(text):
         raise _argparse.ArgumentTypeError(f"got {text!r}, expected whole numbers, as 1,8,32") from None
 
 
-def _arguments():
-    parser = _argparse.ArgumentParser(prog="python -m tilecast.serving", description=__doc__,
-                                      formatter_class=_argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("config", help="config.json of the model")
-    parser.add_argument("-d", "--device", required=True, help="preset, slice of one (h100x16) or YAML file")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a device value")
-    for name, default, what in (("batch", "1", "sequences of a replica"), ("context", "2048", "tokens of a prompt"),
-                                ("tensor", "1", "devices of a replica"), ("expert", "1", "devices of a layer's experts"),
-                                ("data", "1", "replicas")):
-        parser.add_argument(f"--{name}", type=_list, default=default, metavar="N,...", help=f"{what} ({default})")
-    parser.add_argument("--output", type=int, default=1, metavar="N", help="tokens generated (1)")
-    parser.add_argument("--weights", default="", metavar="TYPE", help="bf16, f8e4m3fn ... (as in the file)")
-    parser.add_argument("--cache", default="", metavar="TYPE", help="of keys and values (as in the file)")
-    parser.add_argument("--model", default="default", help="as of tilecast ops")
-    parser.add_argument("--ttft", type=_seconds, metavar="TIME", help="find the best row within this: 500ms")
-    parser.add_argument("--tpot", type=_seconds, metavar="TIME", help="... and this: 20ms")
-    parser.add_argument("--operators", action="store_true", help="also what the steps of the best, or first, row are")
-    parser.add_argument("-f", "--format", choices=("table", "csv", "json"), default="table")
-    return parser.parse_args()
+def parser(module: str, description: Optional[str], length: str) -> _argparse.ArgumentParser:
+    """Options that the commands of both modules share. length: "context" or "sequence"."""
+    made = _argparse.ArgumentParser(prog=f"python -m {module}", description=description,
+                                    formatter_class=_argparse.RawDescriptionHelpFormatter)
+    made.add_argument("config", help="config.json of the model")
+    made.add_argument("-d", "--device", required=True, help="preset, slice of one (h100x16) or YAML file")
+    made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a device value")
+    for name, default, what in (("batch", "1", "sequences of a replica"), (length, "2048", "tokens of a sequence"),
+                                ("tensor", "1", "devices of a replica"), ("data", "1", "replicas"),
+                                ("expert", "1", "devices of a layer's experts")):
+        made.add_argument(f"--{name}", type=_list, default=default, metavar="N,...", help=f"{what} ({default})")
+    made.add_argument("--weights", default="", metavar="TYPE", help="bf16, f8e4m3fn ... (as in the file)")
+    made.add_argument("--model", default="default", help="as of tilecast ops")
+    made.add_argument("--operators", action="store_true", help="also what the steps of the best, or first, row are")
+    made.add_argument("-f", "--format", choices=("table", "csv", "json"), default="table")
+    return made
 
 
-def _show(asked, found):
+def _show(asked, found, limits):
     if asked.format != "table":
         print(found.to_csv() if asked.format == "csv" else _json.dumps(list(found), indent=1), end="")
         return
     print(found)
-    best, limited = found.best(asked.ttft, asked.tpot), asked.ttft or asked.tpot
-    if limited:
-        fastest = {name: _tilecast._core._si(min(found[name]), "s") for name in ("ttft_s", "tpot_s")}
-        print(f"\nbest within the limits:\n{best}" if best else
-              f"\nno row keeps the limits and fits: least TTFT {fastest['ttft_s']}, least TPOT {fastest['tpot_s']}")
+    best = found.best(**limits)
+    if any(limits.values()):
+        fastest = ", ".join(f"least {name[:-2]} {_tilecast._core._si(min(found[name]), 's')}" for name in limits)
+        print(f"\nbest within the limits:\n{best}" if best else f"\nno row keeps the limits and fits: {fastest}")
     if asked.operators:
-        print(f"\n{found.operators(list(found).index(best) if limited and best else 0)}")
+        print(f"\n{found.operators(list(found).index(best) if best and any(limits.values()) else 0)}")
     for note in found.notes:
         print(f"note: {note}")
 
 
-def main() -> None:
-    asked = _arguments()
+def run(asked: _argparse.Namespace, make: Callable[[Any], Plan], **limits: Optional[float]) -> None:
+    """Prints the plan that `make` makes for the device."""
     try:
-        _show(asked, plan(asked.config, _tilecast.Device(asked.device, asked.set), asked.batch, asked.context,
-                          asked.output, asked.tensor, asked.expert, asked.data, asked.weights, asked.cache, asked.model))
+        _show(asked, make(_tilecast.Device(asked.device, asked.set)), limits)
+        _sys.stdout.flush()
     except BrokenPipeError:  # the reader has seen enough
         _os.dup2(_os.open(_os.devnull, _os.O_WRONLY), _sys.stdout.fileno())
     except _tilecast.Error as error:
         _sys.exit(f"error: {error}")
+
+
+def main() -> None:
+    options = parser("tilecast.serving", __doc__, "context")
+    options.add_argument("--output", type=int, default=1, metavar="N", help="tokens generated (1)")
+    options.add_argument("--cache", default="", metavar="TYPE", help="of keys and values (as in the file)")
+    options.add_argument("--ttft", type=_seconds, metavar="TIME", help="find the best row within this: 500ms")
+    options.add_argument("--tpot", type=_seconds, metavar="TIME", help="... and this: 20ms")
+    asked = options.parse_args()
+    run(asked, lambda device: plan(asked.config, device, asked.batch, asked.context, asked.output, asked.tensor,
+                                   asked.expert, asked.data, asked.weights, asked.cache, asked.model),
+        ttft_s=asked.ttft, tpot_s=asked.tpot)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ class Launch:
     them read, on one device."""
     name: str
     row: Dict[str, Any]
-    count: int = 1
+    count: float = 1
     weights: int = 0
 
 
@@ -183,9 +183,10 @@ class Transformer:
             raise Error(f"expert: got {expert}, expected a divisor of tensor {tensor}, or tensor times a divisor of "
                         f"data {layout.data}")
 
-    def step(self, layout: Layout, batch: int, queries: int, keys: int) -> List[Launch]:
-        """A step of one replica: `queries` new tokens in each of `batch` sequences, the last of `keys`."""
-        build = _Step(self, layout, batch, queries, keys)
+    def step(self, layout: Layout, batch: int, queries: int, keys: int, train: bool = False) -> List[Launch]:
+        """A step of one replica: `queries` new tokens in each of `batch` sequences, the last of `keys`. Logits are of
+        the last tokens, each sampled; train=True: of all tokens, for a loss, and nothing is cached."""
+        build = _Step(self, layout, batch, queries, keys, train)
         build.embedding()
         build.attention()
         build.feed_forward()
@@ -220,8 +221,8 @@ class Transformer:
 class _Step:
     """Collects the launches of a step."""
 
-    def __init__(self, model: Transformer, layout: Layout, batch: int, queries: int, keys: int):
-        self.model, self.layout = model, layout
+    def __init__(self, model: Transformer, layout: Layout, batch: int, queries: int, keys: int, train: bool):
+        self.model, self.layout, self.train = model, layout, train
         self.launches: List[Launch] = []
         self.batch, self.queries, self.keys = batch, queries, keys
         self.tokens = batch * queries
@@ -269,7 +270,7 @@ class _Step:
             self.norm("qk norm", tokens * (heads + kv_heads), dim, model.layers)
         self.add("rotary", "copy", model.layers, elements=tokens * (heads + kv_heads) * dim)
         for window, count in model.windows.items():
-            self.attend(count, heads=heads, kv_heads=kv_heads, head_dim=dim, writes_kv=1,
+            self.attend(count, heads=heads, kv_heads=kv_heads, head_dim=dim, writes_kv=int(not self.train),
                         window=window if window < self.keys else 0)
 
     def attend(self, count, **sizes):
@@ -287,8 +288,9 @@ class _Step:
         self.product("key-value down", tokens, cached, model.hidden, layers)
         self.norm("key-value norm", tokens, model.rank, layers)
         self.add("rotary", "copy", layers, elements=tokens * (heads + 1) * model.rope)
-        self.add("cache", "copy", layers, elements=tokens * cached)
-        if self.queries > 1:
+        if not self.train:
+            self.add("cache", "copy", layers, elements=tokens * cached)
+        if self.queries > 1 or self.train:
             self.product("key-value up", tokens, heads * (model.nope + model.value_dim), model.rank, layers)
             self.attend(layers, heads=heads, kv_heads=heads, head_dim=wide, value_dim=model.value_dim)
             return
@@ -329,20 +331,25 @@ class _Step:
             self.add("combine", "all_to_all", count, **moved)
 
     def head(self):
-        """Logits of each sequence's last token, and a sample of them."""
-        model, columns = self.model, -(-self.model.vocab // self.layout.tensor)
-        self.norm("norm", 2 * self.batch, model.hidden, 1)
-        self.product("head", self.batch, columns, model.hidden, 1, model.dtype)
-        if self.layout.tensor > 1:
-            self.add("gather", "all_gather", elements=self.batch * columns * self.layout.tensor,
-                     devices=self.layout.tensor)
-        self.add("sample", "softmax", dtype="f32", rows=self.batch, columns=model.vocab)
-        self.add("sample", "reduce", dtype="f32", rows=self.batch, columns=model.vocab)
+        """Logits, and a sample of them or their loss; a loss needs no more than sums of each device's part."""
+        model, rows, columns = self.model, self.batch, -(-self.model.vocab // self.layout.tensor)
+        if self.train:
+            rows = self.tokens
+        self.norm("norm", 2 * rows, model.hidden, 1)
+        self.product("head", rows, columns, model.hidden, 1, model.dtype)
+        name = "loss" if self.train else "sample"
+        if self.layout.tensor > 1 and self.train:
+            self.add("all-reduce", "all_reduce", 2, dtype="f32", elements=rows, devices=self.layout.tensor)
+        elif self.layout.tensor > 1:
+            columns *= self.layout.tensor
+            self.add("gather", "all_gather", elements=rows * columns, devices=self.layout.tensor)
+        self.add(name, "softmax", dtype="f32", rows=rows, columns=columns)
+        self.add(name, "reduce", dtype="f32", rows=rows, columns=columns)
 
 
-def merged(launches: List[Launch]) -> Dict[tuple, int]:
+def merged(launches: List[Launch]) -> Dict[tuple, float]:
     """How often each distinct row runs."""
-    counts: Dict[tuple, int] = _collections.Counter()
+    counts: Dict[tuple, float] = _collections.defaultdict(float)
     for launch in launches:
         counts[tuple(sorted(launch.row.items()))] += launch.count
     return counts

@@ -34,7 +34,7 @@ except ImportError as error:
 from . import compiler as _compiler
 
 if _typing.TYPE_CHECKING:
-    from typing import Any, Callable, List, Optional, Sequence, Union
+    from typing import Any, Callable, List, Sequence, Union
 
 __all__ = ["Compiled", "Run", "compile", "simulate", "write"]
 
