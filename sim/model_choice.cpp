@@ -226,6 +226,7 @@ class OwningTimeRanker final : public analytical::TileRanker {
 };
 
 void note(ChosenModel& chosen, const std::string& text) {
+  if (chosen.note.ends_with(text)) return;  // of a device with other values
   chosen.note += (chosen.note.empty() ? "" : "; ") + text;
 }
 
