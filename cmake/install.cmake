@@ -1,5 +1,6 @@
 # Installs the public headers, libraries, presets and the command, and exports the package
-# `tilecast`, so that another project can say find_package(tilecast) and link tilecast::sim.
+# `tilecast`, so that another project can say find_package(tilecast) and link tilecast::sim, or ask
+# pkg-config.
 include(CMakePackageConfigHelpers)
 
 set_target_properties(tilecast PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
@@ -12,6 +13,7 @@ list(TRANSFORM libraries PREPEND tilecast_)
 install(TARGETS ${libraries} EXPORT tilecastTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tilecast)
+install(FILES ${PROJECT_SOURCE_DIR}/sim/tilecast.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tilecast)
 install(TARGETS tilecast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/devices ${PROJECT_SOURCE_DIR}/configs/kernels
@@ -35,6 +37,16 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/tilecastConfig.cmake.in
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilecast)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tilecastConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
+set(pc_folder ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH pc_prefix ${pc_folder} ${CMAKE_INSTALL_PREFIX})  # an installed tree may be moved
+set(pc_libraries ${libraries})
+list(REMOVE_ITEM pc_libraries tilecast_learners)
+list(REVERSE pc_libraries)
+list(TRANSFORM pc_libraries PREPEND -l)
+list(JOIN pc_libraries " " pc_libraries)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/tilecast.pc.in ${PROJECT_BINARY_DIR}/tilecast.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tilecast.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
 install(FILES ${PROJECT_BINARY_DIR}/tilecastConfig.cmake
               ${PROJECT_BINARY_DIR}/tilecastConfigVersion.cmake
               ${CMAKE_CURRENT_LIST_DIR}/FindNettle.cmake

@@ -343,7 +343,10 @@ std::string preset_path(const std::string& name) {
   if (std::ranges::find(names, name) != names.end()) {
     return (preset_folder() / (name + std::string(kExtension))).string();
   }
-  const std::string near = base::nearest(name, {names.begin(), names.end()});
+  const std::string here = fmt::format("./{}{}", name, kExtension);
+  std::error_code failed;
+  const std::string near =
+      fs::exists(here, failed) ? here : base::nearest(name, {names.begin(), names.end()});
   throw Error(
       fmt::format("device {}: no such preset; {}presets: {}; a slice of one such as v6e-256 or "
                   "h100x64; or a path to a .yaml file",

@@ -44,7 +44,8 @@ LoadedModule prepared(LoadedModule loaded, const LoadOptions& options) {
     loaded.notes.push_back(
         {fmt::format("not partitioned: its shardings over {} devices are not applied; every time "
                      "is that of the whole program on one (give the module after partitioning)",
-                     loaded.module.num_partitions)});
+                     loaded.module.num_partitions),
+         1, /*matters=*/true});
   }
   if (!options.fusion.empty() && optimised) {
     throw Error(fmt::format("{}: is fused already; {} needs the program from before that",
@@ -137,7 +138,8 @@ DeviceProgram program_for(LoadedModule loaded, const LayoutRules& layout,
                      .compiled = compiled};
   if (has_tiles != layout.tiled && loaded.optimised) {
     loaded.notes.push_back({fmt::format("compiled for {}: its fusions and library calls are kept",
-                                        has_tiles ? "a TPU" : "a GPU or a processor")});
+                                        has_tiles ? "a TPU" : "a GPU or a processor"),
+                            1, /*matters=*/true});
   }
   if (has_tiles == layout.tiled) return as_dumped(std::move(loaded), options, made);
   Module laid_out = assign_layouts(std::move(loaded.module), layout);

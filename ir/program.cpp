@@ -79,7 +79,7 @@ class ProgramBuilder {
   [[nodiscard]] ValueId merged(const std::vector<ValueId>& values);
   [[nodiscard]] std::vector<ValueId> operand_values(const Frame& frame,
                                                     const Instruction& op) const;
-  void note(std::string what);
+  void note(std::string what, bool matters = false);
   void note_shape(const Shape& shape);
 
   const Module& module_;
@@ -215,6 +215,18 @@ ProgramBuilder::ProgramBuilder(const Module& module, const ProgramOptions& optio
   }
 }
 
+double tokens_of(const Computation& entry) {
+  const Dims* shape = nullptr;
+  for (const InstrId id : entry.parameters) {
+    const Shape& argument = entry.at(id).shape;
+    if (argument.rank() != 2) continue;
+    if (argument.dtype != DType::kS32 && argument.dtype != DType::kS64) continue;
+    if (shape != nullptr && *shape != argument.dims) return 0;
+    shape = &argument.dims;
+  }
+  return shape == nullptr ? 0 : static_cast<double>((*shape)[0]) * static_cast<double>((*shape)[1]);
+}
+
 Program ProgramBuilder::build() {
   program_.name_ = module_.name;
   program_.is_recorded_ = options_.xla_gpu;
@@ -223,6 +235,7 @@ Program ProgramBuilder::build() {
   if (__builtin_mul_overflow(module_.replica_count, module_.num_partitions, &program_.devices_)) {
     throw Error("module " + module_.name + ": replica_count x num_partitions overflows");
   }
+  if (program_.devices_ == 1) program_.tokens_ = tokens_of(module_.entry_computation());
   std::vector<ValueId> arguments;
   for (std::size_t i = 0; i < module_.entry_computation().parameters.size(); ++i) {
     arguments.push_back(add_value({}));
@@ -287,7 +300,9 @@ ProgramBuilder::ValueId ProgramBuilder::visit_while(Frame& frame, const Instruct
   Trips trips = count_trips(frame, op);
   const double assumed = options_.default_trip_count;
   const auto times = static_cast<double>(frame.scalars.size());
-  if (!trips.total) note("trip count of " + op.name + " unknown: " + number(assumed) + " assumed");
+  if (!trips.total) {
+    note("trip count of " + op.name + " unknown: " + number(assumed) + " assumed", true);
+  }
   const double multiplicity =
       trips.total ? frame.multiplicity / times * *trips.total : frame.multiplicity * assumed;
   Frame iteration = inside(frame, op.called.at(1), {}, multiplicity);
@@ -375,7 +390,8 @@ ProgramBuilder::ValueId ProgramBuilder::visit_conditional(Frame& frame, const In
                                                           int depth) {
   const std::size_t branches = op.called.size();
   note(op.name + ": one of " + std::to_string(branches) + " branches runs; each counts 1/" +
-       std::to_string(branches));
+           std::to_string(branches),
+       true);
   const double multiplicity = frame.multiplicity / static_cast<double>(branches);
   std::vector<ValueId> results;
   const std::size_t first = program_.kernels_.size();
@@ -587,10 +603,10 @@ std::vector<ProgramBuilder::ValueId> ProgramBuilder::operand_values(const Frame&
   return values;
 }
 
-void ProgramBuilder::note(std::string what) {
+void ProgramBuilder::note(std::string what, bool matters) {
   const auto [it, is_new] = note_positions_.try_emplace(what, program_.notes_.size());
   if (is_new) {
-    program_.notes_.push_back({std::move(what), 1});
+    program_.notes_.push_back({std::move(what), 1, matters});
   } else {
     ++program_.notes_[it->second].count;
   }

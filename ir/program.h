@@ -36,6 +36,7 @@ struct ScheduledKernel {
 struct Note {
   std::string what;
   std::size_t count = 1;
+  bool matters = false;  // the time is to be read with care: shown before the others
 };
 
 struct ProgramOptions {
@@ -60,6 +61,9 @@ class Program {
   [[nodiscard]] bool is_scheduled() const { return is_scheduled_; }  // by a compiler
   [[nodiscard]] const MemoryUse& memory() const { return memory_; }  // of one device
   [[nodiscard]] std::size_t arguments() const { return arguments_; }
+  // Tokens of a run of a language model: elements of its integer arguments [batch, sequence], if
+  // all such arguments have one shape. 0: there are none, or it runs on several devices.
+  [[nodiscard]] double tokens() const { return tokens_; }
   // Launches by the host per run: of graphs, and of kernels outside graphs. 0 if that is not known:
   // XLA:GPU has not compiled the program.
   [[nodiscard]] double host_launches() const;
@@ -75,6 +79,7 @@ class Program {
   MemoryUse memory_;
   std::vector<double> graphs_;  // launches of each launch graph
   std::size_t arguments_ = 0;
+  double tokens_ = 0;
   bool is_recorded_ = false;  // graphs_ says how kernels are launched
 };
 

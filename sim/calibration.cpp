@@ -57,8 +57,10 @@ measured::SampleSet rows_to_fit(const CalibrationRequest& request, const Calibra
   }
   const std::size_t before = set.samples.size();
   select_rows(request, set);
-  hooks.note(fmt::format("{}: {} rows of {} used, {} excluded by physics", set.name,
-                         set.samples.size(), before + set.faults.size(), set.faults.size()));
+  const std::string faults = fault_summary(set.faults);
+  hooks.note(fmt::format("{}: {} rows of {} used{}", set.name, set.samples.size(),
+                         before + set.faults.size(),
+                         faults.empty() ? "" : "; left out: " + faults));
   return set;
 }
 

@@ -397,7 +397,7 @@ Comparison ComparisonBuilder::finish() {
     for (const std::string& note : comparison_.notes) why += "; " + note;
     throw Error(why);
   }
-  if (comparison_.sides.size() == 1) {
+  if (comparison_.sides.size() == 1 && comparison_.groups.size() == 1) {
     note(
         "one side only: another --device, --model, --measured or --trace gives one to hold it "
         "against");

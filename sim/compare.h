@@ -1,8 +1,7 @@
 // Compares times of the same work: models on devices, the compiler's own estimates, measurements.
 //
 //   Comparison c = compare({.sides = ..., .groups = {"prog"}, .rows = ...}, {.reference = "m"});
-//   c.rows.front()           // the row with the largest difference
-//   lost(c, c.rows[0], 1)    // (side 1 - reference) x launches
+//   lost(c, c.rows[0], 1)    // of the largest difference: (side 1 - reference) x launches
 #pragma once
 
 #include <optional>
@@ -13,6 +12,7 @@
 #include "analytical/estimate.h"
 #include "hwdesc/units.h"
 #include "measured/importers/xplane.h"
+#include "sim/difference.h"
 
 namespace tilecast::sim {
 
@@ -88,8 +88,7 @@ struct SideTotal {
   [[nodiscard]] Seconds difference() const { return shared_time - reference; }
 };
 
-// Shared rows; times as in SideTotal.
-struct LostTotal {
+struct LostTotal {  // shared rows; times as in SideTotal
   std::size_t rows = 0;
   Seconds time, reference, lost;
 };
@@ -115,6 +114,7 @@ struct Unmatched {  // a measured row without a kernel in the programs
 
 struct Comparison {
   std::optional<ProfileSummary> profile = {};
+  std::optional<Difference> difference = {};  // of two runs of models; only programs
   std::vector<CompareSide> sides;
   std::vector<CompareGroup> groups;
   std::vector<CompareRow> rows;  // by |lost|, rows without a reference last

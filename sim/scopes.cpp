@@ -1,6 +1,7 @@
 #include "sim/scopes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -19,35 +20,82 @@ std::string_view without_transforms(std::string_view part) {
 }
 
 struct Node {
-  Seconds time;
+  Seconds time, before;
   std::map<std::string_view, Node> children;
+  double weight_s = 0;  // sum of |time - before| over the operations below it
 };
 
 using Child = std::pair<const std::string_view, Node>;
 
-// Children of a node, the longest first.
-std::vector<const Child*> by_time(const Node& node) {
+void weigh(Node& node) {
+  double own_s = (node.time - node.before).value;
+  for (auto& [name, child] : node.children) {
+    weigh(child);
+    own_s -= (child.time - child.before).value;
+    node.weight_s += child.weight_s;
+  }
+  node.weight_s += std::abs(own_s);
+}
+
+// Children of a node, the heaviest first.
+std::vector<const Child*> by_weight(const Node& node) {
   std::vector<const Child*> order;
   for (const Child& child : node.children) order.push_back(&child);
-  std::ranges::stable_sort(
-      order, [](const Child* a, const Child* b) { return a->second.time > b->second.time; });
+  std::ranges::stable_sort(order, [](const Child* a, const Child* b) {
+    return a->second.weight_s > b->second.weight_s;
+  });
   return order;
 }
 
-void list(const Node& node, std::size_t depth, std::vector<ScopeTime>& out) {
+struct ListedScope : ScopeTime {
+  double weight_s = 0;
+};
+
+void list(const Node& node, std::size_t depth, std::vector<ListedScope>& out) {
   constexpr double kAll = 0.999;  // of the level above
-  for (const Child* child : by_time(node)) {
-    ScopeTime scope{std::string(child->first), depth, child->second.time};
+  for (const Child* child : by_weight(node)) {
     const Node* below = &child->second;
+    ListedScope scope{{std::string(child->first), depth, below->time, below->before},
+                      below->weight_s};
     while (!below->children.empty()) {
-      const Child* next = by_time(*below).front();
-      if (next->second.time < scope.time * kAll) break;
+      const Child* next = by_weight(*below).front();
+      const Node& inner = next->second;
+      if (inner.time < scope.time * kAll || inner.before < scope.before * kAll) break;
       scope.name += "/" + std::string(next->first);
-      below = &next->second;
+      below = &inner;
     }
     out.push_back(std::move(scope));
     list(*below, depth + 1, out);
   }
+}
+
+void add(std::span<const SimulatedKernel> kernels, Seconds Node::*time, std::string_view unnamed,
+         Node& root) {
+  for (const SimulatedKernel& kernel : kernels) {
+    std::vector<std::string_view> path = scope_path(kernel.op_name);
+    if (path.empty() && !unnamed.empty()) path.push_back(unnamed);
+    Node* node = &root;
+    for (const std::string_view name : path) {
+      node = &node->children[name];
+      node->*time += kernel.total();
+    }
+  }
+}
+
+// No node is heavier than the one above it: what is kept is a tree again.
+std::vector<ScopeTime> heaviest(Node& root, std::size_t most) {
+  for (auto& [name, child] : root.children) weigh(child);
+  std::vector<ListedScope> all;
+  list(root, 0, all);
+  std::vector<std::size_t> order(all.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(
+      order, [&](std::size_t a, std::size_t b) { return all[a].weight_s > all[b].weight_s; });
+  order.resize(std::min(most, order.size()));
+  std::ranges::sort(order);
+  std::vector<ScopeTime> kept;
+  for (const std::size_t i : order) kept.push_back(std::move(all[i]));
+  return kept;
 }
 
 }  // namespace
@@ -77,26 +125,17 @@ std::string scope_of(std::string_view op_name) {
 
 std::vector<ScopeTime> time_by_scope(std::span<const SimulatedKernel> kernels, std::size_t most) {
   Node root;
-  for (const SimulatedKernel& kernel : kernels) {
-    Node* node = &root;
-    for (const std::string_view name : scope_path(kernel.op_name)) {
-      node = &node->children[name];
-      node->time += kernel.total();
-    }
-  }
-  std::vector<ScopeTime> all;
-  list(root, 0, all);
-  if (all.size() <= most) return all;
-  // No node takes longer than the one above it: what is kept is a tree again.
-  std::vector<std::size_t> order(all.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order,
-                           [&](std::size_t a, std::size_t b) { return all[a].time > all[b].time; });
-  order.resize(most);
-  std::ranges::sort(order);
-  std::vector<ScopeTime> kept;
-  for (const std::size_t i : order) kept.push_back(std::move(all[i]));
-  return kept;
+  add(kernels, &Node::time, "", root);
+  return heaviest(root, most);
+}
+
+std::vector<ScopeTime> scope_changes(std::span<const SimulatedKernel> before,
+                                     std::span<const SimulatedKernel> after, std::size_t most) {
+  constexpr std::string_view kUnnamed = "(no scope)";
+  Node root;
+  add(before, &Node::before, kUnnamed, root);
+  add(after, &Node::time, kUnnamed, root);
+  return heaviest(root, most);
 }
 
 }  // namespace tilecast::sim

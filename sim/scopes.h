@@ -27,12 +27,19 @@ namespace tilecast::sim {
 struct ScopeTime {
   std::string name;  // of this level; levels that are all there is of the one above join it: "a/b"
   std::size_t depth = 0;
-  Seconds time;  // of all kernels below it, x launches
+  Seconds time;         // of all kernels below it, x launches
+  Seconds before = {};  // the same in the run that it is compared with
 };
 
 // The `most` nodes of the tree that take longest, parents before their children, longest first.
 // Empty if no kernel has a name.
 [[nodiscard]] std::vector<ScopeTime> time_by_scope(std::span<const SimulatedKernel> kernels,
+                                                   std::size_t most);
+
+// The same of two runs, the nodes with the largest changes. Kernels without a name are "(no
+// scope)", so that the uppermost nodes add up to both runs.
+[[nodiscard]] std::vector<ScopeTime> scope_changes(std::span<const SimulatedKernel> before,
+                                                   std::span<const SimulatedKernel> after,
                                                    std::size_t most);
 
 }  // namespace tilecast::sim

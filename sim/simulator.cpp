@@ -200,6 +200,7 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
                        static_cast<double>(program.arguments()) * device.dispatch.host_argument,
       .roofs = machine_roofs(device),
       .devices = program.devices(),
+      .tokens = program.tokens(),
       .slice_devices = slice_devices(device),
       .notes = {program.notes().begin(), program.notes().end()}};
   const Asked asked = ask(program, device, model, options.jobs);
@@ -215,7 +216,9 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
     result.time += result.kernels.back().total();
     skipped += result.kernels.back().skipped ? 1 : 0;
   }
-  if (skipped > 0) result.notes.push_back({"kernels skipped: no model for them, no time", skipped});
+  if (skipped > 0) {
+    result.notes.push_back({"kernels skipped: no model for them, no time", skipped, true});
+  }
 
   if (options.contents) add_contents(program, asked, result.kernels);
   result.interval = interval_of(asked, result.kernels);
@@ -434,10 +437,15 @@ std::span<const ProgramNumber> work_numbers() {
       {"work_FLOP", [](Run run) -> std::optional<double> { return flops_of(run); }},
       {"main_memory_bytes", [](Run run) -> std::optional<double> { return bytes_of(run); }},
       {"mfu", [](Run run) { return share(flops_of(run), matrix_peak(run.roofs), run.timeline); }},
-      {"main_memory_share", [](Run run) {
+      {"main_memory_share",
+       [](Run run) {
          const auto& levels = run.roofs.memory;
          return levels.empty() ? std::nullopt
                                : share(bytes_of(run), levels.front().read.value, run.timeline);
+       }},
+      {"tokens_per_s", [](Run run) -> std::optional<double> {
+         if (!(run.tokens > 0 && run.timeline.value > 0)) return std::nullopt;
+         return run.tokens / run.timeline.value;
        }}};
   return kNumbers;
 }

@@ -59,6 +59,7 @@ struct Simulation {
   std::optional<ProgramEnergy> energy = {};  // for the timeline (sim/run_parts.h)
   MachineRoofs roofs;                        // of the device
   std::int64_t devices = 1;                  // number that the program is for
+  double tokens = 0;                         // of a run (ir/program.h); 0: unknown
   std::optional<double> slice_devices = {};  // in the described slice
   std::vector<SimulatedKernel> kernels;
   std::vector<ir::Note> notes;
@@ -98,6 +99,7 @@ struct ProgramNumber {
 [[nodiscard]] std::span<const ProgramNumber> memory_numbers();
 // work_FLOP, main_memory_bytes: of all launches. mfu, main_memory_share: those over the timeline
 // and the peak of the matrix unit (16 bit where it has it) or main memory's read bandwidth.
+// tokens_per_s: over the timeline.
 [[nodiscard]] std::span<const ProgramNumber> work_numbers();
 
 // The kernels of a program that may differ in time. Programs repeat layers, so a cost model only

@@ -1,10 +1,12 @@
 #include "sim/compare.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 
 #include "base/archive.h"
 #include "base/error.h"
@@ -26,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct CompareArguments {
-  std::vector<std::string> inputs, measured, traces, modules, models, where;
+  std::vector<std::string> inputs, measured, traces, modules, models, where, with;
   DeviceOptions devices;
   LoadArguments load;
   OutputOptions output;
@@ -36,13 +38,14 @@ struct CompareArguments {
   int jobs = 1;
 };
 
-// Names sides by what differs between them: the model, the device, or both.
+// Names sides by what differs between them: the model, the device, or both. `names`: of devices.
 std::vector<ModelColumn> model_columns(const std::vector<std::string>& models,
-                                       const std::vector<hwdesc::Device>& devices) {
+                                       const std::vector<hwdesc::Device>& devices,
+                                       const std::vector<std::string>& names) {
   std::vector<ModelColumn> columns;
   for (std::size_t device = 0; device < devices.size(); ++device) {
     for (const std::string& model : models) {
-      const std::string& on = devices[device].name;
+      const std::string& on = names[device];
       const std::string name = devices.size() == 1  ? model
                                : models.size() == 1 ? on
                                                     : fmt::format("{} {}", model, on);
@@ -120,9 +123,18 @@ CompareSetup make_setup(const CompareArguments& arguments) {
   }
   CompareSetup setup;
   setup.devices = load_devices(arguments.devices);
+  std::vector<std::string> names;
+  for (const hwdesc::Device& device : setup.devices) names.push_back(device.name);
+  if (!arguments.with.empty()) {
+    std::vector<std::string> set = arguments.devices.set;
+    set.insert(set.end(), arguments.with.begin(), arguments.with.end());
+    setup.devices.push_back(
+        hwdesc::load_device(arguments.devices.names.back(), device_overrides(set)));
+    names.push_back(fmt::format("{} with {}", names.back(), fmt::join(arguments.with, ", ")));
+  }
   setup.columns = model_columns(arguments.models.empty() ? std::vector<std::string>{kDefaultModel}
                                                          : distinct(arguments.models),
-                                setup.devices);
+                                setup.devices, names);
   setup.load = load_options(arguments.load);
   setup.check_physics = !arguments.doubted;
   setup.where = cell_filters(arguments.where);
@@ -144,6 +156,49 @@ Comparison sets_or_programs(const CompareArguments& arguments, CompareSetup& set
   Comparison inputs = compare_programs(arguments.inputs, measured, setup);
   inputs.notes.insert(inputs.notes.end(), notes.begin(), notes.end());
   return inputs;
+}
+
+// Whether the command asks for two runs of one model, and for nothing beside them.
+bool is_difference(const CompareArguments& arguments, const CompareSetup& setup) {
+  return arguments.inputs.size() * setup.devices.size() == 2 &&
+         setup.columns.size() == setup.devices.size() && arguments.measured.empty() &&
+         arguments.traces.empty() && arguments.compare.reference.empty() &&
+         arguments.compare.sort.empty() && !are_sets(arguments);
+}
+
+// The second program against the first, or one on the second device.
+Difference difference_of(const CompareArguments& arguments, const CompareSetup& setup) {
+  const std::vector<std::string>& files = arguments.inputs;
+  const ChosenModel model = choose_model(
+      arguments.models.empty() ? kDefaultModel : arguments.models.front(), setup.devices);
+  const auto placed = [&](std::size_t side) {
+    return place(ir::load_module(files[side % files.size()], setup.load),
+                 setup.devices[side % setup.devices.size()], setup.load);
+  };
+  const PlacedProgram before = placed(0), after = placed(1);
+  if (files.size() == 1) {
+    return difference({before, setup.columns[0].name}, {after, setup.columns[1].name}, model,
+                      arguments.jobs);
+  }
+  std::string names[] = {fs::path(files[0]).stem().string(), fs::path(files[1]).stem().string()};
+  if (names[0] == names[1]) std::ranges::copy(files, names);
+  return difference({before, names[0]}, {after, names[1]}, model, arguments.jobs);
+}
+
+// Notes of both runs, each once; those of one run name it.
+std::vector<std::string> notes_of(const Difference& d) {
+  std::vector<std::string> notes;
+  const auto add = [&](const Simulation& run, const Simulation& other, const std::string& label) {
+    for (const ir::Note& note : run.notes) {
+      const bool shared =
+          std::ranges::find(other.notes, note.what, &ir::Note::what) != other.notes.end();
+      const std::string text = shared ? note.what : fmt::format("{}: {}", label, note.what);
+      if (std::ranges::find(notes, text) == notes.end()) notes.push_back(text);
+    }
+  };
+  add(d.before, d.after, d.before_label);
+  add(d.after, d.before, d.after_label);
+  return notes;
 }
 
 // Throws UsageError unless a profile is the only input.
@@ -202,20 +257,29 @@ Comparison make_comparison(CompareArguments arguments) {
     inputs = torch_comparison(arguments, setup);
   } else {
     setup = make_setup(arguments);
-    inputs = sets_or_programs(arguments, setup);
+    std::optional<Difference> two;
+    if (is_difference(arguments, setup)) two = difference_of(arguments, setup);
+    if (two && arguments.output.format != "json") {
+      inputs.notes = notes_of(*two);
+    } else {
+      inputs = sets_or_programs(arguments, setup);
+    }
+    inputs.difference = std::move(two);
   }
   for (const ModelColumn& column : setup.columns) {
-    if (!column.note.empty()) inputs.notes.push_back(column.name + ": " + column.note);
+    if (!column.note.empty() && !inputs.difference) {
+      inputs.notes.push_back(column.name + ": " + column.note);
+    }
   }
   for (const ir::Note& note : override_notes(arguments.devices)) inputs.notes.push_back(note.what);
+  if (inputs.sides.empty()) return inputs;  // a difference alone
   return compare(std::move(inputs), arguments.compare);
 }
 
 void run(const CompareArguments& arguments) {
   const Comparison comparison = make_comparison(arguments);
   const std::string& format = arguments.output.format;
-  const std::size_t top =
-      arguments.all ? comparison.rows.size() + comparison.unmatched.size() : arguments.top;
+  const std::size_t top = arguments.all ? std::numeric_limits<std::size_t>::max() : arguments.top;
   write(arguments.output, format == "json"  ? views::compare_json(comparison)
                           : format == "csv" ? views::compare_csv(comparison)
                                             : views::compare_text(comparison, {.top = top}));
@@ -226,6 +290,8 @@ void add_options(CLI::App& verb, CompareArguments& arguments) {
                "programs, folders of measurements, or a profile (*.xplane.pb of JAX, "
                "*.pt.trace.json of PyTorch)");
   add_device_options(verb, arguments.devices, Devices::kAnyNumber);
+  add_repeated(verb, "--with", arguments.with, "KEY=VALUE",
+               "one more side: the last device with this value; example: hbm.bandwidth=2TB/s");
   add_repeated(verb, "--model", arguments.models, "MODEL",
                "what predicts: analytical, roofline, bottleneck, hybrid, learned, default or the "
                "folder of a model; repeat it to compare; without it: default")
@@ -342,10 +408,16 @@ void add_options(CLI::App& verb, EvaluateArguments& arguments) {
 void add_compare(CLI::App& app) {
   auto arguments = std::make_shared<CompareArguments>();
   CLI::App& verb = *app.add_subcommand(
-      "compare", "models, devices, the compiler's estimates and measurements, kernel by kernel");
+      "compare",
+      "what gained and lost between two programs, devices, settings or models, and "
+      "measurements");
   add_options(verb, *arguments);
   verb.footer(
-      R"(Sides are called by the model, by the device when there are several of them, 'compiler'
+      R"(Two runs of one model (two programs, two devices, or one device --with a value) are compared
+by resource, by layer (op_name of the program) and by kernel: what each gained and lost, the
+second run less the first. Kernels are paired by what they compute, else by their names.
+
+Other sides are called by the model, by the device when there are several, 'compiler'
 (window_config.estimated_cycles of the module at the device's clock) and 'measured'.
 Rows are kernels of programs, or work and tile of measurements, those first in which most
 microseconds are lost to the reference; a model says which bound it blames.

@@ -110,6 +110,10 @@ constexpr Example kExamples[] = {
     {"calibrate -d mi300x run.xplane.pb -o my_mi300x.yaml", "fit the constants to a profile",
      false},
 
+    {"compare -d tpu_v3 --with hbm.bandwidth=900GB/s configs/programs/mlp_train.hlo",
+     "what twice the bandwidth gains, by resource, layer and kernel"},
+    {"compare -d tpu_v5e configs/programs/small_mlp_train.hlo configs/programs/mlp_train.hlo",
+     "two programs, or versions of one"},
     {"compare --device tpu_v3 --device ./my_v3.yaml configs/measurements/example_matmul --top 4",
      "a description and its calibrated copy against what was measured"},
     {"compare -d tpu_v3 --model analytical --model roofline configs/programs/mlp_train.hlo",

@@ -35,6 +35,7 @@ struct SimulateArguments {
   OutputOptions output;
   std::string unknown_op = "error", model;
   std::size_t top = views::TableOptions{}.top;
+  double tokens = 0;  // 0: as the program says
   bool all = false;
   int jobs = 1;
 };
@@ -46,6 +47,7 @@ Simulation simulate_one(ir::LoadedModule loaded, const hwdesc::Device& device,
                                 .contents = arguments.output.format == "json",
                                 .jobs = load.jobs};
   Simulation run = simulate(place(std::move(loaded), device, load), model, options);
+  if (arguments.tokens > 0) run.tokens = arguments.tokens;
   const std::vector<ir::Note> changes = override_notes(arguments.device);
   run.notes.insert(run.notes.end(), changes.begin(), changes.end());
   return run;
@@ -97,8 +99,7 @@ std::string report(const std::vector<Simulation>& runs, const SimulateArguments&
   if (arguments.output.format == "csv") return views::csv(runs);
   if (arguments.output.format == "trace") return views::trace(runs);
   if (runs.size() > 1) return views::comparison(runs, arguments.device.names.size());
-  return views::table(runs.front(),
-                      {.top = arguments.all ? runs.front().kernels.size() : arguments.top});
+  return views::table(runs.front(), {.top = arguments.top, .all = arguments.all});
 }
 
 const std::map<std::string, LoopForm> kLoopForms{{"tiled", LoopForm::kTiled},
@@ -283,7 +284,11 @@ void add_simulate(CLI::App& app) {
   add_choice(verb, "--unknown-op", arguments->unknown_op, {"error", "skip"},
              "kernels without a model: error, or skip (no time, and the report says so)");
   add_top_option(verb, arguments->top, "kernels in the table, by total time");
-  verb.add_flag("--all", arguments->all, "all kernels in the table");
+  verb.add_flag("--all", arguments->all, "all kernels in the table, and all notes");
+  add_value(verb, "--tokens", arguments->tokens, "N",
+            "tokens (images, samples) of a run, for tokens/s; without it: those of the program's "
+            "integer arguments [batch, sequence], if all have one shape")
+      ->check(CLI::PositiveNumber);
   add_jobs_option(verb, arguments->jobs);
   verb.callback(
       [arguments] { write(arguments->output, report(simulate_all(*arguments), *arguments)); });

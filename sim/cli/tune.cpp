@@ -250,8 +250,10 @@ void run_fusion(const FusionArguments& arguments) {
     tuning.tuned = machine->verify(cost, tuning.search);
     chosen = tuning.tuned->chosen;
   }
-  if (!arguments.output.empty())
+  if (!arguments.output.empty()) {
     write({.format = {}, .file = arguments.output}, space.text_of(chosen));
+    if (chosen == space.by_rules()) tell("note: {}: what the rules decide", arguments.output);
+  }
   if (!arguments.hlo.empty()) {
     write({.format = {}, .file = arguments.hlo}, ir::print_hlo(space.fused(chosen)));
   }
@@ -382,6 +384,9 @@ void write_choice(const TuneProgramArguments& arguments, const search::TileChoic
     std::map<std::string, std::string> names;
     for (const search::KernelTiles& kernel : kernels) names[kernel.hash] = kernel.name;
     write({.format = {}, .file = arguments.output}, search::text_of(chosen, names));
+    if (chosen == search::default_tiles(kernels)) {
+      tell("note: {}: the tiles that kernels have by default", arguments.output);
+    }
   }
   if (!arguments.hlo.empty()) {
     write({.format = {}, .file = arguments.hlo}, ir::print_hlo(fused));

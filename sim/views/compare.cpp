@@ -613,6 +613,7 @@ std::string unmatched(const Comparison& c, std::size_t top) {
 }  // namespace
 
 std::string compare_csv(const Comparison& c) {
+  if (c.difference) return difference_csv(*c.difference);
   if (c.rows.empty()) return "";
   const std::string header = fmt::format(
       "{}{}{}", kColumns, c.rows.front().profile ? kProfileColumns : "", kCorrectionColumns);
@@ -646,15 +647,21 @@ std::string compare_json(const Comparison& c) {
     document["unmatched"].push_back(
         {{"set", row.set}, {"name", row.name}, {"line", row.line}, {"time_s", row.time.value}});
   }
+  if (c.difference) document["difference"] = difference_json(*c.difference);
   document["notes"] = c.notes;
   return json_text(document);
 }
 
 std::string compare_text(const Comparison& c, const CompareTableOptions& options) {
-  std::string out = header(c, options.top) + (c.profile ? "" : "\n");
-  out += c.profile ? blamed(c) + program_table(c, options.top) + category_table(c, options.top)
-                   : totals(c, options.top) + whole_runs(c) + blamed(c);
-  out += rows(c, options.top) + unmatched(c, options.top);
+  std::string out;
+  if (c.difference) {
+    out = difference_text(*c.difference, options.top);
+  } else {
+    out = header(c, options.top) + (c.profile ? "" : "\n");
+    out += c.profile ? blamed(c) + program_table(c, options.top) + category_table(c, options.top)
+                     : totals(c, options.top) + whole_runs(c) + blamed(c);
+    out += rows(c, options.top) + unmatched(c, options.top);
+  }
   for (const std::string& note : c.notes) out += fmt::format("note: {}\n", note);
   return out + (c.profile ? profile_footer(c) : "");
 }

@@ -58,17 +58,6 @@ std::string energy_split(const LaunchEnergy& dynamic, Joules idle) {
   return out + fmt::format("idle {} %", percent(energy_share(idle, whole)));
 }
 
-// Capacity is binary: 1 GiB is 2^30 bytes.
-std::string binary_size(double bytes) {
-  static constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  std::size_t unit = 0;
-  while (std::abs(bytes) >= 1024 && unit + 1 < std::size(kUnits)) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return fmt::format("{} {}", compact(bytes), kUnits[unit]);
-}
-
 // The bounds are always present, other parts if the tile has them.
 Json tile_json(const analytical::TileConfig& tile) {
   Json out = Json::object();
@@ -207,14 +196,16 @@ void set_launch_energy_cells(Json& row, const analytical::Estimate& estimate,
 
 std::string memory_line(const ProgramMemory& memory) {
   const ir::MemorySplit& peak = memory.peak;
-  std::string out = fmt::format("memory    peak {} of {}: arguments {}, temporaries {}, outputs {}",
-                                binary_size(peak.total()), binary_size(memory.capacity.value),
-                                binary_size(peak.arguments), binary_size(peak.temporaries),
-                                binary_size(peak.outputs));
+  std::string out = "memory    ";
+  if (!memory.fits()) {
+    out += fmt::format("DOES NOT FIT: {} too much; ", binary_size(-memory.spare()));
+  }
+  out += fmt::format("peak {} of {}: arguments {}, temporaries {}, outputs {}",
+                     binary_size(peak.total()), binary_size(memory.capacity.value),
+                     binary_size(peak.arguments), binary_size(peak.temporaries),
+                     binary_size(peak.outputs));
   if (peak.constants > 0) out += fmt::format(", constants {}", binary_size(peak.constants));
   if (!memory.at.empty()) out += fmt::format("  (at {})", memory.at);
-  if (!memory.fits())
-    out += fmt::format("  DOES NOT FIT: {} too much", binary_size(-memory.spare()));
   if (memory.unsized > 0) {
     out += fmt::format("  ({} arrays of unbounded size not counted)", memory.unsized);
   }

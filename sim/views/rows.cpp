@@ -123,6 +123,16 @@ std::string duration(double time_s) {
   return si(time_s, "s");
 }
 
+std::string binary_size(double bytes) {
+  static constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  std::size_t unit = 0;
+  while (std::abs(bytes) >= 1024 && unit + 1 < std::size(kUnits)) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return fmt::format("{} {}", compact(bytes), kUnits[unit]);
+}
+
 std::string percent(double share) {
   return fmt::format("{:.1f}", 100 * share);
 }

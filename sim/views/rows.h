@@ -50,6 +50,8 @@ class TextTable {
 [[nodiscard]] inline std::string duration(Seconds time) {
   return duration(time.value);
 }
+// Bytes of memory that is described in binary units: "1.5 GiB" is 1.5 x 2^30 bytes.
+[[nodiscard]] std::string binary_size(double bytes);
 // A number with about four significant digits and no exponent up to 1e15.
 [[nodiscard]] std::string compact(double value);
 // An integer without decimals, anything else as compact().

@@ -58,10 +58,19 @@ std::string interval_cell(const Simulation& run) {
   return fmt::format("[{}, {}]", duration(run.interval->low), duration(run.interval->high));
 }
 
+// Whether measurements move the time of some kernel.
+bool is_corrected(const Simulation& run) {
+  const auto shares = belief_shares(run);
+  return shares && shares->most.kernels + shares->some.kernels > 0;
+}
+
 // The hybrid's part of the header: how much of the time is corrected.
 std::string trust(const Simulation& run) {
   const auto shares = belief_shares(run);
   if (!shares) return "";
+  if (!is_corrected(run)) {
+    return "believed  no correction: physics alone, with the interval of measured kernels\n";
+  }
   const auto part = [&](const BeliefShare& share) {
     return percent(share_of(share.time, run.time));
   };
@@ -136,6 +145,23 @@ std::string time_lines(const Simulation& run) {
   return out;
 }
 
+// "rate      13.48 runs/s, 27.61 k tokens/s  (2048 tokens a run)".
+std::string rate_line(const Simulation& run) {
+  if (!(run.timeline.value > 0)) return "";
+  const auto rate = [&](double number, const char* unit) {
+    std::string text = si(number / run.timeline.value, "");
+    if (text.ends_with(' ')) text.pop_back();
+    return fmt::format("{} {}", text, unit);
+  };
+  constexpr double kHour_s = 3600;
+  const bool long_run = run.timeline.value > 1;
+  std::string out = "rate      " + (long_run ? rate(kHour_s, "runs/h") : rate(1, "runs/s"));
+  if (run.tokens > 0) {
+    out += fmt::format(", {}  ({} tokens a run)", rate(run.tokens, "tokens/s"), count(run.tokens));
+  }
+  return out + "\n";
+}
+
 // The program's time by bound, the largest share first.
 std::string bound_line(const Simulation& run) {
   const analytical::BoundVector shares = bound_shares(run);
@@ -173,7 +199,8 @@ std::string header(const Simulation& run) {
   if (!run.file.empty()) out += fmt::format("  ({})", run.file);
   out += fmt::format("\ndevice    {}\n", device_label(run));
   if (!run.model.empty()) out += fmt::format("model     {}\n", run.model);
-  out += time_lines(run) + doubts(run) + trust(run) + bound_line(run) + work_line(run);
+  out += time_lines(run) + doubts(run) + trust(run) + rate_line(run) + bound_line(run) +
+         work_line(run);
   if (run.memory) out += memory_line(*run.memory);
   out += energy_text(run.energy);
   return out + fmt::format("host      {}  (dispatch, not in the times above)\n",
@@ -262,7 +289,7 @@ std::vector<Column> kernel_columns(bool corrected) {
 }
 
 std::string kernel_rows(const Simulation& run, std::size_t top) {
-  const bool corrected = belief_shares(run).has_value();
+  const bool corrected = is_corrected(run);
   TextTable rows(kernel_columns(corrected));
   const std::vector<Alike> kernels = table_kernels(run, top >= run.kernels.size());
   const std::size_t shown = std::min(top, kernels.size());
@@ -279,13 +306,17 @@ std::string kernel_rows(const Simulation& run, std::size_t top) {
   return any_async ? out + "* may overlap other kernels on the timeline\n" : out;
 }
 
-std::string notes(const Simulation& run) {
+// At most `most`, those that matter first.
+std::string notes(const Simulation& run, std::size_t most) {
+  std::vector<ir::Note> all = run.notes;
+  std::ranges::stable_sort(all, std::greater<>(), &ir::Note::matters);
   std::string out;
-  for (const ir::Note& note : run.notes) {
-    out += fmt::format("note: {}{}\n", note.what,
-                       note.count > 1 ? fmt::format("  (x{})", note.count) : "");
+  for (std::size_t i = 0; i < std::min(most, all.size()); ++i) {
+    out += fmt::format("note: {}{}\n", all[i].what,
+                       all[i].count > 1 ? fmt::format("  (x{})", all[i].count) : "");
   }
-  return out;
+  if (all.size() <= most) return out;
+  return out + fmt::format("... {} more notes  (--all shows them)\n", all.size() - most);
 }
 
 std::string flags(const Simulation& run) {
@@ -470,8 +501,11 @@ Json event(const SimulatedKernel& kernel, std::size_t pid) {
 }  // namespace
 
 std::string table(const Simulation& simulation, const TableOptions& options) {
-  return header(simulation) + notes(simulation) + "\n" + scope_rows(simulation) +
-         kernel_rows(simulation, options.top) + flags(simulation);
+  constexpr std::size_t kNotes = 8;  // of a first screen
+  return header(simulation) + notes(simulation, options.all ? simulation.notes.size() : kNotes) +
+         "\n" + scope_rows(simulation) +
+         kernel_rows(simulation, options.all ? simulation.kernels.size() : options.top) +
+         flags(simulation);
 }
 
 std::string comparison(std::span<const Simulation> runs, std::size_t devices) {

@@ -11,6 +11,7 @@ namespace tilecast::sim::views {
 
 struct TableOptions {
   std::size_t top = 20;  // kernels shown, by total time; the rest is summed in one line
+  bool all = false;      // every kernel, and every note
 };
 
 // Totals, share of the time per bound, the top kernels, notes and flags; headers state units.

@@ -169,6 +169,80 @@ TEST_F(CompareCommand, ComparesDevicesAndModels) {
   EXPECT_EQ(both["sides"][2]["name"], "analytical tpu_v3 #2");
 }
 
+double sum_of(const Json& list, const std::string& key) {
+  double sum = 0;
+  for (const Json& one : list) sum += one.at(key).get<double>();
+  return sum;
+}
+
+// Resources, kernels and the layers of depth 0 of a difference each add up to its time.
+void expect_adds_up(const Json& difference) {
+  const Json& time = difference.at("totals").at(0);
+  ASSERT_EQ(time.at("name"), "time_s");
+  for (const char* list : {"resources", "kernels"}) {
+    EXPECT_NEAR(sum_of(difference.at(list), "before_s"), time.at("before"), 1e-12) << list;
+    EXPECT_NEAR(sum_of(difference.at(list), "after_s"), time.at("after"), 1e-12) << list;
+  }
+  double layers_s = 0;
+  for (const Json& layer : difference.at("layers")) {
+    if (layer.at("depth") == 0) layers_s += layer.at("change_s").get<double>();
+  }
+  EXPECT_NEAR(layers_s, time.at("after").get<double>() - time.at("before").get<double>(), 1e-12);
+  for (const Json& kernel : difference.at("kernels")) {
+    double parts_s = 0;
+    for (const Json& part : kernel.value("changes_s", Json::object())) {
+      parts_s += part.get<double>();
+    }
+    EXPECT_NEAR(parts_s, kernel.at("change_s"), 1e-12);
+  }
+}
+
+TEST_F(CompareCommand, SplitsTheDifferenceOfTwoDevicesByResourceLayerAndKernel) {
+  const Json difference = run_json("-d tpu_v3 -d fitted.yaml small.hlo").at("difference");
+  expect_adds_up(difference);
+  EXPECT_EQ(difference.at("before").at("name"), "tpu_v3");
+  EXPECT_EQ(difference.at("after").at("name"), "fitted");
+  const Json& most = difference.at("resources").at(0);  // half the bandwidth
+  EXPECT_THAT(most.at("name").get<std::string>(), StartsWith("hbm_"));
+  EXPECT_GT(most.at("change_s"), 0);
+}
+
+TEST_F(CompareCommand, TakesAValueForTheSecondSideOnly) {
+  write("wide.yaml", "extends: tpu_v3\nmemory:\n  hbm:\n    bandwidth: 900 GB/s\n    source: me\n");
+  const Json with = run_json("-d tpu_v3 --with hbm.bandwidth=900GB/s small.hlo");
+  const Json file = run_json("-d tpu_v3 -d wide.yaml small.hlo");
+  EXPECT_EQ(with["sides"][1]["name"], "tpu_v3 with hbm.bandwidth=900GB/s");
+  EXPECT_EQ(with["difference"]["resources"], file["difference"]["resources"]);
+  EXPECT_EQ(with["difference"]["kernels"], file["difference"]["kernels"]);
+  EXPECT_LT(with["difference"]["resources"][0]["change_s"], 0);
+  const Json same = run_json("-d tpu_v3 --with hbm.bandwidth=450GB/s small.hlo");
+  EXPECT_EQ(sum_of(same["difference"]["kernels"], "change_s"), 0);
+}
+
+TEST_F(CompareCommand, PairsTheKernelsOfTwoPrograms) {
+  // Another copy in front, all names changed; sum.9 computes what add.3 does.
+  std::string longer = support::replaced_all(kModule, "add.3", "sum.9");
+  longer = support::replaced_all(longer, "copy.1 =",
+                                 "copy.0 = f32[1024,1024]{1,0:T(8,128)} "
+                                 "negate(f32[1024,1024]{1,0:T(8,128)} %x)\n  %copy.1 =");
+  write("longer.hlo", longer);
+  const Json difference = run_json("-d tpu_v3 small.hlo longer.hlo").at("difference");
+  expect_adds_up(difference);
+  ASSERT_EQ(difference.at("kernels").size(), 4U);
+  for (const Json& kernel : difference.at("kernels")) {
+    if (kernel.at("name_after") == "copy.0") {
+      EXPECT_TRUE(kernel.at("name_before").is_null());
+      EXPECT_EQ(kernel.at("change_s"), kernel.at("after_s"));
+    } else {
+      EXPECT_EQ(kernel.at("change_s"), 0);
+    }
+    if (kernel.at("name_after") == "sum.9") EXPECT_EQ(kernel.at("name_before"), "add.3");
+  }
+  const Answer table = ok("-d tpu_v3 small.hlo longer.hlo");
+  EXPECT_THAT(table.out, HasSubstr("add.3 -> sum.9"));
+  EXPECT_THAT(run("-d tpu_v3 small.hlo longer.hlo -f csv").out, StartsWith("of,name,depth,"));
+}
+
 TEST_F(CompareCommand, TakesTheDispatchOffHostTimesOfKernels) {
   write("set/manifest.yaml",
         "format: tilecast.measurements/1\nname: profile\nsource: nobody\nlicence: none\n"
@@ -228,6 +302,8 @@ TEST_F(CompareCommand, RefusesWhatItCannotCompare) {
   expect_failure("-d tpu_v3 small.hlo --reference me", 2, "--reference: got 'me', expected one of");
   expect_failure("-d tpu_v3 small.hlo --top -1", 2, "--top");
   expect_failure("-d tpu_v3 missing.hlo", 1, "missing.hlo");
+  expect_failure("-d fitted small.hlo", 1, "did you mean './fitted.yaml'?");
+  expect_failure("-d tpu_v3 --with hbm.bandwith=1TB/s small.hlo", 1, "bandwith");
 }
 
 // --- Tests `tilecast evaluate` on a set of three invented rows.

@@ -52,6 +52,20 @@ ENTRY main { x = f32[8] parameter(0)
   EXPECT_THAT(waited_for(program, "a"), IsEmpty());
 }
 
+TEST(Program, CountsTokensWhereItsIntegerArgumentsAgree) {
+  const auto tokens = [](const std::string& arguments, const std::string& header = "") {
+    return program_of("HloModule m" + header + "\nENTRY main { " + arguments +
+                      " ROOT r = f32[8] negate(x) }")
+        .tokens();
+  };
+  const std::string x = "x = f32[8] parameter(0) ";
+  EXPECT_EQ(tokens(x), 0);
+  EXPECT_EQ(tokens(x + "t = s32[4,128] parameter(1) l = s32[4,128] parameter(2)"), 512);
+  EXPECT_EQ(tokens(x + "t = s64[4,128] parameter(1) step = s32[] parameter(2)"), 512);
+  EXPECT_EQ(tokens(x + "t = s32[4,128] parameter(1) pages = s32[4,9] parameter(2)"), 0);
+  EXPECT_EQ(tokens(x + "t = s32[4,128] parameter(1)", ", num_partitions=8"), 0);
+}
+
 // Nested loops with 3 and 5 iterations, the outer one counted by a pattern and the inner one by its
 // configuration.
 constexpr const char* kNestedLoops = R"(

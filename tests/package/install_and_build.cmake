@@ -8,16 +8,26 @@ foreach(header ${headers})
   string(MAKE_C_IDENTIFIER ${header} name)
   file(WRITE ${SCRATCH}/headers/${name}.cpp "#include <${header}>\n#include <${header}>\n")
 endforeach()
-step("configure" ${CMAKE_COMMAND} -S ${OUTSIDE} -B ${SCRATCH}/build -G ${GENERATOR}
+set(example ${OUTSIDE}/../../../configs/examples/estimate.cpp)
+step("configure" ${CMAKE_COMMAND} -S ${OUTSIDE} -B ${SCRATCH}/build -G ${GENERATOR} -DEXAMPLE=${example}
      -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${SCRATCH}/prefix -DHEADERS=${SCRATCH}/headers)
 step("build" ${CMAKE_COMMAND} --build ${SCRATCH}/build)
-# Its answer is the installed command's.
-step("run" ${CMAKE_COMMAND} -E env --unset=TILECAST_DEVICES
-     ${SCRATCH}/build/outside ${PROGRAMS}/mlp_train.hlo)
-string(STRIP "${said}" answer)
-step("simulate" ${CMAKE_COMMAND} -E env --unset=TILECAST_DEVICES
-     ${SCRATCH}/prefix/bin/tilecast simulate --device tpu_v3 ${PROGRAMS}/mlp_train.hlo)
-string(FIND "${said}" "${answer}" at)
-if(at EQUAL -1)
-  message(FATAL_ERROR "the program says '${answer}', the command does not")
-endif()
+# The same without CMake.
+find_program(PKG_CONFIG pkg-config REQUIRED)  # scripts/packages: serve
+file(GLOB_RECURSE module ${SCRATCH}/prefix/*/tilecast.pc)
+cmake_path(GET module PARENT_PATH modules)
+step("pkg-config" ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${modules}
+     ${PKG_CONFIG} --cflags --libs tilecast)
+separate_arguments(flags UNIX_COMMAND "${said}")
+step("compile" ${CXX} -std=c++20 ${example} ${flags} -o ${SCRATCH}/by_pkg_config)
+# Both say what the installed command says.
+set(tilecast ${CMAKE_COMMAND} -E env --unset=TILECAST_DEVICES --unset=TILECAST_MODELS)
+set(program ${PROGRAMS}/mlp_train.hlo)
+step("simulate" ${tilecast} ${SCRATCH}/prefix/bin/tilecast simulate --device tpu_v3 ${program})
+set(answer "${said}")
+foreach(outside build/outside by_pkg_config)
+  step("run" ${tilecast} ${SCRATCH}/${outside} tpu_v3 ${program})
+  if(NOT said STREQUAL answer)
+    message(FATAL_ERROR "${outside} says\n${said}\nthe command\n${answer}")
+  endif()
+endforeach()

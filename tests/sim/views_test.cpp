@@ -49,6 +49,27 @@ TEST(TableView, ShowsTotalsBoundsNotesAndTheSlowestKernelFirst) {
   EXPECT_LT(text.find("big "), text.find("small "));
 }
 
+TEST(TableView, SaysRunsAndTokensPerSecond) {
+  Simulation run = example();
+  run.timeline = Seconds{2e-3};
+  EXPECT_THAT(views::table(run), HasSubstr("rate      500.0 runs/s\n"));
+  EXPECT_TRUE(json_of(run)["tokens_per_s"].is_null());
+  run.tokens = 4096;
+  EXPECT_THAT(views::table(run),
+              HasSubstr("rate      500.0 runs/s, 2.048 M tokens/s  (4096 tokens a run)\n"));
+  EXPECT_DOUBLE_EQ(json_of(run)["tokens_per_s"], 4096 / 2e-3);
+}
+
+TEST(TableView, ShowsNotesThatMatterFirstAndFewOfMany) {
+  Simulation run = example();
+  run.notes.assign(20, {"usual"});
+  run.notes.push_back({"compiled for another machine", 1, /*matters=*/true});
+  const std::string text = views::table(run);
+  EXPECT_LT(text.find("note: compiled for another machine"), text.find("note: usual"));
+  EXPECT_THAT(text, HasSubstr("more notes  (--all shows them)"));
+  EXPECT_THAT(views::table(run, {.all = true}), Not(HasSubstr("more notes")));
+}
+
 TEST(TableView, ShowsKernelsThatShareTheirEstimateAsOneRow) {
   Simulation run = example();
   run.kernels.push_back(run.kernels[0]);
@@ -116,6 +137,27 @@ TEST(Scopes, AreATreeWhoseParentsTakeAsLongAsTheirChildrenTogether) {
   EXPECT_DOUBLE_EQ(all[0].time.value, 3 * kernel.total().value);
   EXPECT_DOUBLE_EQ(all[1].time.value, 2 * kernel.total().value);
   EXPECT_EQ(time_by_scope(run.kernels, 1).front().name, "a");
+}
+
+TEST(Scopes, OfTwoRunsAddUpToBothWithTheLargestChangesFirst) {
+  Simulation before = example();
+  const SimulatedKernel kernel = before.kernels[0];
+  before.kernels.assign(3, kernel);
+  before.kernels[0].op_name = "jit(f)/a/dot";
+  before.kernels[1].op_name = "jit(f)/b/dot";
+  Simulation after = before;  // its third kernel has no name, either
+  after.kernels[1].multiplicity *= 3;
+  const auto changes = scope_changes(before.kernels, after.kernels, 100);
+  ASSERT_EQ(changes.size(), 3U);
+  EXPECT_EQ(changes[0].name, "b/dot");
+  EXPECT_DOUBLE_EQ((changes[0].time - changes[0].before).value, 2 * kernel.total().value);
+  Seconds was, is;
+  for (const ScopeTime& one : changes) {
+    was += one.before;
+    is += one.time;
+  }
+  EXPECT_DOUBLE_EQ(was.value, 3 * kernel.total().value);
+  EXPECT_DOUBLE_EQ(is.value, 5 * kernel.total().value);
 }
 
 TEST(TextTable, ShowsForeignTextInOneLineThatATerminalDoesNotObey) {
