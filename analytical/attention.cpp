@@ -406,10 +406,11 @@ std::optional<Algorithm> attention(const ir::Kernel& kernel, const hwdesc::Devic
   }
   const Attention of = *cost->attention;
   const ProductType type = call_product_type(kernel, device);
-  return Algorithm{fmt::format("fused attention{}{}", of.backward ? ", backward" : "",
+  return Algorithm{fmt::format("fused attention{}{}{}{}", of.backward ? ", backward" : "",
                                of.assumed_mask  ? ", its mask assumed from shapes"
                                : of.unread_mask ? ", all scores: its mask is not read"
-                                                : ""),
+                                                : "",
+                               cost->note.empty() ? "" : "; ", cost->note),
                    [of, type, &device](BoundMask removed) {
                      return FusedAttention(of, type, device, removed).account();
                    }};

@@ -51,20 +51,36 @@ UnitCycles UnitCycles::without(BoundMask removed) const {
   return left;
 }
 
+std::vector<BoundMask> co_issue_of(const hwdesc::Device& device) {
+  if (device.co_issue.empty()) return {~BoundMask{0}};
+  std::vector<BoundMask> masks;
+  for (const std::vector<std::string>& together : device.co_issue) {
+    masks.push_back(0);
+    for (const Unit& unit : kUnits) {
+      const bool named = std::ranges::find(together, name(unit.bound)) != together.end();
+      if (named) masks.back() |= mask_of(unit.bound);
+    }
+  }
+  return masks;
+}
+
+double overlapped(const UnitCycles& cycles, std::span<const BoundMask> co_issue) {
+  double total = 0;
+  for (const BoundMask together : co_issue) {
+    double longest = 0;
+    for (const auto& [bound, of_unit] : kUnits) {
+      if (has(together, bound)) longest = std::max(longest, cycles.*of_unit);
+    }
+    total += longest;
+  }
+  return std::max({total, cycles.on_chip, cycles.matrix + cycles.conversion});
+}
+
 ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& device,
                            const IterationSpace& space, const Footprints& footprints,
                            std::span<const int> times)
-    : device_(&device), space_(&space) {
+    : device_(&device), space_(&space), co_issue_(co_issue_of(device)) {
   const std::size_t groups = footprints.groups().size();
-  if (device.co_issue.empty()) co_issue_ = {~BoundMask{0}};
-  for (const std::vector<std::string>& together : device.co_issue) {
-    co_issue_.push_back(0);
-    for (const Unit& unit : kUnits) {
-      const bool named =
-          std::find(together.begin(), together.end(), name(unit.bound)) != together.end();
-      if (named) co_issue_.back() |= mask_of(unit.bound);
-    }
-  }
   padding_.resize(groups);
   const std::vector<bool> prologue = space.matrix ? ancestors_of(kernel, space.matrix->op)
                                                   : std::vector<bool>(kernel.ops().size(), false);
@@ -313,18 +329,6 @@ double ComputeModel::accumulator_bytes(std::span<const Extents> extents) const {
   return anchor_group_ < 0
              ? 0
              : kAccumulatorBytes * padded_elements(anchor_group_, extents[anchor_group_]);
-}
-
-double ComputeModel::overlapped(const UnitCycles& cycles) const {
-  double total = 0;
-  for (const BoundMask together : co_issue_) {
-    double longest = 0;
-    for (const auto& [bound, of_unit] : kUnits) {
-      if (has(together, bound)) longest = std::max(longest, cycles.*of_unit);
-    }
-    total += longest;
-  }
-  return std::max({total, cycles.on_chip, cycles.matrix + cycles.conversion});
 }
 
 }  // namespace tilecast::analytical

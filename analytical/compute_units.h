@@ -46,6 +46,10 @@ inline constexpr Unit kUnits[] = {{Bound::kMatrix, &UnitCycles::matrix},
   return base::ceil(value / multiple) * multiple;
 }
 
+// Units that issue together, one mask each (Device::co_issue): they overlap, others add up.
+[[nodiscard]] std::vector<BoundMask> co_issue_of(const hwdesc::Device& device);
+[[nodiscard]] double overlapped(const UnitCycles& cycles, std::span<const BoundMask> co_issue);
+
 class ComputeModel {
  public:
   // `times`: per op, how often it is computed; empty: every op once.
@@ -83,8 +87,9 @@ class ComputeModel {
   [[nodiscard]] double accumulator_bytes(std::span<const Extents> extents) const;
   // Latency of the longest dependence chain behind the anchor: no tile takes less.
   [[nodiscard]] double chain_cycles() const { return chain_; }
-  // Units that issue together overlap, others add up (Device::co_issue).
-  [[nodiscard]] double overlapped(const UnitCycles& cycles) const;
+  [[nodiscard]] double overlapped(const UnitCycles& cycles) const {
+    return analytical::overlapped(cycles, co_issue_);
+  }
 
  private:
   void set_matrix(const ir::Kernel& kernel);
@@ -108,8 +113,8 @@ class ComputeModel {
   struct Padding {
     int rank = 0, minor = -1, second = -1;
   };
-  std::vector<Padding> padding_;     // per group
-  std::vector<BoundMask> co_issue_;  // units that issue together, one mask each
+  std::vector<Padding> padding_;  // per group
+  std::vector<BoundMask> co_issue_;
   int anchor_group_ = -1;
   double chain_ = 0;
   double passes_ = 0;                 // passes at the base rate per product of `type_`

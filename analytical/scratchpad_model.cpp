@@ -37,13 +37,11 @@ ScratchpadModel::ScratchpadModel(const ir::Kernel& kernel, const hwdesc::Device&
   rates_ = {.memory = memory_path(device.main_memory()),
             .setup_s = engine.setup.value,
             .overhead_s = engine.iteration_overhead.value,
-            .launch_s = device.dispatch.kernel_launch.value,
-            .transfer_bytes = engine.full_efficiency_transfer.value};
+            .launch_s = device.dispatch.kernel_launch.value};
   stages_ = engine.stages;
   const auto limit = static_cast<double>(kernel.window_bytes());
   window_bytes_ = device.scratchpad().capacity.value;
   if (limit > 0) window_bytes_ = std::min(limit, window_bytes_);
-  descriptor_s_ = engine.descriptor.value;
   add_streams(kernel);
   for (std::size_t i = 0; i < space_.loops.size(); ++i) {
     if (space_.loops[i].reduction) reductions_ |= 1U << i;
@@ -90,8 +88,7 @@ ScratchpadModel::Rates ScratchpadModel::rates_without(BoundMask removed) const {
   return {.memory = rates_.memory.without(removed, Bound::kHbmRead, Bound::kHbmWrite),
           .setup_s = kept_s(removed, Bound::kIssue, rates_.setup_s),
           .overhead_s = kept_s(removed, Bound::kOverhead, rates_.overhead_s),
-          .launch_s = kept_s(removed, Bound::kOverhead, rates_.launch_s),
-          .transfer_bytes = rates_.transfer_bytes};
+          .launch_s = kept_s(removed, Bound::kOverhead, rates_.launch_s)};
 }
 
 double ScratchpadModel::chain_excess_s(double busy_s, BoundMask removed) const {
@@ -420,14 +417,11 @@ double ScratchpadModel::footprint_bytes(const Run& run) const {
   return bytes;
 }
 
-ScratchpadModel::WindowCost ScratchpadModel::window_cost(const Stream& stream,
+ScratchpadModel::UpdateCost ScratchpadModel::window_cost(const Stream& stream,
                                                          std::span<const Extents> groups,
                                                          double rate) const {
   const Extents& region = groups[stream.group];
-  WindowCost cost{.bytes = region_bytes(stream.array, region)};
-  const double listed = std::isinf(rate) ? 0 : descriptors(stream.array, region) - 1;
-  const double moved = cost.bytes / run_efficiency(stream.array, region) + rates_.transfer_bytes;
-  cost.engine_s = std::max(moved / rate, listed * descriptor_s_);
+  UpdateCost cost{analytical::window_cost(stream.array, region, rate, device_->engines.front())};
   if (stream.part_of_tiles) {
     cost.updates = std::ceil(resident_bytes(stream.array, region) / kUpdateWindowBytes);
   }

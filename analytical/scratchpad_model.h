@@ -50,18 +50,16 @@ class ScratchpadModel final : public TileModel {
   struct Rates {
     MemoryPath memory;
     double setup_s = 0, overhead_s = 0, launch_s = 0;
-    double transfer_bytes = 0;  // bytes added to each transfer for its fixed cost
 
     // Each window of an in-place update waits for its read and its write.
     [[nodiscard]] double update_wait_s() const {
       return 2 * (memory.latency_s + setup_s) + overhead_s;
     }
   };
-  struct WindowCost {                // cost of moving one window of a stream
-    double bytes = 0, engine_s = 0;  // cost of short runs included in engine_s
-    double updates = 0;              // windows that are read, changed and written in sequence
+  struct UpdateCost : WindowCost {
+    double updates = 0;  // windows that are read, changed and written in sequence
   };
-  using WindowCosts = boost::container::small_vector<WindowCost, 16>;  // by stream
+  using WindowCosts = boost::container::small_vector<UpdateCost, 16>;  // by stream
   struct Transfers {
     struct Direction {
       double bytes = 0, count = 0, engine_s = 0;
@@ -74,7 +72,7 @@ class ScratchpadModel final : public TileModel {
     Direction read, write;
     double updates = 0;
 
-    void add(const Stream& stream, const WindowCost& window) {
+    void add(const Stream& stream, const UpdateCost& window) {
       (stream.written ? write : read).add(window);
       if (stream.written) updates += window.updates;
     }
@@ -116,7 +114,7 @@ class ScratchpadModel final : public TileModel {
   [[nodiscard]] Rates rates_without(BoundMask removed) const;
   [[nodiscard]] double chain_excess_s(double busy_s, BoundMask removed) const;
   void update_compute(Run& run) const;
-  [[nodiscard]] WindowCost window_cost(const Stream& stream, std::span<const Extents> groups,
+  [[nodiscard]] UpdateCost window_cost(const Stream& stream, std::span<const Extents> groups,
                                        double rate) const;
   void update_costs(WindowCosts& costs, std::uint32_t changed, std::span<const Extents> groups,
                     const Rates& rates) const;
@@ -142,8 +140,7 @@ class ScratchpadModel final : public TileModel {
   Rates rates_;
   std::uint32_t reductions_ = 0;  // one bit per loop
   double stages_ = 2;
-  double window_bytes_ = 0;  // most that a chosen tile may take
-  double descriptor_s_ = 0;
+  double window_bytes_ = 0;     // most that a chosen tile may take
   bool makes_operands_ = true;  // false: no vector work before the products
 };
 

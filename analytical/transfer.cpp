@@ -136,6 +136,16 @@ StoredArray stored_array(const ir::Shape& shape, double granule_bytes) {
   return array;
 }
 
+WindowCost window_cost(const StoredArray& array, const Extents& extents, double rate,
+                       const hwdesc::TransferEngine& engine) {
+  WindowCost cost{.bytes = region_bytes(array, extents)};
+  const double listed = std::isinf(rate) ? 0 : descriptors(array, extents) - 1;
+  const double moved =
+      cost.bytes / run_efficiency(array, extents) + engine.full_efficiency_transfer.value;
+  cost.engine_s = std::max(moved / rate, listed * engine.descriptor.value);
+  return cost;
+}
+
 double resident_bytes(const StoredArray& array, const Extents& extents) {
   double bytes = array.element_bytes;
   for (int i = 0; i < array.rank; ++i) bytes *= padded_extent(array, extents, i);

@@ -67,6 +67,12 @@ struct StoredArray {
 [[nodiscard]] double run_efficiency(const StoredArray& array, const Extents& extents);
 // Number of descriptors for the region's runs; each holds the runs along its strides.
 [[nodiscard]] double descriptors(const StoredArray& array, const Extents& extents);
+struct WindowCost {                // of moving one region through an engine
+  double bytes = 0, engine_s = 0;  // cost of short runs included in engine_s
+};
+// `rate`: bytes per second.
+[[nodiscard]] WindowCost window_cost(const StoredArray& array, const Extents& extents, double rate,
+                                     const hwdesc::TransferEngine& engine);
 // Bytes of the same region in the scratchpad (padded, no granule).
 [[nodiscard]] double resident_bytes(const StoredArray& array, const Extents& extents);
 // Time of main memory for runs of `run` bytes, one per row of `stride` bytes, relative to one long

@@ -9,6 +9,7 @@
 #include "analytical/attention.h"
 #include "analytical/collective.h"
 #include "analytical/compute_units.h"
+#include "analytical/kernel_body.h"
 #include "analytical/product_type.h"
 #include "analytical/simt_launch.h"
 #include "analytical/transfer.h"
@@ -391,17 +392,20 @@ Algorithm untiled(const Kernel& kernel, const hwdesc::Device& device) {
   }
   if (const auto rows = row_passes(kernel, device)) return passes(rows->passes, rows->algorithm);
   if (auto fused = attention(kernel, device)) return *std::move(fused);
+  if (auto written = kernel_body(kernel, device)) return *std::move(written);
   if (!is_opaque(kernel) && is_scalar_work(kernel, device)) {
     return {"", [&device](BoundMask removed) { return account_step(device, removed); }};
   }
   std::string what(ir::name(kernel.opcode()));
-  if (kernel.custom_call_cost()) {
+  const auto& cost = kernel.custom_call_cost();
+  if (cost && cost->flops + cost->bytes_accessed > 0) {
     what += ": the operations that it states, at the unit's rate";
   } else if (ir::op_class(kernel.opcode()) == OpClass::kCustomCall) {
     what += ": opaque, bytes of operands and results only";
   } else {
     what.clear();
   }
+  if (cost && !cost->note.empty()) what += "; " + cost->note;
   return passes(opaque_pass(kernel, device), what);
 }
 

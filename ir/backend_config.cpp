@@ -1,8 +1,12 @@
 #include "ir/backend_config.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "ir/text/hlo_lexer.h"
 
 namespace tilecast::ir {
 namespace {
@@ -14,13 +18,7 @@ constexpr int kMaxNesting = 64;
 // Removes the quoting of a configuration written as a string literal.
 std::string unquoted(std::string_view text) {
   if (text.size() < 2 || text.front() != '"' || text.back() != '"') return std::string(text);
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 1; i + 1 < text.size(); ++i) {
-    if (text[i] == '\\' && i + 2 < text.size()) ++i;
-    out.push_back(text[i]);
-  }
-  return out;
+  return unescape(text.substr(1, text.size() - 2));
 }
 
 // The JSON parser recurses, so deeply nested input is rejected first.
@@ -112,6 +110,26 @@ std::optional<Json> parsed(std::string_view text) {
   return json;
 }
 
+// Up to the first character that is none of base64's.
+std::string from_base64(std::string_view text) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  constexpr unsigned kDigitBits = 6, kByteBits = 8;
+  std::string bytes;
+  std::uint32_t held = 0;
+  unsigned bits = 0;
+  for (const char c : text) {
+    const std::size_t digit = kDigits.find(c);
+    if (digit == std::string_view::npos) break;
+    held = held << kDigitBits | static_cast<std::uint32_t>(digit);
+    bits += kDigitBits;
+    if (bits < kByteBits) continue;
+    bits -= kByteBits;
+    bytes.push_back(static_cast<char>(held >> bits & 0xFFU));
+  }
+  return bytes;
+}
+
 void read_cost(const Json& estimate, BackendConfig& config) {
   CustomCallCost cost;
   const auto read = [&](const char* key, double& field) {
@@ -131,9 +149,10 @@ void read_cost(const Json& estimate, BackendConfig& config) {
 
 BackendConfig read_backend_config(std::string_view text) {
   BackendConfig config;
-  const bool has_tile = text.find("window_config") != std::string_view::npos;
-  const bool has_cost = text.find("cost_estimate") != std::string_view::npos;
-  if (!has_tile && !has_cost) return config;
+  const bool says = std::ranges::any_of(
+      std::array{"window_config", "cost_estimate", "custom_call_config"},
+      [&](const char* key) { return text.find(key) != std::string_view::npos; });
+  if (!says) return config;
   const std::optional<Json> json = parsed(text);
   if (!json) return {.unreadable = true};
   if (const Json* window = find(*json, "window_config")) read_tile(*window, config);
@@ -141,6 +160,10 @@ BackendConfig read_backend_config(std::string_view text) {
   const Json* estimate = find(call != nullptr ? *call : *json, "cost_estimate");
   if (estimate == nullptr) estimate = find(*json, "cost_estimate");
   if (estimate != nullptr) read_cost(*estimate, config);
+  const Json* body = call != nullptr ? find(*call, "body") : nullptr;
+  if (body != nullptr && body->is_string()) {
+    config.body = from_base64(body->get_ref<const std::string&>());
+  }
   return config;
 }
 

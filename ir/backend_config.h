@@ -1,9 +1,9 @@
-// Reads an instruction's `backend_config`: the compiler's tile and a custom call's own cost
-// estimate. All other keys stay raw text on the instruction.
+// Reads an instruction's `backend_config`: the compiler's tile, a custom call's own cost estimate
+// and its code. All other keys stay raw text on the instruction.
 //
-// The keys are the ones seen in public XLA:TPU dumps (`window_config` and `cost_estimate`, the
-// latter inside `custom_call_config` for Pallas kernels). Numbers may be JSON numbers or strings of
-// digits. Thread-safe.
+// The keys are the ones seen in public XLA:TPU dumps (`window_config`, and `cost_estimate` and
+// `body`, which Pallas kernels have inside `custom_call_config`). Numbers may be JSON numbers or
+// strings of digits. Thread-safe.
 #pragma once
 
 #include <optional>
@@ -18,6 +18,7 @@ namespace tilecast::ir {
 struct BackendConfig {
   std::optional<CompilerTile> tile;
   std::optional<CustomCallCost> cost;
+  std::string body;         // the code of a Pallas kernel, decoded
   bool unreadable = false;  // it contains one of the keys above but cannot be parsed
 };
 

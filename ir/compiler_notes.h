@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "ir/attention.h"
+#include "ir/kernel_body.h"
 #include "ir/shape.h"
+#include "ir/shared.h"
 
 namespace tilecast::ir {
 
@@ -38,6 +41,8 @@ struct CustomCallCost {  // from the dump's cost_estimate, or from a library cal
   bool in_turn = false;                     // products and special functions wait for each other
   bool full_precision = false;              // f32 operands are not rounded before multiplication
   std::optional<Attention> attention = {};  // fused; the counts above are its own
+  Shared<KernelBody> body = {};             // its code, if that can be read
+  std::string note = {};                    // why its code is not read
 };
 
 }  // namespace tilecast::ir

@@ -120,7 +120,7 @@ class KernelBuilder {
   void set_work(WorkCounts work) { content_.work = std::move(work); }
   void set_compiler_tile(CompilerTile tile) { content_.tile = std::move(tile); }
   void set_gpu_code(std::optional<GpuCode> code) { content_.gpu_code = std::move(code); }
-  void set_custom_call_cost(CustomCallCost cost) { content_.custom_cost = cost; }
+  void set_custom_call_cost(CustomCallCost cost) { content_.custom_cost = std::move(cost); }
   void set_window_bytes(std::int64_t bytes) { content_.window_bytes = bytes; }
   void set_group_size(std::int64_t devices) { content_.group_size = devices; }
   void set_on_host(bool on_host) { content_.on_host = on_host; }

@@ -4,7 +4,9 @@
 #include <array>
 #include <charconv>
 #include <initializer_list>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -12,6 +14,7 @@
 #include "ir/attention.h"
 #include "ir/backend_config.h"
 #include "ir/infer/shape_inference.h"
+#include "ir/mosaic/read_kernel_body.h"
 #include "ir/ops/index_map.h"
 
 namespace tilecast::ir {
@@ -321,68 +324,145 @@ void assume_mask(const Instruction& call, std::span<const Shape> operands, Atten
   of.unread_mask = visited == nullptr || of.queries > of.keys;
   if (of.unread_mask) return;
   of.assumed_mask = of.causal = true;
-  of.segmented = call.name.find("_segmented") != std::string::npos;
   if (visited->rank() != kRank || element_count(*visited) == 0) return;
   const bool of_keys = of.backward && of.gradients != Gradients::kOfQueries;
   const std::int64_t blocks = visited->dims[of_keys ? 2 : 1],
                      visits = visited->dims[of_keys ? 1 : 2];
   const std::int64_t side = (of_keys ? of.keys : of.queries) / blocks;
-  const char* key = !of.backward ? "_block_kv_" : of_keys ? "_block_q_dkv_" : "_block_kv_dq_";
-  const std::int64_t named = number_after(call.name, key), other = named > 0 ? named : side;
-  of.query_block = of_keys ? other : side;
-  of.key_block = of_keys ? side : other;
+  if (of.query_block == 0) {  // its code does not say
+    const char* key = !of.backward ? "_block_kv_" : of_keys ? "_block_q_dkv_" : "_block_kv_dq_";
+    const std::int64_t named = number_after(call.name, key), other = named > 0 ? named : side;
+    of.query_block = of_keys ? other : side;
+    of.key_block = of_keys ? side : other;
+  }
+  const std::int64_t other = of_keys ? of.query_block : of.key_block;
   if (visits * other < (of_keys ? of.queries : of.keys)) {
     of.window = std::max<std::int64_t>(visits * other - side, 1);
   }
 }
 
-// JAX's splash and flash attention, by the names that it gives their kernels. Queries, keys and
-// values are the first arrays of 16-bit floats, [heads, rows, width] or [batch, heads, rows,
-// width].
-std::optional<CustomCallCost> pallas_cost(const Instruction& call,
-                                          std::span<const Shape> operands) {
+// Products per block of scores: of attention, of gradients of queries, of keys and values, of all.
+constexpr int kForwardProducts = 2, kQueriesProducts = 3, kKeysProducts = 4, kAllProducts = 5;
+
+// By the names that JAX gives its splash and flash kernels, of which profiles hold no code; 0:
+// another kernel.
+int products_by_name(const Instruction& call) {
   const auto named = [&](std::initializer_list<std::string_view> texts) {
     return std::ranges::any_of(texts, [&](std::string_view text) {
       return call.name.find(text) != std::string::npos ||
              call.op_name().find(text) != std::string_view::npos;
     });
   };
-  const bool of_keys = named({"splash_mha_dkv", "splash_mqa_dkv", "flash_mha_bwd_dkv"});
-  const bool of_queries = named({"splash_mha_dq", "splash_mqa_dq", "flash_mha_bwd_dq"});
+  // A kernel of all gradients also writes parts of the queries', one for each block of keys.
+  constexpr int kRankOfParts = 4;
+  const auto has_parts = [](const Shape& shape) { return shape.rank() > kRankOfParts; };
+  const bool of_all = call.shape.is_tuple() && std::ranges::any_of(call.shape.elements, has_parts);
+  if (named({"splash_mha_dkv", "splash_mqa_dkv", "flash_mha_bwd_dkv"})) {
+    return of_all ? kAllProducts : kKeysProducts;
+  }
+  if (named({"splash_mha_dq", "splash_mqa_dq", "flash_mha_bwd_dq"})) return kQueriesProducts;
   const bool forward = named({"splash_mha_fwd", "splash_mqa_fwd", "flash_attention"});
-  if (!of_keys && !of_queries && !forward) return std::nullopt;
-  std::vector<const Shape*> arrays;
-  for (const Shape& shape : operands) {
+  return forward ? kForwardProducts : 0;
+}
+
+// Sides of the blocks that the code works on: of its windows, or of the scores that it makes at a
+// time where a window holds all keys.
+void set_blocks(const KernelBody& body, std::size_t queries, std::size_t keys, Attention& of) {
+  const auto rows = [&](std::size_t array) -> std::int64_t {
+    for (const KernelBody::Window& window : body.windows) {
+      if (window.written || window.array != array || window.block.size() < 2) continue;
+      return window.block[window.block.size() - 2];
+    }
+    return 0;
+  };
+  const Dims& scores = body.scores.block;
+  of.query_block = rows(queries);
+  of.key_block = rows(keys);
+  if (scores.size() != 2 || of.query_block == 0 || of.key_block == 0) return;
+  if (of.key_block == of.keys) of.key_block = scores[scores[0] == of.query_block ? 1 : 0];
+  if (of.query_block == of.queries) of.query_block = scores[scores[0] == of.key_block ? 1 : 0];
+}
+
+// Attention in a Pallas kernel: queries, keys and values are the first arrays of 16-bit floats,
+// [heads, rows, width] or [batch, heads, rows, width].
+std::optional<CustomCallCost> pallas_attention(const Instruction& call,
+                                               std::span<const Shape> operands,
+                                               const KernelBody* body) {
+  const int products =
+      body != nullptr ? static_cast<int>(body->scores.products + 0.5) : products_by_name(call);
+  if (products < kForwardProducts || products > kAllProducts) return std::nullopt;
+  std::vector<std::size_t> arrays;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Shape& shape = operands[i];
     const bool holds = shape.is_array() && is_floating(shape.dtype) && bits(shape.dtype) <= 16 &&
                        shape.rank() >= 3 && element_count(shape) > 0;
-    if (holds) arrays.push_back(&shape);
+    if (holds) arrays.push_back(i);
   }
   constexpr std::size_t kArrays = 3;
   if (arrays.size() < kArrays) return std::nullopt;
   const auto heads = [](const Shape& shape) {
     return element_count(shape) / (shape.dims.back() * shape.dims[shape.dims.size() - 2]);
   };
-  const Shape &q = *arrays[0], &k = *arrays[1], &v = *arrays[2];
+  const Shape &q = operands[arrays[0]], &k = operands[arrays[1]], &v = operands[arrays[2]];
   Attention of{.heads = heads(q),
                .kv_heads = heads(k),
                .queries = q.dims[q.dims.size() - 2],
                .keys = k.dims[k.dims.size() - 2],
                .width = q.dims.back(),
                .value_width = v.dims.back(),
-               .backward = of_keys || of_queries,
+               .backward = products > kForwardProducts,
                .dtype = q.dtype,
                .kv_dtype = k.dtype};
-  // A kernel of all gradients also writes parts of the queries', one for each block of keys.
-  const auto has_parts = [&](const Shape& shape) { return shape.rank() == q.rank() + 1; };
-  const bool of_all = call.shape.is_tuple() && std::ranges::any_of(call.shape.elements, has_parts);
   if (of.backward) {
-    of.gradients = of_queries ? Gradients::kOfQueries
-                   : of_all   ? Gradients::kAlone
-                              : Gradients::kOfKeys;
+    of.gradients = products == kQueriesProducts ? Gradients::kOfQueries
+                   : products == kAllProducts   ? Gradients::kAlone
+                                                : Gradients::kOfKeys;
   }
-  assume_mask(call, operands, of);
+  if (body != nullptr) set_blocks(*body, arrays[0], arrays[1], of);
+  if (body == nullptr || body->by_data) {
+    assume_mask(call, operands, of);
+    of.segmented =
+        of.assumed_mask && (body != nullptr ? body->scores.compares > 1
+                                            : call.name.find("_segmented") != std::string::npos);
+  } else {
+    const double all = static_cast<double>(of.heads) * static_cast<double>(of.queries) *
+                       static_cast<double>(of.keys);
+    of.causal = body->scores.count < all && of.queries <= of.keys;
+  }
   if (!misfit(of).empty() || k.dims.back() != of.width) return std::nullopt;
   return cost_of(of);
+}
+
+std::optional<CustomCallCost> pallas_cost(const Instruction& call, std::span<const Shape> operands,
+                                          const BackendConfig& config) {
+  if (config.body.empty()) {
+    auto cost = pallas_attention(call, operands, nullptr);
+    if (!cost) cost = config.cost;
+    if (config.unreadable && !cost) cost = {.note = "its backend_config cannot be parsed"};
+    return cost;
+  }
+  const std::size_t results = call.shape.is_tuple() ? call.shape.elements.size() : 1;
+  KernelBody body;
+  try {
+    const double stated = config.cost ? config.cost->flops : 0;
+    body = read_kernel_body(config.body, operands.size(), results, stated);
+  } catch (const Error& error) {
+    auto cost = pallas_attention(call, operands, nullptr);
+    if (!cost) cost = config.cost.value_or(CustomCallCost{});
+    cost->note = std::string("its code is not read: ") + error.what();
+    return cost;
+  }
+  if (auto cost = pallas_attention(call, operands, &body)) return cost;
+  CustomCallCost cost{.flops = body.flops, .transcendentals = body.transcendentals};
+  if (config.cost && config.cost->flops > 0 && body.by_data && body.flops > 0) {
+    const double share = config.cost->flops / body.flops;
+    for (KernelBody::Work& work : body.work) work.times *= share;
+    body.notes.emplace_back("as often as its cost_estimate says");
+    cost.flops = config.cost->flops;
+    cost.transcendentals = config.cost->transcendentals;
+  }
+  cost.body = std::move(body);
+  return cost;
 }
 
 // Gradients of a convolution multiply as often as it does: every gradient of a result with every
@@ -402,24 +482,32 @@ std::optional<CustomCallCost> backward_convolution_cost(const CustomCallAttrs& c
   return CustomCallCost{.flops = 2 * array_elements(gradients) * weights};
 }
 
-}  // namespace
-
-std::optional<CustomCallCost> library_cost(const Instruction& call,
-                                           std::span<const Shape> operands) {
-  const auto* attrs = call.get<CustomCallAttrs>();
-  if (attrs == nullptr || operands.empty()) return std::nullopt;
-  if (const SolverFlops flops = solver_of(attrs->target)) return solver_cost(flops, operands[0]);
-  if (attrs->target.starts_with("__cudnn$convBackward")) {
-    return backward_convolution_cost(*attrs, call.shape, operands);
+std::optional<CustomCallCost> named_cost(const Instruction& call, const CustomCallAttrs& attrs,
+                                         std::span<const Shape> operands) {
+  if (operands.empty()) return std::nullopt;
+  if (const SolverFlops flops = solver_of(attrs.target)) return solver_cost(flops, operands[0]);
+  if (attrs.target.starts_with("__cudnn$convBackward")) {
+    return backward_convolution_cost(attrs, call.shape, operands);
   }
-  if (attrs->target == "attention") {
+  if (attrs.target == "attention") {
     const auto said = read_attention_call(*call.backend_config);
     return said ? std::optional(cost_of(*said)) : std::nullopt;
   }
-  if (attrs->target == "tpu_custom_call") return pallas_cost(call, operands);
-  if (!attrs->target.starts_with("__cudnn$fmha")) return std::nullopt;
+  if (!attrs.target.starts_with("__cudnn$fmha")) return std::nullopt;
   const auto attention = read_attention(*call.backend_config);
   return attention ? attention_cost(*attention, operands) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<CustomCallCost> library_cost(const Instruction& call, std::span<const Shape> operands,
+                                           const BackendConfig& config) {
+  const auto* attrs = call.get<CustomCallAttrs>();
+  if (attrs == nullptr) return config.cost;
+  if (attrs->target == "tpu_custom_call") return pallas_cost(call, operands, config);
+  auto known = named_cost(call, *attrs, operands);
+  const bool describes = known && known->attention;  // its own statement says less
+  return config.cost && !describes ? config.cost : known;
 }
 
 }  // namespace tilecast::ir

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 
+#include "ir/backend_config.h"
 #include "ir/hlo.h"
 #include "ir/kernel.h"
 
@@ -27,8 +28,12 @@ namespace tilecast::ir {
 // much to form Q), LU m n^2 - n^3 / 3, Cholesky n^3 / 3, symmetric eigenvalues with vectors 9 n^3,
 // unsymmetric 25 n^3, R-SVD 6 m n^2 + 20 n^3; m >= n. Complex types: four times as many.
 // Their columns are steps that wait for each other.
-// nullopt if the call is not recognised. `operands`: shapes of the call's operands. Thread-safe.
+// Pallas kernels for TPUs: their code, as attention if it chains products so; a cost that the call
+// states counts where data decide what the code does, and without code.
+// nullopt if nothing is known. `operands`: shapes of the call's operands; `config`: what
+// read_backend_config() says of it. Thread-safe.
 [[nodiscard]] std::optional<CustomCallCost> library_cost(const Instruction& call,
-                                                         std::span<const Shape> operands);
+                                                         std::span<const Shape> operands,
+                                                         const BackendConfig& config);
 
 }  // namespace tilecast::ir

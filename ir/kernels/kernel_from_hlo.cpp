@@ -355,19 +355,18 @@ Kernel KernelInliner::build(const Computation& where, const Instruction& worker,
 }
 
 void KernelInliner::read_config(const Computation& where, const Instruction& instruction) {
-  std::optional<CustomCallCost> known;
+  builder_.set_window_bytes(module_.window_bytes);
+  BackendConfig config;
+  if (!instruction.backend_config->empty()) {
+    config = read_backend_config(*instruction.backend_config);
+  }
+  if (config.tile) builder_.set_compiler_tile(std::move(*config.tile));
   if (instruction.opcode == Opcode::kCustomCall) {
     std::vector<Shape> operands;
     for (const InstrId id : instruction.operands) operands.push_back(where.at(id).shape);
-    known = library_cost(instruction, operands);
-    if (known) builder_.set_custom_call_cost(*known);
+    config.cost = library_cost(instruction, operands, config);
   }
-  builder_.set_window_bytes(module_.window_bytes);
-  if (instruction.backend_config->empty()) return;
-  BackendConfig config = read_backend_config(*instruction.backend_config);
-  if (config.tile) builder_.set_compiler_tile(std::move(*config.tile));
-  const bool describes = known && known->attention;  // its own statement says less
-  if (config.cost && !describes) builder_.set_custom_call_cost(*config.cost);
+  if (config.cost) builder_.set_custom_call_cost(*std::move(config.cost));
 }
 
 // Outputs that share a buffer with a parameter.
