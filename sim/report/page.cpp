@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -153,12 +154,16 @@ void check_nanoseconds(const measured::CsvTable& table, const std::string& colum
 }
 
 Json read_evaluated_rows(const base::SourceText& text) {
-  const measured::CsvTable table = measured::read_csv(text);
-  for (std::size_t i = 0; i < std::size(kFixed); ++i) {
-    if (i < table.columns.size() && table.columns[i] == kFixed[i]) continue;
+  if (!text.text().starts_with(fmt::format("{}", fmt::join(kFixed, ",")))) {
+    const bool is_yaml = text.file().ends_with(".yaml");
     throw Error(text.describe(
-        0, "neither a result in JSON (--format json) nor the rows of tilecast evaluate --rows"));
+        0, fmt::format("neither a result in JSON (--format json) nor the rows of tilecast evaluate "
+                       "--rows{}",
+                       is_yaml ? "; a description gives one by simulate -d ./FILE.yaml -f json, a "
+                                 "study by sweep FILE.yaml -f json"
+                               : "")));
   }
+  const measured::CsvTable table = measured::read_csv(text);
   for (std::size_t i = std::size(kFixed) - 1; i < table.columns.size(); ++i) {
     const std::string& column = table.columns[i];
     if (i >= std::size(kFixed) && !column.ends_with(" ns")) {
