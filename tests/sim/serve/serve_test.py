@@ -249,7 +249,8 @@ class Page(unittest.TestCase):
         for point in (points[0], points[2], points[-1]):
             self.assertAlmostEqual(point["time_s"], self.time_of(point["value"]), delta=1e-12)
         self.assertEqual(points[2]["time_s"], self.browser.value("last[1]"))
-        self.assertEqual(self.browser.value("document.querySelectorAll('#plot circle').length"), 14)
+        self.assertEqual(self.browser.value("[...document.querySelectorAll('#plot circle')].filter("
+                                            "each => each.getClientRects().length).length"), 14)
         self.browser.value("document.getElementById('reset').click()")
         self.browser.until(f"document.getElementById('time').textContent === '{before}'")
         self.assertEqual(self.browser.faults, [])
