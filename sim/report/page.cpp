@@ -29,7 +29,7 @@ struct Needed {
 
 const Needed& simulations() {
   static const Needed kernel{
-      .text = {"name", "opcode", "class", "lane", "computation?", "content?"},
+      .text = {"name", "opcode", "class", "lane", "computation?", "content?", "scope?"},
       .size = {"multiplicity", "time_s", "total_s", "start_s", "end_s"},
       .truth = {"skipped"}};
   static const Needed roofs{
@@ -38,7 +38,7 @@ const Needed& simulations() {
   static const Needed program{
       .text = {"file", "program", "device", "model?"},
       .size = {"time_s", "timeline_s", "host_dispatch_s"},
-      .number = {"low_s?", "high_s?", "energy_J?"},
+      .number = {"low_s?", "high_s?", "energy_J?", "mfu?", "main_memory_share?", "tokens_per_s?"},
       .object = {{"memory?", {.number = {"peak_bytes?", "capacity_bytes?"}}}, {"roofs?", roofs}},
       .list = {{"kernels", kernel}, {"notes", {.text = {"what"}, .number = {"count?"}}}}};
   static const Needed root{.text = {"version?"}, .list = {{"programs", program}}};
@@ -63,7 +63,16 @@ const Needed& comparison() {
                           .size = {"launches"},
                           .object = {{"profile?", {.truth = {"overlaps"}}}},
                           .list = {{"times", time}}};
+  static const Needed change{
+      .text = {"name?"}, .size = {"before_s", "after_s"}, .number = {"change_s"}};
+  static const Needed layer{
+      .text = {"name"}, .size = {"depth", "before_s", "after_s"}, .number = {"change_s"}};
+  static const Needed total{.text = {"name"}, .number = {"before?", "after?"}};
+  static const Needed difference{
+      .object = {{"before", {.text = {"name"}}}, {"after", {.text = {"name"}}}},
+      .list = {{"totals", total}, {"resources", change}, {"layers", layer}, {"kernels", change}}};
   static const Needed root{.texts = {"notes"},
+                           .object = {{"difference?", difference}},
                            .list = {{"sides", {.text = {"name", "kind", "device", "against"}}},
                                     {"rows", row},
                                     {"unmatched?", {.text = {"name"}}}}};

@@ -66,7 +66,8 @@ function comparedRuns(runs) {
 }
 
 // Sides of compare, and their times for every row.
-function comparisonView({sides, rows, notes, unmatched}) {
+function comparisonView({sides, rows, notes, unmatched, difference}) {
+  if (difference) return writtenDifference(difference, notes);
   const at = (name) => sides.findIndex((side) => side.name === name);
   const kNamed = 8, lost = unmatched || [];
   const view = {kind: "paired", notes: [...notes],
@@ -111,6 +112,6 @@ function viewsOf(results) {
   const runs = results.filter(isSimulation).flatMap((result) => result.document.programs.map((run) => simulationView(run, result)));
   labelRuns(runs);
   const others = results.filter((result) => !isSimulation(result)).map(({source, document}) =>
-      ({...(viewOf[document.schema] || tablesView)(document), label: fileName(source)}));
+      ({label: fileName(source), ...(viewOf[document.schema] || tablesView)(document)}));
   return [...runs, ...comparedRuns(runs).map(([before, after]) => differenceView(before, after)), ...others];
 }

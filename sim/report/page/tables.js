@@ -136,7 +136,7 @@ function constantsPlot(parent, table, rows, link) {
         ctx.lineWidth = 2.5;
         line(ctx, x(low(row)), middle, x(high(row)), middle);
         circle(ctx, {x: x(fitted(row)), y: middle, r: 4.5}, colour(row));
-        label(figure, left - 8, middle + 4, name(row), "end");
+        rowName(figure, middle + 4, name(row));
       }
       figure.svg.append("g").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(8, "~r"));
       label(figure, (left + right) / 2, figure.height - 4, "multiplier", "middle");
@@ -210,7 +210,7 @@ function tornado(parent, table, rows, link) {
           ctx.fillStyle = colour;
           ctx.fillRect(Math.min(x(0), to), y(row.i) + half * y.bandwidth() / 2, Math.abs(to - x(0)), y.bandwidth() / 2 - 0.5);
         });
-        label(figure, left - 8, y(row.i) + y.bandwidth() / 2 + 4, `${row.cells[key]}${now < 0 ? "" : ` (${row.cells[now]})`}`, "end");
+        rowName(figure, y(row.i) + y.bandwidth() / 2 + 4, `${row.cells[key]}${now < 0 ? "" : ` (${row.cells[now]})`}`);
       }
       ctx.strokeStyle = css("--muted");
       line(ctx, x(0), top, x(0), bottom);
