@@ -104,7 +104,8 @@ function scoresView({sets, scores, notes}) {
   return {kind: "scores", scores, notes: [...sets.map((set) => `${set.name}: ${set.rows} rows of ${set.measured_on}; ${set.source}`), ...notes]};
 }
 
-const viewOf = {"tilecast.compare/1": comparisonView, "tilecast.evaluate/1": scoresView, "tilecast.evaluate_rows/1": evaluatedRowsView};
+const viewOf = {"tilecast.compare/1": comparisonView, "tilecast.evaluate/1": scoresView, "tilecast.evaluate_rows/1": evaluatedRowsView,
+  "tilecast.sweep/1": studyView, "tilecast.sweep/2": studyView};
 
 // All runs, then their differences, then the other results.
 function viewsOf(results) {

@@ -135,16 +135,14 @@ function showDifference(parent, view) {
 
 function attribution(parent, view, rows) {
   const node = panel(parent, "Where the difference comes from", view.about);
-  const body = element("div"), name = (share) => share.name;
+  const name = (share) => share.name;
   const views = [["resource", "by resource", view.resources, (share) => boundName(share.name)], ["layer", "by layer", view.layers || [], name],
     ["class", "by op class", view.classes, name], ["kernel", "by kernel", rows, name]].filter(([, , shares]) => shares.length > 0);
-  choice(node, views, (by) => {
+  choice(node, views, (by, body) => {
     const [, , shares, title] = views.find(([word]) => word === by);
-    body.replaceChildren();
     waterfall(body, {name: "before", value: view.beforeTime}, {name: "after", value: view.afterTime},
               shares.filter((share) => share.change !== 0).map((share) => ({name: title(share), change: share.change})));
   });
-  node.append(body);
 }
 
 function pairPlot(parent, rows, link) {

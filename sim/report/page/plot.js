@@ -75,19 +75,21 @@ function panel(parent, title, about, classes = "") {
   return node;
 }
 
-// Buttons, one of them pressed, the first at the start: pairs of a word and its title.
+// Buttons, one of them pressed, the first at the start: pairs of a word and its title. show(word,
+// body) fills what stands below them.
 function choice(parent, pairs, show) {
-  const node = element("div", {class: "controls"});
+  const node = element("div", {class: "controls"}), body = element("div");
   const press = (by) => {
     for (const button of node.children) button.setAttribute("aria-pressed", String(button.dataset.by === by));
-    show(by);
+    body.replaceChildren();
+    show(by, body);
   };
   for (const [by, title] of pairs) {
     const button = element("button", {type: "button", "data-by": by}, title);
     button.addEventListener("click", () => press(by));
     node.append(button);
   }
-  parent.append(node);
+  parent.append(node, body);
   press(pairs[0][0]);
 }
 
@@ -171,28 +173,34 @@ class Figure {
     ctx.lineWidth = 2;
     for (const i of new Set([link.chosen, link.hovered])) if (i >= 0) mark(ctx, i);
   }
-  // Axes with titles; logarithmic ticks at powers of ten, if there are several.
-  axes(x, y, xTitle, yTitle) {
+  // Axes with titles; logarithmic ticks at powers of ten, if there are several. Titles that are
+  // names of columns give ticks their units.
+  axes(x, y, xTitle, yTitle, xValues) {
     const {left, right, top, bottom} = this.inner;
     const isPower = (v) => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9;
-    const short = (v) => Math.abs(v) >= 1e6 || (v !== 0 && Math.abs(v) < 1e-3) ? d3.format(".3~s")(v) : number(v);
-    const decades = (scale, axis, room) => {
+    const plain = (v) => Math.abs(v) >= 1e6 || (v !== 0 && Math.abs(v) < 1e-3) ? d3.format(".3~s")(v) : number(v);
+    const decades = (scale, axis, room, unit) => {
+      const short = unit ? (v) => v === 0 ? "0" : withPrefix(v, unit) : plain;
       const [low, high] = scale.domain();
+      if (xValues && scale === x) return axis.tickValues(xValues).tickFormat(short);
       if (!scale.base) return axis.ticks(room).tickFormat(short);
-      if (high / low < 40) return axis.tickValues(d3.ticks(low, high, Math.min(room, 6)).filter((v) => v > 0)).tickFormat(short);
-      return axis.ticks(Math.max(2, room), (v) => isPower(v) ? d3.format("~s")(v) : "");
+      if (high / low < 40) {
+        const steps = d3.range(Math.floor(Math.log10(low)), Math.log10(high)).flatMap((e) => [1, 2, 5].map((step) => step * 10 ** e)).filter((v) => low <= v && v <= high);
+        return axis.tickValues(steps.length > 2 ? steps : d3.ticks(low, high, Math.min(room, 6)).filter((v) => v > 0)).tickFormat(short);
+      }
+      return axis.ticks(Math.max(2, room), (v) => !isPower(v) ? "" : unit ? withPrefix(v, unit) : d3.format("~s")(v));
     };
     if (x) {
       this.svg.append("g").attr("transform", `translate(0,${bottom})`)
-          .call(decades(x, d3.axisBottom(x), (right - left) / 90));
+          .call(decades(x, d3.axisBottom(x), (right - left) / 90, unitOf(xTitle).unit));
       this.svg.append("text").attr("x", (left + right) / 2).attr("y", this.height - 4)
-          .attr("text-anchor", "middle").text(xTitle);
+          .attr("text-anchor", "middle").text(axisTitle(xTitle));
     }
     if (y) {
       this.svg.append("g").attr("transform", `translate(${left},0)`)
-          .call(decades(y, d3.axisLeft(y), (bottom - top) / 45));
+          .call(decades(y, d3.axisLeft(y), (bottom - top) / 45, unitOf(yTitle).unit));
       this.svg.append("text").attr("transform", `translate(13,${(top + bottom) / 2}) rotate(-90)`)
-          .attr("text-anchor", "middle").text(yTitle);
+          .attr("text-anchor", "middle").text(axisTitle(yTitle));
     }
   }
 }
@@ -325,7 +333,21 @@ const percent = (share) => d3.format(",.3~r")(100 * share);
 // "1.23 Tbyte/s": decimal prefixes.
 function withPrefix(value, unit = "") {
   const text = d3.format(".4~s")(value);
-  return /[a-zA-Z]$/.test(text) ? `${text.slice(0, -1)} ${text.slice(-1)}${unit}` : `${text} ${unit}`.trim();
+  return /[a-zA-Zµ]$/.test(text) ? `${text.slice(0, -1)} ${text.slice(-1)}${unit}` : `${text} ${unit}`.trim();
+}
+
+// Columns of results end in their unit: "time_s" is "time", in seconds, and 1e-4 of it is "100 µs".
+function unitOf(name) {
+  const found = /_(B\/s|FLOP\/s|Hz|s|J|W|bytes|FLOP|B)$/.exec(name);
+  return found ? {of: name.slice(0, found.index), unit: found[1] === "bytes" ? "B" : found[1]} : {of: name, unit: ""};
+}
+const axisTitle = (name) => unitOf(name).unit ? titleOf(name) : name;
+const titleOf = (name) => name.includes(".") ? unitOf(name).of : unitOf(name).of.replaceAll("_", " ");
+function quantityText(name, value) {
+  const {unit} = unitOf(name);
+  if (value === null || value === undefined || value === "" || Number.isNaN(Number(value))) return value ?? "";
+  if (name.startsWith("share_")) return `${percent(value)} %`;
+  return unit ? withPrefix(Number(value), unit) : number(Number(value));
 }
 
 // Distinct words, by decreasing time.
@@ -337,7 +359,12 @@ function byTime(rows, word, time) {
 // Bars and waterfalls: an SVG as wide as its place, redrawn with it. `rows`: {name, text, from, to,
 // colour}; on a narrow page names and texts stand above their bars.
 const kLetter = 6.3;  // pixels of an average letter
-const clipped = (text, room) => text.length * kLetter <= room ? text : `${text.slice(0, Math.max(1, Math.floor(room / kLetter) - 1))}…`;
+// The ends of names tell more than their middles.
+function clipped(text, room) {
+  const most = Math.max(4, Math.floor(room / kLetter)), head = Math.ceil(most / 3);
+  return text.length <= most ? text : `${text.slice(0, head)}…${text.slice(text.length - (most - head - 1))}`;
+}
+
 function barPlot(parent, rows, {label: aria, names, values, low = 0, axis}) {
   const svg = d3.create("svg").attr("class", "bars").attr("role", "img").attr("aria-label", aria);
   const render = () => {
