@@ -281,8 +281,8 @@ void note_unread(const std::string& file, const std::vector<std::string>& column
 }
 
 void write_rows(const OutputOptions& options, const measured::CsvTable& rows,
-                const std::string& schema) {
-  write(options, options.format == "json"  ? views::rows_json(rows, schema)
+                const std::string& schema, const views::Lists& lists) {
+  write(options, options.format == "json"  ? views::rows_json(rows, schema, lists)
                  : options.format == "csv" ? views::rows_csv(rows)
                                            : views::rows_text(rows));
 }

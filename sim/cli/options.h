@@ -10,9 +10,9 @@
 #include "hwdesc/device.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/load_program.h"
-#include "measured/csv.h"
 #include "sim/answers.h"
 #include "sim/cli/terminal.h"
+#include "sim/views/rows.h"
 
 namespace tilecast::sim::cli {
 
@@ -70,7 +70,7 @@ void write(const OutputOptions& options, const std::string& text);
 void note_unread(const std::string& file, const std::vector<std::string>& columns);
 // Writes rows in the requested format; `schema` names the JSON.
 void write_rows(const OutputOptions& options, const measured::CsvTable& rows,
-                const std::string& schema);
+                const std::string& schema, const views::Lists& lists = {});
 
 struct DeviceOptions {
   std::vector<std::string> names;  // presets or paths

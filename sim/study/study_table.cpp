@@ -6,13 +6,11 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/source_text.h"
 #include "base/text.h"
 #include "search/pareto.h"
-#include "sim/views/rows.h"
 
 namespace tilecast::sim {
 namespace {
@@ -111,22 +109,16 @@ measured::CsvTable short_table(const Study& study, const measured::CsvTable& tab
   return out;
 }
 
-nlohmann::ordered_json study_document(const Study& study, const measured::CsvTable& table) {
-  using Json = nlohmann::ordered_json;
-  Json axes = Json::array(), objectives = Json::array();
-  for (const StudyAxis& axis : study.axes) {
-    axes.push_back(table.columns[column_of(study, table, axis.key).value()]);
-  }
+views::Lists study_lists(const Study& study, const measured::CsvTable& table) {
+  views::Lists lists{{"objectives", {}}, {"axes", {}}};
   for (const StudyObjective& objective : study.objectives) {
     const auto column = column_of(study, table, objective.column);
-    objectives.push_back((objective.larger ? "-" : "") + table.columns[column.value()]);
+    lists[0].second.push_back((objective.larger ? "-" : "") + table.columns[column.value()]);
   }
-  Json document = views::rows_document(table, "tilecast.sweep/2");
-  return {{"schema", document["schema"]},
-          {"name", study.name},
-          {"objectives", std::move(objectives)},
-          {"axes", std::move(axes)},
-          {"rows", std::move(document["rows"])}};
+  for (const StudyAxis& axis : study.axes) {
+    lists[1].second.push_back(table.columns[column_of(study, table, axis.key).value()]);
+  }
+  return lists;
 }
 
 std::vector<StudyObjective> named_objectives(const std::string& columns) {

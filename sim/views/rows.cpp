@@ -204,7 +204,7 @@ std::string rows_text(const measured::CsvTable& table) {
   return text.render();
 }
 
-Json rows_document(const measured::CsvTable& table, const std::string& schema) {
+Json rows_document(const measured::CsvTable& table, const std::string& schema, const Lists& lists) {
   Json rows = Json::array();
   for (const measured::CsvRow& row : table.rows) {
     Json object = Json::object();
@@ -213,11 +213,15 @@ Json rows_document(const measured::CsvTable& table, const std::string& schema) {
     }
     rows.push_back(std::move(object));
   }
-  return {{"schema", schema}, {"rows", std::move(rows)}};
+  Json document = {{"schema", schema}};
+  for (const auto& [name, members] : lists) document[name] = members;
+  document["rows"] = std::move(rows);
+  return document;
 }
 
-std::string rows_json(const measured::CsvTable& table, const std::string& schema) {
-  return json_text(rows_document(table, schema));
+std::string rows_json(const measured::CsvTable& table, const std::string& schema,
+                      const Lists& lists) {
+  return json_text(rows_document(table, schema, lists));
 }
 
 }  // namespace tilecast::sim::views

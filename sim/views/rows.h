@@ -73,9 +73,12 @@ void add_row(measured::CsvTable& table, const Cells&... cells) {
 // null.
 [[nodiscard]] std::string rows_csv(const measured::CsvTable& table);
 [[nodiscard]] std::string rows_text(const measured::CsvTable& table);
+using Lists = std::vector<std::pair<std::string, std::vector<std::string>>>;  // names and members
 [[nodiscard]] nlohmann::ordered_json rows_document(const measured::CsvTable& table,
-                                                   const std::string& schema);
-[[nodiscard]] std::string rows_json(const measured::CsvTable& table, const std::string& schema);
+                                                   const std::string& schema,
+                                                   const Lists& lists = {});
+[[nodiscard]] std::string rows_json(const measured::CsvTable& table, const std::string& schema,
+                                    const Lists& lists = {});
 
 // Shortest text that parses to the same value, or empty.
 [[nodiscard]] std::string csv_number(const std::optional<double>& value);

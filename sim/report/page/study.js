@@ -17,7 +17,7 @@ function studyOf(view) {
 
 function showStudy(parent, view) {
   const study = studyOf(view), {rows, feasible} = study;
-  cards(parent, [[view.name, "study"], [number(new Set(rows.map((row) => study.machine(row))).size), "machines"], [number(rows.length), "rows"],
+  cards(parent, [[number(new Set(rows.map((row) => study.machine(row))).size), "machines"], [number(rows.length), "rows"],
     [number(rows.filter(feasible).length), "feasible rows"],
     ...view.objectives.slice(0, 3).map((objective) => bestCard(study, objective))]);
   const grid = element("div", {class: "grid"}), below = element("div", {class: "panel-row"});

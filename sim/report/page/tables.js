@@ -33,9 +33,9 @@ function tablesView({schema, ...document}) {
 }
 
 // A study of sweep: "-x" among the objectives means that more of x is better.
-function studyView({objectives, axes, name, ...document}) {
+function studyView({objectives, axes, ...document}) {
   const {tables: [table]} = tablesView(document);
-  return {kind: "study", name: name || "", table: table || tableOf("rows", []), axes: axes || [],
+  return {kind: "study", table: table || tableOf("rows", []), axes: axes || [],
           objectives: (objectives || []).map((text) => ({column: text.replace(/^-/, ""), larger: text.startsWith("-")}))};
 }
 
