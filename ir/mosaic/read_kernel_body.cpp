@@ -254,6 +254,8 @@ void Walk::branch(const Node& node, double times) {
 void Walk::loop(const Node& node, double times) {
   constexpr std::size_t kBounds = 3;
   if (node.regions.size() != 1 || node.op->operands.size() < kBounds) return;
+  const std::vector<mlir::Block>& blocks = node.op->regions[0].blocks;
+  if (blocks.empty() || blocks[0].arguments.empty()) return;
   const auto& operands = node.op->operands;
   const Scalar from = at(operands[0]), to = at(operands[1]), step = at(operands[2]);
   const bool known = from.known && to.known && step.known && step.value > 0;
@@ -264,18 +266,19 @@ void Walk::loop(const Node& node, double times) {
   } else if (node.size > 0) {
     note("a loop of unknown length counted once");
   }
-  const auto& arguments = node.op->regions[0].blocks[0].arguments;
+  const ValueId index = blocks[0].arguments[0];
   const bool each = known && node.branches &&
                     trips * static_cast<double>(node.regions[0].size()) <
                         static_cast<double>(kMostEvaluations) - static_cast<double>(done_);
   if (each) {
     for (double i = 0; i < trips; ++i) {
-      set(arguments[0],
-          {.value = from.value + static_cast<std::int64_t>(i) * step.value, .known = true});
+      const auto past = static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(step.value);
+      const auto at_step = static_cast<std::int64_t>(static_cast<std::uint64_t>(from.value) + past);
+      set(index, {.value = at_step, .known = true});
       run(node.regions[0], times);
     }
   } else if (trips > 0) {
-    if (!arguments.empty()) set(arguments[0], unknown(arguments[0].index()));
+    set(index, unknown(index.index()));
     run(node.regions[0], times * trips);
   }
   for (std::uint32_t r = 0; r < node.op->result_count; ++r) {
