@@ -455,9 +455,9 @@ void Grid::visit_steps(const Function& main) {
   for (std::size_t i = 0; i < grid.size(); ++i) {
     if ((code_.deciding() >> i & 1U) != 0) all *= static_cast<double>(grid[i]);
   }
-  const auto most =
-      static_cast<double>(kMostEvaluations / std::max<std::size_t>(main.nodes.size(), 1));
-  settings = static_cast<std::size_t>(std::clamp(all, 1.0, std::max(most, 1.0)));
+  const std::size_t most = kMostEvaluations / std::max<std::size_t>(main.nodes.size(), 1);
+  settings =
+      static_cast<std::size_t>(std::clamp(all, 1.0, std::max(static_cast<double>(most), 1.0)));
   const double times = body_.steps() / static_cast<double>(settings);
   Walk walk(code_, body_);
   for (std::size_t n = 0; n < settings; ++n) {
