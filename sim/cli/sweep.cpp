@@ -72,6 +72,15 @@ StudyObjective one_objective(const Study& study, const SweepArguments& arguments
   return objective;
 }
 
+void write_study(const OutputOptions& options, const Study& study,
+                 const measured::CsvTable& table) {
+  if (options.format == "json") {
+    write(options, views::json_text(study_document(study, table)));
+  } else {
+    write_rows(options, table, "");
+  }
+}
+
 void optimise(const Study& study, const SweepArguments& arguments) {
   if (base::under_mpirun()) {
     throw UsageError("--optimise: each machine follows from those before; run it without mpirun");
@@ -101,7 +110,7 @@ void optimise(const Study& study, const SweepArguments& arguments) {
     write(arguments.output,
           views::rows_text(short_table(study, found.improving)) + "\n" + found.summary + "\n");
   } else {
-    write_rows(arguments.output, found.table, "tilecast.sweep/2");
+    write_study(arguments.output, study, found.table);
     tell("note: {}", found.summary);
   }
   end_journal(arguments.journal, journal);
@@ -128,7 +137,7 @@ void sweep(const SweepArguments& arguments, const CLI::App& verb) {
   report_failures(*table);
   if (!objectives.empty()) *table = pareto_rows(study, *table, objectives);
   if (arguments.output.format == "table") *table = short_table(study, *table);
-  write_rows(arguments.output, *table, "tilecast.sweep/2");
+  write_study(arguments.output, study, *table);
   end_journal(arguments.journal, journal);
 }
 

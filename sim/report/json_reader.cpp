@@ -89,6 +89,8 @@ std::string_view kind_of(const Json& json) {
   return json.is_array() ? "a list" : "an object";
 }
 
+constexpr std::string_view kBeyond = "got a number beyond double precision";
+
 Json parse_json(const base::SourceText& text) {
   constexpr std::size_t kDeepest = 64;  // results have 8 levels; readers of values are recursive
   if (const auto at = deeper_than(text.text(), kDeepest)) {
@@ -101,6 +103,11 @@ Json parse_json(const base::SourceText& text) {
     throw Error(
         text.describe(std::min(offset, text.text().size()),
                       "not JSON; expected a result that tilecast wrote with --format json"));
+  } catch (const Json::out_of_range& error) {  // its text ends in the number, quoted
+    const std::string_view what = error.what();
+    const std::size_t from = what.find('\'') + 1;
+    const std::size_t at = text.text().find(what.substr(from, what.rfind('\'') - from));
+    throw Error(text.describe(std::min(at, text.text().size()), kBeyond));
   }
 }
 
@@ -162,7 +169,7 @@ Value Value::at(std::string_view key) const {
 double Value::number() const {
   if (!json_->is_number()) throw unexpected("a number");
   const double value = json_->get<double>();
-  if (!std::isfinite(value)) throw error("got a number beyond double precision");
+  if (!std::isfinite(value)) throw error(kBeyond);
   return value;
 }
 

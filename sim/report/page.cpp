@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -28,7 +29,7 @@ struct Needed {
 
 const Needed& simulations() {
   static const Needed kernel{
-      .text = {"name", "opcode", "class", "lane", "computation?", "content?"},
+      .text = {"name", "opcode", "class", "lane", "computation?", "content?", "scope?"},
       .size = {"multiplicity", "time_s", "total_s", "start_s", "end_s"},
       .truth = {"skipped"}};
   static const Needed roofs{
@@ -37,7 +38,7 @@ const Needed& simulations() {
   static const Needed program{
       .text = {"file", "program", "device", "model?"},
       .size = {"time_s", "timeline_s", "host_dispatch_s"},
-      .number = {"low_s?", "high_s?", "energy_J?"},
+      .number = {"low_s?", "high_s?", "energy_J?", "mfu?", "main_memory_share?", "tokens_per_s?"},
       .object = {{"memory?", {.number = {"peak_bytes?", "capacity_bytes?"}}}, {"roofs?", roofs}},
       .list = {{"kernels", kernel}, {"notes", {.text = {"what"}, .number = {"count?"}}}}};
   static const Needed root{.text = {"version?"}, .list = {{"programs", program}}};
@@ -62,7 +63,16 @@ const Needed& comparison() {
                           .size = {"launches"},
                           .object = {{"profile?", {.truth = {"overlaps"}}}},
                           .list = {{"times", time}}};
+  static const Needed change{
+      .text = {"name?"}, .size = {"before_s", "after_s"}, .number = {"change_s"}};
+  static const Needed layer{
+      .text = {"name"}, .size = {"depth", "before_s", "after_s"}, .number = {"change_s"}};
+  static const Needed total{.text = {"name"}, .number = {"before?", "after?"}};
+  static const Needed difference{
+      .object = {{"before", {.text = {"name"}}}, {"after", {.text = {"name"}}}},
+      .list = {{"totals", total}, {"resources", change}, {"layers", layer}, {"kernels", change}}};
   static const Needed root{.texts = {"notes"},
+                           .object = {{"difference?", difference}},
                            .list = {{"sides", {.text = {"name", "kind", "device", "against"}}},
                                     {"rows", row},
                                     {"unmatched?", {.text = {"name"}}}}};
@@ -153,12 +163,16 @@ void check_nanoseconds(const measured::CsvTable& table, const std::string& colum
 }
 
 Json read_evaluated_rows(const base::SourceText& text) {
-  const measured::CsvTable table = measured::read_csv(text);
-  for (std::size_t i = 0; i < std::size(kFixed); ++i) {
-    if (i < table.columns.size() && table.columns[i] == kFixed[i]) continue;
+  if (!text.text().starts_with(fmt::format("{}", fmt::join(kFixed, ",")))) {
+    const bool is_yaml = text.file().ends_with(".yaml");
     throw Error(text.describe(
-        0, "neither a result in JSON (--format json) nor the rows of tilecast evaluate --rows"));
+        0, fmt::format("neither a result in JSON (--format json) nor the rows of tilecast evaluate "
+                       "--rows{}",
+                       is_yaml ? "; a description gives one by simulate -d ./FILE.yaml -f json, a "
+                                 "study by sweep FILE.yaml -f json"
+                               : "")));
   }
+  const measured::CsvTable table = measured::read_csv(text);
   for (std::size_t i = std::size(kFixed) - 1; i < table.columns.size(); ++i) {
     const std::string& column = table.columns[i];
     if (i >= std::size(kFixed) && !column.ends_with(" ns")) {

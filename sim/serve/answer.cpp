@@ -99,6 +99,14 @@ std::optional<fs::path> found_below(const fs::path& folder, const fs::path& name
   return real;
 }
 
+// Whether a file is named like a program; others are read, too, where a request names them.
+bool is_program(fs::path name) {
+  if (name.extension() == ".gz") name.replace_extension();
+  if (name.string().ends_with(".xplane.pb")) return false;  // a profile
+  const auto endings = {".hlo", ".mlir", ".stablehlo", ".pb", ".onnx", ".txt"};
+  return std::ranges::find(endings, name.extension()) != endings.end();
+}
+
 // The folders that a server may read; access to any other file is refused.
 class Folders {
  public:
@@ -130,7 +138,7 @@ class Folders {
     const auto written = fs::last_write_time(real, failed).time_since_epoch().count();
     return fmt::format("{} {} {}", real.string(), size, written);
   }
-  // Relative names of the files that file() finds, sorted; at most `most`.
+  // Relative names of the programs that file() finds, by their endings, sorted; at most `most`.
   [[nodiscard]] std::vector<std::string> list(std::size_t most) const {
     std::vector<std::string> names;
     for (const fs::path& folder : folders_) {
@@ -140,7 +148,7 @@ class Folders {
       for (; !failed && at != fs::recursive_directory_iterator() && names.size() < most;
            at.increment(failed)) {
         const fs::path name = at->path().lexically_relative(folder);
-        if (found_below(folder, name)) names.push_back(name.string());
+        if (is_program(name) && found_below(folder, name)) names.push_back(name.string());
       }
     }
     std::ranges::sort(names);
@@ -204,8 +212,11 @@ std::string string_at(const Json& body, const char* key, std::optional<std::stri
 void check_preset(const std::string& name) {
   const std::vector<std::string> names = hwdesc::preset_names();
   if (std::ranges::find(names, name) == names.end()) {
-    throw Error("device: got '{}', expected a preset; GET /v1/devices lists them",
-                base::printable(name));
+    throw Error(
+        "device: got '{}', expected a preset; GET /v1/devices lists them. For a description of "
+        "your "
+        "own send the preset that it extends, and as \"set\" what it changes",
+        base::printable(name));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/source_text.h"
@@ -108,6 +109,24 @@ measured::CsvTable short_table(const Study& study, const measured::CsvTable& tab
     }
   }
   return out;
+}
+
+nlohmann::ordered_json study_document(const Study& study, const measured::CsvTable& table) {
+  using Json = nlohmann::ordered_json;
+  Json axes = Json::array(), objectives = Json::array();
+  for (const StudyAxis& axis : study.axes) {
+    axes.push_back(table.columns[column_of(study, table, axis.key).value()]);
+  }
+  for (const StudyObjective& objective : study.objectives) {
+    const auto column = column_of(study, table, objective.column);
+    objectives.push_back((objective.larger ? "-" : "") + table.columns[column.value()]);
+  }
+  Json document = views::rows_document(table, "tilecast.sweep/2");
+  return {{"schema", document["schema"]},
+          {"name", study.name},
+          {"objectives", std::move(objectives)},
+          {"axes", std::move(axes)},
+          {"rows", std::move(document["rows"])}};
 }
 
 std::vector<StudyObjective> named_objectives(const std::string& columns) {

@@ -1,6 +1,7 @@
 // Fronts of a study's rows, and tables for people. Pure.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,11 @@ void check_objective(const Study& study, const StudyObjective& objective);
                                              std::span<const StudyObjective> objectives);
 // Fewer columns, short numbers, times in microseconds; columns without information are omitted.
 [[nodiscard]] measured::CsvTable short_table(const Study& study, const measured::CsvTable& table);
+
+// A result in JSON: {schema, name, objectives, axes, rows}, the objectives and axes as columns of
+// the table; "-x": more of x is better.
+[[nodiscard]] nlohmann::ordered_json study_document(const Study& study,
+                                                    const measured::CsvTable& table);
 
 // The objectives of a Pareto front, by name.
 //

@@ -190,6 +190,23 @@ TEST_F(ReportCommand, TwoRunsAndTheirDifferenceWorkInABrowser) {
   for (const Json& view : outcome["views"]) expect_tables_work(view);
 }
 
+TEST_F(ReportCommand, TheDifferenceThatCompareWroteIsDrawn) {
+  if (!has_browser()) GTEST_SKIP() << "no chromium";
+  tilecast_ok("compare -d tpu_v3 --with hbm.bandwidth=900GB/s -f json -o d.json " +
+              program_file("small_transformer_train.hlo"));
+  make_page("d.json", "page.html");
+  if (IsSkipped()) return;
+  const Json outcome = outcome_of("page.html", "--virtual-time-budget=4000");
+  EXPECT_THAT(outcome["faults"], IsEmpty());
+  ASSERT_EQ(outcome["views"].size(), 1u);
+  const Json& view = outcome["views"][0];
+  EXPECT_EQ(view["kind"], "difference");
+  expect_figures_work(view, 1);
+  expect_tables_work(view);
+  const std::size_t resources = Json::parse(read("d.json"))["difference"]["resources"].size();
+  EXPECT_EQ(view["bars"], 2 + resources);  // before, after, a step of each resource
+}
+
 TEST_F(ReportCommand, MeasuredAgainstPredictedWorksInABrowser) {
   if (!has_browser()) GTEST_SKIP() << "no chromium";
   const std::string set = std::string(kConfigs) + "measurements/example_matmul";
@@ -279,7 +296,7 @@ TEST_F(ReportCommand, AStudyShowsItsFrontInABrowser) {
   const Json outcome = outcome_of("page.html", "--virtual-time-budget=4000");
   EXPECT_THAT(outcome["faults"], IsEmpty());
   ASSERT_EQ(outcome["views"].size(), 1u);
-  expect_figures_work(outcome["views"][0], 1);
+  expect_figures_work(outcome["views"][0], 2);  // the front, what each axis changes
   expect_tables_work(outcome["views"][0]);
   EXPECT_EQ(outcome["views"][0]["front"], front.size());  // by time and area, as in the study
 }

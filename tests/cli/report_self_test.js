@@ -15,7 +15,12 @@
     const box = canvas.getBoundingClientRect();
     canvas.dispatchEvent(new MouseEvent(type, {clientX: box.left + x, clientY: box.top + y, bubbles: true}));
   };
-  const value = (text) => Number(text.replace(/,/g, "").replace("\u2212", "-").replace("+", ""));
+  // "1,234", "+1.5", "1.626 µs", "3.2 TB/s": a number with a decimal prefix of its unit, or without.
+  const prefixes = {n: 1e-9, "µ": 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15};
+  const value = (text) => {
+    const [, digits, prefix] = /^([-+.\de]*) ?(?:([nµmkMGTP])(?=[A-Z]|s$|$))?/.exec(text.replace(/,/g, "").replace("\u2212", "-"));
+    return Number(digits) * (prefixes[prefix] || 1);
+  };
 
   // Moves over the figure until a row of the table is highlighted.
   function hovers(panel, canvas) {
@@ -29,8 +34,8 @@
         const tip = document.getElementById("tip");
         found.rows = lit.length;
         found.tip = !tip.hidden;
-        const first = tip.textContent.split("\n")[0];
-        found.same = [...lit[0].children].some((cell) => cell.textContent === first);
+        const [first, ...lines] = tip.textContent.split("\n");
+        found.same = [...lit[0].children].some(({textContent: text}) => text === first || (text && lines.some((each) => each.endsWith(`: ${text}`))));
         found.painted = painted(canvas);
         at(canvas, x, y, "click");
         found.chosen = panel.querySelectorAll("tr.chosen").length;
@@ -51,8 +56,6 @@
         th.querySelector("button").click();
         const down = th.getAttribute("aria-sort") === "descending";
         const cells = [...table.querySelectorAll("tbody tr")].map((tr) => tr.children[column].textContent).filter((text) => text !== "");
-        const plain = (text) => /[TGMk]$/.test(text);
-        if (cells.some(plain)) { ++good; continue; }  // shown with a prefix
         const numeric = th.classList.contains("number");
         const keys = numeric ? cells.map(value) : cells;
         good += keys.every((key, i) => i === 0 || (down ? keys[i - 1] >= key : keys[i - 1] <= key)) ? 1 : 0;

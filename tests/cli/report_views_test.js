@@ -88,6 +88,17 @@
   same(compared.notes, ["n", "1 measured times are of no kernel of the programs and not in the rows: lost.1",
     "1 rows are transfers beside other rows: no sum of microseconds holds them"], "what rows of compare do not hold");
 
+  const share = (name, before, after) => ({name, depth: 0, before_s: before, after_s: after, change_s: after - before});
+  const written = comparisonView({notes: ["n"], sides: [], rows: [], difference: {before: {name: "a"}, after: {name: "b"},
+    totals: [{name: "time_s", before: 5, after: 4}], resources: [share("matrix", 4, 2), share("vector", 1, 2)],
+    layers: [share("block", 5, 4), {...share("mlp", 5, 4), depth: 1}],
+    kernels: [{...share("", 5, 1), name_before: "k.1", name_after: "k.2", bound_before: "matrix", bound_after: null, changes_s: {matrix: -6, vector: 2}},
+      {...share("", 0, 3), name_before: null, name_after: "new", bound_after: "matrix", changes_s: {vector: 1, matrix: 2}}]}});
+  same([written.kind, written.label, written.beforeTime, written.afterTime, written.notes], ["difference", "a \u2192 b", 5, 4, ["n"]], "the difference of compare");
+  same(written.layers.map((layer) => [layer.name, layer.change]), [["block", -1]], "uppermost layers add up");
+  same(written.pairs.map((pair) => [pair.name, pair.was && pair.was.bound, pair.is.bound, pair.change, pair.resource]),
+    [["k.2", "matrix", "skipped", -4, "matrix"], ["new", null, "matrix", 3, "matrix"]], "kernels: the resource that moved them most");
+
   const evaluated = evaluatedRowsView({rows: [{set: "s", work: "w", measured_ns: 1000, "hybrid ns": 900, "roofline ns": null, "hybrid low ns": 800, "hybrid high ns": 1100}]});
   same(evaluated.sides.map((side) => side.name), ["measured", "hybrid", "roofline"], "sides of evaluate");
   const [measured, hybrid, roofline] = evaluated.rows[0].times;

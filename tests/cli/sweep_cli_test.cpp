@@ -104,6 +104,9 @@ TEST_F(SweepCommand, PrintsJsonAndFronts) {
   expect_failure("s.yaml --front", 2, "no objectives");
   write("o.yaml", read("s.yaml") + "objectives: [time_s, area]\n");
   EXPECT_EQ(run("o.yaml -f csv --front").out, sweep("--pareto time_s,area"));
+  const Json study = Json::parse(run("o.yaml --format json").out);
+  EXPECT_EQ(study.at("objectives"), (Json{"time_s", "area"}));
+  for (const Json& axis : study.at("axes")) EXPECT_TRUE(study.at("rows")[0].contains(axis)) << axis;
   expect_failure("s.yaml --pareto time,area", 2, "did you mean 'time_s'");
 }
 

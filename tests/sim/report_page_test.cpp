@@ -85,6 +85,8 @@ TEST(ReportResult, FaultsNameTheirPlaceAndWhatWasExpected) {
   EXPECT_THAT(fault_of("{\n  \"schema\": \"tilecast.simulate/1\",\n}"), HasSubstr("run.json:3:1"));
   EXPECT_THAT(fault_of("name,time\nx,1\n"), HasSubstr("neither a result in JSON"));
   EXPECT_THAT(fault_of("{\"schema\": \"other/1\"}"), HasSubstr("got 'other/1'"));
+  EXPECT_THAT(fault_of("{\"schema\": \"tilecast.x/1\",\n \"a\": 5e707}"),
+              HasSubstr("run.json:2:7: error: got a number beyond double precision"));
 }
 
 TEST(ReportResult, DamagedResultsAreReadOrRefusedAndWhatIsReadMakesAPage) {

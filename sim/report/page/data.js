@@ -66,7 +66,8 @@ function comparedRuns(runs) {
 }
 
 // Sides of compare, and their times for every row.
-function comparisonView({sides, rows, notes, unmatched}) {
+function comparisonView({sides, rows, notes, unmatched, difference}) {
+  if (difference) return writtenDifference(difference, notes);
   const at = (name) => sides.findIndex((side) => side.name === name);
   const kNamed = 8, lost = unmatched || [];
   const view = {kind: "paired", notes: [...notes],
@@ -103,7 +104,8 @@ function scoresView({sets, scores, notes}) {
   return {kind: "scores", scores, notes: [...sets.map((set) => `${set.name}: ${set.rows} rows of ${set.measured_on}; ${set.source}`), ...notes]};
 }
 
-const viewOf = {"tilecast.compare/1": comparisonView, "tilecast.evaluate/1": scoresView, "tilecast.evaluate_rows/1": evaluatedRowsView};
+const viewOf = {"tilecast.compare/1": comparisonView, "tilecast.evaluate/1": scoresView, "tilecast.evaluate_rows/1": evaluatedRowsView,
+  "tilecast.sweep/1": studyView, "tilecast.sweep/2": studyView};
 
 // All runs, then their differences, then the other results.
 function viewsOf(results) {
@@ -111,6 +113,6 @@ function viewsOf(results) {
   const runs = results.filter(isSimulation).flatMap((result) => result.document.programs.map((run) => simulationView(run, result)));
   labelRuns(runs);
   const others = results.filter((result) => !isSimulation(result)).map(({source, document}) =>
-      ({...(viewOf[document.schema] || tablesView)(document), label: fileName(source)}));
+      ({label: fileName(source), ...(viewOf[document.schema] || tablesView)(document)}));
   return [...runs, ...comparedRuns(runs).map(([before, after]) => differenceView(before, after)), ...others];
 }

@@ -1,4 +1,22 @@
-// Differences of two simulations, by resource, class and kernel.
+// Differences of two runs, by resource, layer or class, and kernel: as compare wrote them, else of two
+// results of simulate.
+
+// The difference{} of compare, which split each kernel's change by what resources add to it.
+function writtenDifference({before, after, totals, resources, layers, kernels}, notes) {
+  const time = totals.find((total) => total.name === "time_s");
+  const share = ({name, before_s, after_s, change_s}) => ({name, before: before_s, after: after_s, change: change_s});
+  const pairs = kernels.map((k, i) => {
+    const side = (word) => (k[`name_${word}`] ?? null) === null ? null
+      : {name: k[`name_${word}`], bound: k[`bound_${word}`] || "skipped", total_s: k[`${word}_s`], multiplicity: k[`launches_${word}`]};
+    const most = Object.entries(k.changes_s || {}).sort((a, b) => Math.sign(k.change_s) * (b[1] - a[1]))[0];
+    const was = side("before"), is = side("after");
+    return {i, was, is, change: k.change_s, name: (is || was).name, layer: k.op_name || "", resource: most ? most[0] : (is || was).bound};
+  });
+  return {kind: "difference", label: `${before.name} \u2192 ${after.name}`, before: {...before, label: before.name}, after: {...after, label: after.name},
+          beforeTime: time.before, afterTime: time.after, totals, pairs, notes: notes || [], classes: [],
+          resources: resources.map(share), layers: layers.filter((layer) => layer.depth === 0).map(share),
+          about: "What each resource adds to the time, after less before. Each view adds up to the whole."};
+}
 
 // Pairs kernels with equal keys in program order: first by content and name, then by content, then
 // by name and opcode (devices with other layouts, other shapes); the rest was added or removed.
@@ -51,7 +69,8 @@ function differenceView(before, after) {
     shares.get(name)[key] += time;
   };
   for (const pair of pairs) add(resources, pair.resource, "change", pair.change);
-  const view = {kind: "difference", label: `${before.label} \u2192 ${after.label}`, before, after, beforeTime: 0, afterTime: 0};
+  const view = {kind: "difference", label: `${before.label} \u2192 ${after.label}`, before, after, beforeTime: 0, afterTime: 0, notes: [],
+    about: "Slower kernels count for what holds them up after, faster ones for what held them up before. Each view adds up to the whole."};
   for (const [key, run, sign] of [["before", before, -1], ["after", after, 1]]) {
     for (const k of run.kernels) {
       view[`${key}Time`] += k.total_s;
@@ -75,51 +94,55 @@ function eitherText(view, text) {
   return was === is ? was : `${was || "?"} → ${is || "?"}`;
 }
 
-function showDifference(parent, view) {
-  const rows = view.pairs, link = new Link();
-  const change = view.afterTime - view.beforeTime;
-  const count = (by) => rows.filter((row) => row.by === by).length;
-  cards(parent, [
-    [`${us(view.beforeTime)} µs`, `before: ${view.before.label}`],
-    [`${us(view.afterTime)} µs`, `after: ${view.after.label}`],
-    [`${signedUs(change)} µs`, view.beforeTime > 0 ? `${number(100 * change / view.beforeTime)} %, × ${number(view.afterTime / view.beforeTime)}` : "change"],
-    [`${us(view.before.timeline_s)} → ${us(view.after.timeline_s)} µs`, "timeline, with overlap"],
+// Cards of what only one kind of view knows.
+function differenceCards(view) {
+  const {pairs} = view, count = (by) => pairs.filter((pair) => pair.by === by).length;
+  if (view.totals) {
+    return view.totals.filter((total) => kTotals[total.name] && total.before !== null && total.after !== null).map((total) => {
+      const [title, text] = kTotals[total.name];
+      return [total.before === total.after ? text(total.before) : `${text(total.before)} → ${text(total.after)}`, title];
+    });
+  }
+  return [[`${us(view.before.timeline_s)} → ${us(view.after.timeline_s)} µs`, "timeline, with overlap"],
     [bothTexts(view, energyText), "energy of a run"],
     [bothTexts(view, memoryText), "peak of device memory"],
     [eitherText(view, (run) => run.written), "results written, before → after"],
     [eitherText(view, (run) => run.version), "version of Tilecast"],
-    [`${count("content")} + ${count("name")}`, "kernels paired by content + by name"],
-    [`${rows.filter((row) => !row.is).length}, ${rows.filter((row) => !row.was).length}`, "removed, added"]]);
+    [`${count("content")} + ${count("name")}`, "kernels paired by content + by name"]];
+}
+const kTotals = {
+  timeline_s: ["timeline, with overlap", (v) => `${us(v)} µs`], mfu: ["of the peak FLOP/s used (MFU)", (v) => `${percent(v)} %`],
+  main_memory_share: ["of main memory's bandwidth used", (v) => `${percent(v)} %`], main_memory_bytes: ["read and written in main memory", (v) => withPrefix(v, "B")],
+  peak_memory_bytes: ["peak of device memory", (v) => `${number(v / 2 ** 20)} MiB`], energy_J: ["energy of a run", (v) => withPrefix(v, "J")]};
+
+function showDifference(parent, view) {
+  const rows = view.pairs, link = new Link();
+  const change = view.afterTime - view.beforeTime;
+  cards(parent, [
+    [`${us(view.beforeTime)} µs`, `before: ${view.before.label}`],
+    [`${us(view.afterTime)} µs`, `after: ${view.after.label}`],
+    [`${signedUs(change)} µs`, view.beforeTime > 0 ? `${number(100 * change / view.beforeTime)} %, × ${number(view.afterTime / view.beforeTime)}` : "change"],
+    ...differenceCards(view),
+    [`${rows.filter((row) => !row.is).length}, ${rows.filter((row) => !row.was).length}`, "kernels removed, added"]]);
   const grid = element("div", {class: "grid"});
   parent.append(grid);
   attribution(grid, view, rows);
   pairPlot(grid, rows, link);
   resourceTable(grid, view);
   pairTable(grid, rows, link);
+  notes(grid, view.notes);
 }
 
 function attribution(parent, view, rows) {
-  const node = panel(parent, "Where the difference comes from",
-      "Slower kernels count for what holds them up after, faster ones for what held them up before. Each view adds up to the whole.");
-  const controls = element("div", {class: "controls"}), body = element("div");
-  node.append(controls, body);
-  const steps = {
-    resource: view.resources.map((share) => ({name: boundName(share.name), change: share.change})),
-    class: view.classes.map((share) => ({name: share.name, change: share.change})),
-    kernel: rows.map((row) => ({name: row.name, change: row.change})),
-  };
-  const show = (by) => {
-    body.replaceChildren();
-    for (const button of controls.children) button.setAttribute("aria-pressed", String(button.dataset.by === by));
+  const node = panel(parent, "Where the difference comes from", view.about);
+  const name = (share) => share.name;
+  const views = [["resource", "by resource", view.resources, (share) => boundName(share.name)], ["layer", "by layer", view.layers || [], name],
+    ["class", "by op class", view.classes, name], ["kernel", "by kernel", rows, name]].filter(([, , shares]) => shares.length > 0);
+  choice(node, views, (by, body) => {
+    const [, , shares, title] = views.find(([word]) => word === by);
     waterfall(body, {name: "before", value: view.beforeTime}, {name: "after", value: view.afterTime},
-              steps[by].filter((step) => step.change !== 0));
-  };
-  for (const [by, title] of [["resource", "by resource"], ["class", "by op class"], ["kernel", "by kernel"]]) {
-    const button = element("button", {type: "button", "data-by": by}, title);
-    button.addEventListener("click", () => show(by));
-    controls.append(button);
-  }
-  show("resource");
+              shares.filter((share) => share.change !== 0).map((share) => ({name: title(share), change: share.change})));
+  });
 }
 
 function pairPlot(parent, rows, link) {
@@ -139,9 +162,9 @@ function pairPlot(parent, rows, link) {
 }
 
 function resourceTable(parent, view) {
-  const node = panel(parent, "By resource", "Time of the kernels that each held up, and the change that counts for it.", "half");
+  const node = panel(parent, "By resource", view.totals ? "What each adds to the time." : "Time of the kernels that each held up, and the change that counts for it.", "half");
   new Table(node, {
-    rows: view.resources.map((share, i) => ({...share, i})), sort: 3, filter: false,
+    rows: view.resources.map((share, i) => ({...share, i})), sort: "counts for it µs", filter: false,
     columns: [
       {title: "resource", get: (row) => boundName(row.name), swatch: (row) => boundColour(row.name)},
       {title: "before µs", get: (row) => micro(row.before), number: true},
@@ -151,19 +174,19 @@ function resourceTable(parent, view) {
 
 function pairTable(parent, rows, link) {
   const node = panel(parent, "Kernels", "", "long");
-  new Table(node, {
-    link, rows: rows.map((row) => ({...row, size: Math.abs(row.change)})), sort: 7,
-    columns: [
-      {title: "kernel before", get: (row) => row.was ? row.was.name : ""},
-      {title: "kernel after", get: (row) => row.is ? row.is.name : ""},
-      {title: "class", get: (row) => row.class},
-      {title: "paired by", get: (row) => row.by},
-      {title: "before µs", get: (row) => row.was ? micro(row.was.total_s) : null, number: true},
-      {title: "after µs", get: (row) => row.is ? micro(row.is.total_s) : null, number: true},
-      {title: "change µs", get: (row) => micro(row.change), number: true, cell: (v) => signedUs(v / 1e6)},
-      {title: "|change| µs", get: (row) => micro(row.size), number: true},
-      {title: "by launches µs", get: (row) => micro(row.launches), number: true},
-      {title: "counts for", get: (row) => boundName(row.resource), swatch: (row) => boundColour(row.resource)},
-      {title: "bound before", get: (row) => row.was ? boundName(row.was.bound) : ""},
-      {title: "bound after", get: (row) => row.is ? boundName(row.is.bound) : ""}]});
+  const columns = [
+    {title: "kernel before", get: (row) => row.was ? row.was.name : ""},
+    {title: "kernel after", get: (row) => row.is ? row.is.name : ""},
+    {title: "layer", get: (row) => row.layer},
+    {title: "class", get: (row) => row.class},
+    {title: "before µs", get: (row) => row.was ? micro(row.was.total_s) : null, number: true},
+    {title: "after µs", get: (row) => row.is ? micro(row.is.total_s) : null, number: true},
+    {title: "change µs", get: (row) => micro(row.change), number: true, cell: (v) => signedUs(v / 1e6)},
+    {title: "|change| µs", get: (row) => micro(Math.abs(row.change)), number: true},
+    {title: "by launches µs", get: (row) => micro(row.launches), number: true, unsaid: 0},
+    {title: "counts for", get: (row) => boundName(row.resource), swatch: (row) => boundColour(row.resource)},
+    {title: "bound before", get: (row) => row.was ? boundName(row.was.bound) : ""},
+    {title: "bound after", get: (row) => row.is ? boundName(row.is.bound) : ""},
+    {title: "paired by", get: (row) => row.by}];
+  new Table(node, {link, rows, columns: telling(columns, rows), sort: "|change| µs"});
 }

@@ -1,7 +1,7 @@
 // The page: a tab for each view, drawn when first shown. Differences come first; `#2` at the end of
 // the address opens the second tab.
 
-const kShow = {simulation: showSimulation, difference: showDifference, paired: showPaired, scores: showScores, tables: showTables};
+const kShow = {simulation: showSimulation, difference: showDifference, paired: showPaired, scores: showScores, study: showStudy, tables: showTables};
 
 function start() {
   document.querySelector("h1").textContent = kData.title;

@@ -131,7 +131,7 @@ function residualBox(ctx, figure, ratios, name, x, y) {
   ctx.strokeRect(low, y(name), Math.max(1, high - low), y.bandwidth());
   ctx.lineWidth = 3;
   line(ctx, middle, y(name), middle, y(name) + y.bandwidth());
-  label(figure, figure.inner.left - 8, y(name) + y.bandwidth() / 2 + 4, `${name} (${ratios.length})`, "end");
+  rowName(figure, y(name) + y.bandwidth() / 2 + 4, `${name} (${ratios.length})`);
 }
 
 // Microseconds between the two sides, by class.
@@ -146,25 +146,20 @@ function lostBars(parent, rows) {
 
 function pairedTable(parent, rows, side, against, link, colour) {
   const node = panel(parent, "Rows", "", "long");
-  const any = (get) => rows.some((row) => get(row));
   const columns = [
     {title: "of", get: (row) => row.group}, {title: "name", get: (row) => row.name},
     {title: "class", get: (row) => row.class, swatch: (row) => colour(row.class)},
-    {title: "launches", get: (row) => row.launches, number: true},
+    {title: "launches", get: (row) => row.launches, number: true, unsaid: 1},
     {title: `${against.name} µs`, get: (row) => micro(row.reference), number: true},
     {title: `${side.name} µs`, get: (row) => micro(row.time), number: true},
     {title: "ratio", get: (row) => row.ratio, number: true},
     {title: "lost µs", get: (row) => micro(row.lost), number: true, cell: (v) => v === null ? "" : signedUs(v / 1e6)},
-    {title: "|lost| µs", get: (row) => row.lost === null ? null : Math.abs(micro(row.lost)), number: true}];
-  const sort = columns.length - 1;
-  if (any((row) => row.interval)) {
-    columns.push({title: "90 % low µs", get: (row) => row.interval ? micro(row.interval[0]) : null, number: true},
-                 {title: "90 % high µs", get: (row) => row.interval ? micro(row.interval[1]) : null, number: true});
-  }
-  if (any((row) => row.bound)) columns.push({title: "held up by", get: (row) => boundName(row.bound), swatch: (row) => boundColour(row.bound)});
-  if (any((row) => row.tile)) columns.push({title: "tile", get: (row) => row.tile});
-  if (any((row) => row.split)) columns.push({title: "split", get: (row) => row.split});
-  new Table(node, {columns, rows, link, sort});
+    {title: "|lost| µs", get: (row) => row.lost === null ? null : Math.abs(micro(row.lost)), number: true},
+    {title: "90 % low µs", get: (row) => row.interval ? micro(row.interval[0]) : null, number: true},
+    {title: "90 % high µs", get: (row) => row.interval ? micro(row.interval[1]) : null, number: true},
+    {title: "held up by", get: (row) => boundName(row.bound), swatch: (row) => boundColour(row.bound)},
+    {title: "tile", get: (row) => row.tile}, {title: "split", get: (row) => row.split}];
+  new Table(node, {columns: telling(columns, rows), rows, link, sort: "|lost| µs"});
 }
 
 // Scores of evaluate: a metric by stratum and model with bootstrap intervals.
@@ -221,14 +216,14 @@ function scorePlot(parent, rows, metric) {
         circle(ctx, {x: x(row.value), y: py, r: 4}, colour(row.model));
       }
       figure.axes(x, null, metric);
-      for (const name of strata) label(figure, left - 8, y(name) + y.bandwidth() / 2 + 4, `${name} (${counts.get(name)} rows)`, "end");
+      for (const name of strata) rowName(figure, y(name) + y.bandwidth() / 2 + 4, `${name} (${counts.get(name)} rows)`);
     },
   });
 }
 
 function scoreTable(parent, rows) {
   const node = panel(parent, "Scores", "Fractions; low and high: 95 % bootstrap interval.", "long");
-  new Table(node, {rows, sort: 0, down: false, columns: [
+  new Table(node, {rows, down: false, columns: [
     {title: "by", get: (row) => row.by}, {title: "stratum", get: (row) => row.stratum},
     {title: "model", get: (row) => row.model}, {title: "metric", get: (row) => row.metric},
     {title: "value", get: (row) => row.value, number: true},

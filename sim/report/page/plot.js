@@ -75,6 +75,24 @@ function panel(parent, title, about, classes = "") {
   return node;
 }
 
+// Buttons, one of them pressed, the first at the start: pairs of a word and its title. show(word,
+// body) fills what stands below them.
+function choice(parent, pairs, show) {
+  const node = element("div", {class: "controls"}), body = element("div");
+  const press = (by) => {
+    for (const button of node.children) button.setAttribute("aria-pressed", String(button.dataset.by === by));
+    body.replaceChildren();
+    show(by, body);
+  };
+  for (const [by, title] of pairs) {
+    const button = element("button", {type: "button", "data-by": by}, title);
+    button.addEventListener("click", () => press(by));
+    node.append(button);
+  }
+  parent.append(node, body);
+  press(pairs[0][0]);
+}
+
 function legend(parent, names, colour, label = (name) => name) {
   const node = element("div", {class: "legend"});
   for (const name of names) {
@@ -122,7 +140,7 @@ class Figure {
   }
   get inner() {
     const {margin} = this.options;
-    return {left: margin.left, top: margin.top, right: this.width - margin.right,
+    return {left: Math.min(margin.left, 0.42 * this.width), top: margin.top, right: this.width - margin.right,
             bottom: this.height - margin.bottom};
   }
   context(canvas) {
@@ -155,28 +173,34 @@ class Figure {
     ctx.lineWidth = 2;
     for (const i of new Set([link.chosen, link.hovered])) if (i >= 0) mark(ctx, i);
   }
-  // Axes with titles; logarithmic ticks at powers of ten, if there are several.
-  axes(x, y, xTitle, yTitle) {
+  // Axes with titles; logarithmic ticks at powers of ten, if there are several. Titles that are
+  // names of columns give ticks their units.
+  axes(x, y, xTitle, yTitle, xValues) {
     const {left, right, top, bottom} = this.inner;
     const isPower = (v) => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9;
-    const short = (v) => Math.abs(v) >= 1e6 || (v !== 0 && Math.abs(v) < 1e-3) ? d3.format(".3~s")(v) : number(v);
-    const decades = (scale, axis, room) => {
+    const plain = (v) => Math.abs(v) >= 1e6 || (v !== 0 && Math.abs(v) < 1e-3) ? d3.format(".3~s")(v) : number(v);
+    const decades = (scale, axis, room, unit) => {
+      const short = unit ? (v) => v === 0 ? "0" : withPrefix(v, unit) : plain;
       const [low, high] = scale.domain();
+      if (xValues && scale === x) return axis.tickValues(xValues).tickFormat(short);
       if (!scale.base) return axis.ticks(room).tickFormat(short);
-      if (high / low < 40) return axis.tickValues(d3.ticks(low, high, Math.min(room, 6)).filter((v) => v > 0)).tickFormat(short);
-      return axis.ticks(Math.max(2, room), (v) => isPower(v) ? d3.format("~s")(v) : "");
+      if (high / low < 40) {
+        const steps = d3.range(Math.floor(Math.log10(low)), Math.log10(high)).flatMap((e) => [1, 2, 5].map((step) => step * 10 ** e)).filter((v) => low <= v && v <= high);
+        return axis.tickValues(steps.length > 2 ? steps : d3.ticks(low, high, Math.min(room, 6)).filter((v) => v > 0)).tickFormat(short);
+      }
+      return axis.ticks(Math.max(2, room), (v) => !isPower(v) ? "" : unit ? withPrefix(v, unit) : d3.format("~s")(v));
     };
     if (x) {
       this.svg.append("g").attr("transform", `translate(0,${bottom})`)
-          .call(decades(x, d3.axisBottom(x), (right - left) / 90));
+          .call(decades(x, d3.axisBottom(x), (right - left) / 90, unitOf(xTitle).unit));
       this.svg.append("text").attr("x", (left + right) / 2).attr("y", this.height - 4)
-          .attr("text-anchor", "middle").text(xTitle);
+          .attr("text-anchor", "middle").text(axisTitle(xTitle));
     }
     if (y) {
       this.svg.append("g").attr("transform", `translate(${left},0)`)
-          .call(decades(y, d3.axisLeft(y), (bottom - top) / 45));
+          .call(decades(y, d3.axisLeft(y), (bottom - top) / 45, unitOf(yTitle).unit));
       this.svg.append("text").attr("transform", `translate(13,${(top + bottom) / 2}) rotate(-90)`)
-          .attr("text-anchor", "middle").text(yTitle);
+          .attr("text-anchor", "middle").text(axisTitle(yTitle));
     }
   }
 }
@@ -275,6 +299,11 @@ function line(ctx, x1, y1, x2, y2) {
   ctx.stroke();
 }
 
+// The name of a row, left of the plot.
+function rowName(figure, y, text) {
+  label(figure, figure.inner.left - 8, y, clipped(text, figure.inner.left - 10), "end");
+}
+
 function label(figure, x, y, text, anchor) {
   figure.svg.append("text").attr("class", "muted").attr("x", x).attr("y", y).attr("text-anchor", anchor).text(text);
 }
@@ -304,7 +333,21 @@ const percent = (share) => d3.format(",.3~r")(100 * share);
 // "1.23 Tbyte/s": decimal prefixes.
 function withPrefix(value, unit = "") {
   const text = d3.format(".4~s")(value);
-  return /[a-zA-Z]$/.test(text) ? `${text.slice(0, -1)} ${text.slice(-1)}${unit}` : `${text} ${unit}`.trim();
+  return /[a-zA-Zµ]$/.test(text) ? `${text.slice(0, -1)} ${text.slice(-1)}${unit}` : `${text} ${unit}`.trim();
+}
+
+// Columns of results end in their unit: "time_s" is "time", in seconds, and 1e-4 of it is "100 µs".
+function unitOf(name) {
+  const found = /_(B\/s|FLOP\/s|Hz|s|J|W|bytes|FLOP|B)$/.exec(name);
+  return found ? {of: name.slice(0, found.index), unit: found[1] === "bytes" ? "B" : found[1]} : {of: name, unit: ""};
+}
+const axisTitle = (name) => unitOf(name).unit ? titleOf(name) : name;
+const titleOf = (name) => name.includes(".") ? unitOf(name).of : unitOf(name).of.replaceAll("_", " ");
+function quantityText(name, value) {
+  const {unit} = unitOf(name);
+  if (value === null || value === undefined || value === "" || Number.isNaN(Number(value))) return value ?? "";
+  if (name.startsWith("share_")) return `${percent(value)} %`;
+  return unit ? withPrefix(Number(value), unit) : number(Number(value));
 }
 
 // Distinct words, by decreasing time.
@@ -313,20 +356,42 @@ function byTime(rows, word, time) {
   return [...sums].sort((a, b) => d3.descending(a[1], b[1]));
 }
 
-// Labelled bars: {name, value, colour, text}; and waterfalls of signed steps.
+// Bars and waterfalls: an SVG as wide as its place, redrawn with it. `rows`: {name, text, from, to,
+// colour}; on a narrow page names and texts stand above their bars.
+const kLetter = 6.3;  // pixels of an average letter
+// The ends of names tell more than their middles.
+function clipped(text, room) {
+  const most = Math.max(4, Math.floor(room / kLetter)), head = Math.ceil(most / 3);
+  return text.length <= most ? text : `${text.slice(0, head)}…${text.slice(text.length - (most - head - 1))}`;
+}
 
-function bars(parent, rows, {label: aria, width = 560, values = 150, names = 120}) {
-  const step = 22;
-  const svg = d3.create("svg").attr("class", "bars").attr("viewBox", `0 0 ${width} ${rows.length * step + 4}`)
-      .style("max-width", `${1.3 * width}px`)
-      .attr("role", "img").attr("aria-label", aria);
-  const x = d3.scaleLinear([0, d3.max(rows, (row) => row.value) || 1], [names, width - values]);
-  const bar = svg.selectAll("g").data(rows).join("g").attr("transform", (row, i) => `translate(0,${i * step})`);
-  bar.append("text").attr("x", names - 8).attr("y", 14).attr("text-anchor", "end").text((row) => row.name);
-  bar.append("rect").attr("x", names).attr("y", 3).attr("height", 15).attr("rx", 2)
-      .attr("width", (row) => Math.max(1, x(row.value) - names)).attr("fill", (row) => row.colour);
-  bar.append("text").attr("class", "muted").attr("x", (row) => x(row.value) + 6).attr("y", 14).text((row) => row.text);
+function barPlot(parent, rows, {label: aria, names, values, low = 0, axis}) {
+  const svg = d3.create("svg").attr("class", "bars").attr("role", "img").attr("aria-label", aria);
+  const render = () => {
+    const width = svg.node().getBoundingClientRect().width;
+    if (width === 0) return;  // in a hidden view
+    const isNarrow = width < 1.35 * (names + values), step = isNarrow ? 37 : 22, below = isNarrow ? 18 : 3;
+    const left = isNarrow ? 0 : Math.min(names, 0.4 * width), bottom = rows.length * step + 6;
+    const x = d3.scaleLinear([low, d3.max(rows, (row) => Math.max(row.from, row.to)) || 1], [left, width - (isNarrow ? 1 : values)]);
+    svg.attr("height", bottom + (axis ? 30 : 0)).selectAll("*").remove();
+    const g = svg.selectAll("g").data(rows).join("g").attr("transform", (row, i) => `translate(0,${i * step})`);
+    const start = (row) => x(Math.max(low, Math.min(row.from, row.to))), end = (row) => x(Math.max(row.from, row.to));
+    g.append("rect").attr("x", start).attr("y", below).attr("height", 15).attr("rx", 2)
+        .attr("width", (row) => Math.max(1, end(row) - start(row))).attr("fill", (row) => row.colour);
+    g.append("text").attr("x", isNarrow ? 0 : left - 8).attr("y", 14).attr("text-anchor", isNarrow ? "start" : "end")
+        .text((row) => clipped(row.name, isNarrow ? width - row.text.length * kLetter - 8 : left - 8));
+    g.append("text").attr("class", "muted").attr("x", (row) => isNarrow ? width : end(row) + 6).attr("y", 14)
+        .attr("text-anchor", isNarrow ? "end" : "start").text((row) => row.text);
+    if (axis) axis(svg.append("g").attr("transform", `translate(0,${bottom})`).attr("color", css("--muted")), x, left);
+  };
   parent.append(svg.node());
+  figures.push({render});
+  render();
+}
+
+// {name, value, colour, text}, each from 0.
+function bars(parent, rows, {values = 150, names = 120, ...options}) {
+  barPlot(parent, rows.map((row) => ({...row, from: 0, to: row.value})), {names, values, ...options});
 }
 
 // From `before` by steps {name, change} to `after`, in µs; steps that do not fit are combined.
@@ -346,37 +411,32 @@ function waterfall(parent, before, after, steps, most = 14) {
 }
 
 function drawWaterfall(parent, rows) {
-  const step = 22, names = 300, width = 1100;
   // The steps fill the plot: the axis need not start at 0 if both totals are far above it.
   const ends = rows.flatMap((row) => row.total ? [row.to] : [row.from, row.to]);
-  const low = d3.min(ends), high = d3.max(ends);
-  const from = low > 0.5 * high ? Math.max(0, low - 0.25 * (high - low)) : 0;
-  const x = d3.scaleLinear([from, high || 1], [names, width - 130]);
-  const svg = d3.create("svg").attr("class", "bars").attr("viewBox", `0 0 ${width} ${rows.length * step + 34}`)
-      .attr("role", "img").attr("aria-label", "waterfall of the difference");
-  const g = svg.selectAll("g").data(rows).join("g").attr("transform", (row, i) => `translate(0,${i * step})`);
-  g.append("text").attr("x", names - 8).attr("y", 14).attr("text-anchor", "end").text((row) => row.name.length > 46 ? `${row.name.slice(0, 45)}…` : row.name);
-  g.append("rect").attr("x", (row) => x(Math.max(from, Math.min(row.from, row.to)))).attr("y", 3).attr("height", 15)
-      .attr("width", (row) => Math.max(1, x(Math.max(row.from, row.to)) - x(Math.max(from, Math.min(row.from, row.to)))))
-      .attr("fill", (row) => row.total ? kOther : row.change > 0 ? "#d55e00" : "#0072b2");
-  g.append("text").attr("class", "muted").attr("x", (row) => x(Math.max(row.from, row.to)) + 6).attr("y", 14)
-      .text((row) => row.total ? us(row.to) : signedUs(row.change));
-  const bottom = rows.length * step + 6;
-  svg.append("g").attr("transform", `translate(0,${bottom})`).attr("color", css("--muted"))
-      .call(d3.axisBottom(x).ticks(8).tickFormat((v) => number(v * 1e6)));
-  svg.append("text").attr("x", names - 8).attr("y", bottom + 14).attr("text-anchor", "end")
-      .attr("class", "muted").text(from > 0 ? "µs, axis cut" : "µs");
-  parent.append(svg.node());
+  const least = d3.min(ends), most = d3.max(ends);
+  const low = least > 0.5 * most ? Math.max(0, least - 0.25 * (most - least)) : 0;
+  barPlot(parent, rows.map((row) => ({...row, text: row.total ? `${us(row.to)} µs` : signedUs(row.change),
+      colour: row.total ? kOther : row.change > 0 ? "#d55e00" : "#0072b2"})), {
+    label: "waterfall of the difference", names: 300, values: 130, low,
+    axis: (g, x, left) => {
+      g.call(d3.axisBottom(x).ticks((x.range()[1] - left) / 90).tickFormat((v) => number(v * 1e6)));
+      g.append("text").attr("x", x.range()[1]).attr("y", 28).attr("text-anchor", "end").attr("fill", "currentColor").text(low > 0 ? "µs; the axis does not start at 0" : "µs");
+    },
+  });
 }
 
 // A table that is sorted by clicking a header, filtered, and linked to the plots.
-//   columns: {title, get(row), cell(value, row)?, number?: true, swatch(row)?}
+//   columns: {title, get(row), cell(value, row)?, number?: true, swatch(row)?, unsaid?}
+//   sort: the title of a column
+
+// The columns with anything in them, besides what goes without saying.
+const telling = (columns, rows) => columns.filter(({get, unsaid}) => rows.some((row) => ![null, undefined, "", unsaid].includes(get(row))));
 
 const kRowsAtOnce = 100;
 
 class Table {
-  constructor(parent, {columns, rows, link, sort = 0, down = true, filter = true}) {
-    Object.assign(this, {columns, rows, link, sort, down, shown: kRowsAtOnce, words: ""});
+  constructor(parent, {columns, rows, link, sort, down = true, filter = true}) {
+    Object.assign(this, {columns, rows, link, down, shown: kRowsAtOnce, words: "", sort: Math.max(0, columns.findIndex(({title}) => title === sort))});
     this.body = element("tbody");
     this.head = element("tr");
     columns.forEach((column, i) => this.head.append(this.header(column, i)));

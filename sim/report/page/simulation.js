@@ -6,18 +6,21 @@ function showSimulation(parent, view) {
     panel(parent, "No kernels", "The program launches none.");
     return;
   }
+  const bounds = byTime(kernels, (k) => k.bound, (k) => k.total_s), most = bounds[0];
+  const share = (value) => (value ?? null) === null ? "" : `${percent(value)} %`;
+  parent.append(element("p", {class: "about gap"}, `${view.program} on ${view.device}, by ${view.model}` +
+      (view.written ? `; written ${view.written}${view.version ? ` by Tilecast ${view.version}` : ""}` : "")));
   cards(parent, [
-    [view.program, "program"], [view.device, "device"], [view.model, "model"],
     [`${us(view.time_s)} µs`, view.interval ? `time; 90 %: ${us(view.interval[0])} to ${us(view.interval[1])} µs` : "time, sum of kernels"],
-    [`${us(view.timeline_s)} µs`, "timeline, with overlap"], [`${us(view.host_dispatch_s)} µs`, "host dispatch, apart"],
-    [number(kernels.length), "kernels"],
+    [boundName(most[0]), `limits most: ${percent(most[1] / (view.time_s || 1))} % of the time`],
+    [share(view.mfu), "of the peak FLOP/s used (MFU)"], [share(view.main_memory_share), "of main memory's bandwidth used"],
+    [(view.tokens_per_s ?? null) === null ? "" : number(view.tokens_per_s), "tokens per second"],
+    [view.timeline_s === view.time_s ? "" : `${us(view.timeline_s)} µs`, "timeline, with overlap"],
+    [`${us(d3.sum(kernels, (k) => k.above))} µs`, "left on the table, above the speed of light"],
     [believed(kernels, view, (k) => k > 0.5),
-      `of the time: correction believed, k above 0.5; up to 0.5: ${believed(kernels, view, (k) => k > 0 && k <= 0.5)}; 0 (physics alone): ${believed(kernels, view, (k) => k === 0)}`],
-    [energyText(view), "energy of a run"],
-    [view.written, view.version ? `written by Tilecast ${view.version}` : "result written"],
+      `of the time mostly corrected by measurements (k above 0.5); a little: ${believed(kernels, view, (k) => k > 0 && k <= 0.5)}; physics alone: ${believed(kernels, view, (k) => k === 0)}`],
     [memoryText(view), !view.memory.capacity_bytes ? "peak of device memory" : `peak of device memory, of ${number(view.memory.capacity_bytes / 2 ** 20)} MiB`],
-    [`${us(d3.sum(kernels, (k) => k.above))} µs`, "left on the table, above the speed of light"]]);
-  const bounds = byTime(kernels, (k) => k.bound, (k) => k.total_s);
+    [energyText(view), "energy of a run"], [`${us(view.host_dispatch_s)} µs`, "host dispatch, apart"], [number(kernels.length), "kernels"]]);
   legend(parent, bounds.map(([name]) => name), boundColour, boundName);
   const grid = element("div", {class: "grid"});
   parent.append(grid);
@@ -70,24 +73,22 @@ function kernelTable(parent, kernels, link) {
   const node = panel(parent, "Kernels", "", "long");
   const columns = [
     {title: "kernel", get: (k) => k.name},
+    {title: "layer", get: (k) => k.scope || ""},
     {title: "class", get: (k) => k.class},
     {title: "held up by", get: (k) => boundName(k.bound), swatch: (k) => boundColour(k.bound)},
     {title: "total µs", get: (k) => micro(k.total_s), number: true},
-    {title: "launches", get: (k) => k.multiplicity, number: true},
+    {title: "launches", get: (k) => k.multiplicity, number: true, unsaid: 1},
     {title: "a launch µs", get: (k) => micro(k.time_s), number: true},
     {title: "above light µs", get: (k) => micro(k.above), number: true},
     {title: "utilisation %", get: (k) => k.time_s > 0 ? 100 * k.speed_of_light_s / k.time_s : null, number: true},
     {title: "FLOP", get: (k) => k.flops, number: true, cell: (v) => withPrefix(v)},
     {title: "bytes", get: (k) => k.bytes, number: true, cell: (v) => withPrefix(v)},
     {title: "next bound", get: (k) => boundName(k.next_bound)},
-    {title: "tile", get: (k) => k.tile}];
-  if (kernels.some((k) => k.interval)) {
-    columns.splice(6, 0,
-        {title: "90 % low µs", get: (k) => k.interval ? micro(k.interval[0]) : null, number: true},
-        {title: "90 % high µs", get: (k) => k.interval ? micro(k.interval[1]) : null, number: true},
-        {title: "k", get: (k) => k.weight, number: true, cell: (v) => v === null ? "" : d3.format(".2f")(v)});
-  }
-  new Table(node, {columns, rows: kernels, link, sort: 3});
+    {title: "tile", get: (k) => k.tile},
+    {title: "90 % low µs", get: (k) => k.interval ? micro(k.interval[0]) : null, number: true},
+    {title: "90 % high µs", get: (k) => k.interval ? micro(k.interval[1]) : null, number: true},
+    {title: "k", get: (k) => k.weight, number: true, cell: (v) => v === null ? "" : d3.format(".2f")(v)}];
+  new Table(node, {columns: telling(columns, kernels), rows: kernels, link, sort: "total µs"});
 }
 
 // Descriptions of one kernel: tooltips and the panel of the selected one.
@@ -140,7 +141,7 @@ function chosenKernel(parent, view, link) {
       ["k of the correction", k.weight === null ? "" : d3.format(".2f")(k.weight)], ["held up by", boundName(k.bound)],
       ["without it", k.next_bound ? `${us(k.next_time_s)} µs, by ${boundName(k.next_bound)}` : ""],
       ["speed of light", `${us(k.speed_of_light_s)} µs`], ["work", withPrefix(k.flops, "FLOP")],
-      ["main memory", `${withPrefix(k.hbm_read_bytes, "byte")} read, ${withPrefix(k.hbm_write_bytes, "byte")} written`],
+      ["main memory", `${withPrefix(k.hbm_read_bytes, "B")} read, ${withPrefix(k.hbm_write_bytes, "B")} written`],
       ["tile", k.tile], ["approximated", k.flags]]);
     const busy = k.busy.filter((each) => each.time > 0).sort((a, b) => d3.descending(a.time, b.time));
     body.append(element("p", {class: "about gap"}, "busy in one launch, µs"));
@@ -157,7 +158,7 @@ function chosenKernel(parent, view, link) {
 // Peaks with the same rate are combined, "matrix bf16, f16": {rate, text}.
 function roofsOf(view) {
   const units = (peaks) => [...d3.group(peaks, (peak) => peak.unit)]
-      .map(([unit, of]) => `${unit} ${of.map((peak) => peak.dtype).join(", ")}`).join("; ");
+      .map(([unit, of]) => `${unit} ${of.length > 3 ? `${of[0].dtype} and ${of.length - 1} more` : of.map((peak) => peak.dtype).join(", ")}`).join("; ");
   return [...d3.rollup(view.roofs.peaks, units, (peak) => peak.flops_per_s)].map(([rate, text]) => ({rate, text}));
 }
 
@@ -197,8 +198,11 @@ function drawRoofs(ctx, figure, roofs, memory, x, y) {
   ctx.lineWidth = 1.5;
   const ridge = roofs[0].rate / memory.read_bytes_per_s;
   line(ctx, x(low), y(low * memory.read_bytes_per_s), x(Math.min(high, ridge)), y(Math.min(high, ridge) * memory.read_bytes_per_s));
-  const at = Math.sqrt(Math.max(low, y.domain()[0] / memory.read_bytes_per_s) * ridge);
-  label(figure, x(at) - 6, y(at * memory.read_bytes_per_s) - 6, `${memory.name} ${withPrefix(memory.read_bytes_per_s, "byte/s")}`, "end");
+  const first = Math.max(low, y.domain()[0] / memory.read_bytes_per_s), rate = (flopsPerByte) => y(flopsPerByte * memory.read_bytes_per_s);
+  const turn = Math.atan2(rate(ridge) - rate(first), x(ridge) - x(first)) * 180 / Math.PI;
+  figure.svg.append("text").attr("class", "muted").attr("text-anchor", "middle")
+      .attr("transform", `translate(${x(Math.sqrt(first * ridge))},${rate(Math.sqrt(first * ridge))}) rotate(${turn}) translate(0,-16)`)
+      .text(`${memory.name} ${withPrefix(memory.read_bytes_per_s, "B/s")}`);
   let above = -Infinity;
   for (const roof of roofs) {
     line(ctx, x(Math.max(low, roof.rate / memory.read_bytes_per_s)), y(roof.rate), x(high), y(roof.rate));
@@ -241,7 +245,7 @@ function timeline(parent, view, link) {
     }
     ctx.restore();
     figure.axes(x, null, "time, µs");
-    for (const lane of lanes) label(figure, left - 8, y(lane) + y.bandwidth() / 2 + 4, lane, "end");
+    for (const lane of lanes) rowName(figure, y(lane) + y.bandwidth() / 2 + 4, lane);
   };
   const figure = new Figure(node, {
     label: "timeline of the kernels", height: 52 + 40 * lanes.length, link, draw,
@@ -276,28 +280,33 @@ function dragToZoom(figure, x, all) {
   figure.top.addEventListener("dblclick", () => { x.domain(all); figure.render(); });
 }
 
-// Where the time goes: an area per kernel, grouped by op class.
+// Where the time goes: an area per kernel, in its layers (scopes of the framework) or op class.
 
 function treemap(parent, view, link) {
   const kernels = view.kernels.filter((k) => k.total_s > 0);
-  const node = panel(parent, "Time by class and kernel", "Area is the time of all launches, colour what holds the kernel up.", "half");
+  const node = panel(parent, "Where the time goes", "Area is the time of all launches, colour what holds the kernel up.", "half");
   if (kernels.length === 0) return;
-  const classes = d3.group(kernels, (k) => k.class);
-  const tree = {children: [...classes].map(([name, children]) => ({name, children}))};
-  let leaves = [], byIndex = new Map();
+  const path = {layer: (k) => (k.scope || "no layer").split("/").slice(0, 2), class: (k) => [k.class]};
+  const tree = (by) => {
+    const inside = (rows, depth) => [...d3.group(rows, (k) => path[by](k)[depth])].flatMap(([name, of]) =>
+      name === undefined ? of : [{name, children: inside(of, depth + 1)}]);
+    return d3.hierarchy({children: inside(kernels, 0)}).sum((d) => d.total_s || 0).sort((a, b) => b.value - a.value);
+  };
+  let figure = null, leaves = [], byIndex = new Map(), shown = kernels.some((k) => k.scope) ? "layer" : "class";
   const draw = (ctx, figure) => {
-    const root = d3.hierarchy(tree).sum((d) => d.total_s || 0).sort((a, b) => b.value - a.value);
+    const root = tree(shown);
     d3.treemap().size([figure.width, figure.height]).paddingInner(1).paddingOuter(2).paddingTop(15)(root);
     leaves = root.leaves();
     byIndex = new Map(leaves.map((leaf) => [leaf.data.i, leaf]));
     ctx.font = "11px system-ui, 'DejaVu Sans', sans-serif";
     for (const leaf of leaves) drawLeaf(ctx, leaf);
     ctx.fillStyle = css("--text");
-    for (const group of root.children) {
+    for (const group of root.descendants().filter((each) => each.parent && each.children)) {
       fitText(ctx, `${group.data.name} ${percent(group.value / root.value)} %`, group.x0 + 3, group.y0 + 11, group.x1 - group.x0 - 6);
     }
   };
-  new Figure(node, {
+  if (shown === "layer") choice(node, [["layer", "by layer"], ["class", "by op class"]], (by) => { shown = by; if (figure) figure.render(); });
+  figure = new Figure(node, {
     label: "treemap of the time of the kernels", height: 320, link, draw,
     pick: (x, y) => {
       const leaf = leaves.find((l) => l.x0 <= x && x <= l.x1 && l.y0 <= y && y <= l.y1);

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""`tilecast serve`: the command's numbers, its limits, 10,000 hostile requests, graceful shutdown.
+"""`tilecast serve`: the command's numbers, its page, its limits, 10,000 hostile requests, shutdown.
 
     serve_test.py TILECAST
 """
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import os
@@ -19,6 +20,9 @@ import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/support"))
+from browser import Browser, has_browser  # noqa: E402
+
 TILECAST = sys.argv.pop(1)
 PRODUCT = ROOT / "configs/examples/product.hlo"
 SECRET = "a-secret-of-a-file-outside"
@@ -192,6 +196,110 @@ class Answers(unittest.TestCase):
         self.assertNotIn("https://", text)
         self.assertEqual(json.loads(self.server.ask("GET", "/v1/files")[1])["files"].count(
             "link.hlo"), 0)
+
+
+@unittest.skipUnless(has_browser(), "no chromium")
+class Page(unittest.TestCase):
+    """The page in Chromium, as a reader uses it."""
+
+    KEY = "memory.hbm.bandwidth"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.stack = contextlib.ExitStack()
+        cls.server = cls.stack.enter_context(Serving())
+        cls.browser = cls.stack.enter_context(Browser())
+        (cls.server.folder / "notes.yaml").write_text("a: 1\n")
+        (cls.server.folder / "broken.hlo").write_text("HloModule broken\n")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.stack.close()
+
+    def open(self, state="device=tpu_v3&file=product.hlo", width=1280):
+        self.browser.open(f"http://127.0.0.1:{self.server.port}/#{state}", width, 900)
+        self.settle()
+
+    def settle(self):
+        self.browser.until("!busy && !again && "
+                           "(last !== null || document.getElementById('error').textContent !== '')")
+
+    def text(self, name):
+        return self.browser.value(f"document.getElementById('{name}').textContent")
+
+    def drag(self, key, power):
+        self.browser.value(f"(() => {{ const s = document.getElementById('s-{key}');"
+                           f"s.value = {power}; s.oninput(); }})()")
+        self.settle()
+
+    def time_of(self, bandwidth):
+        run = command("simulate", "-d", "tpu_v3", "--set", f"{self.KEY}={bandwidth}", "-f", "json",
+                      PRODUCT)["programs"][0]
+        return run["time_s"]
+
+    def test_a_drag_changes_time_and_curve_and_reset_undoes_it(self):
+        self.open()
+        before = self.text("time")
+        self.assertIn("The device as described", self.text("more"))
+        self.drag(self.KEY, -2)
+        expected = self.time_of("112.5 GB/s")
+        self.assertAlmostEqual(self.browser.value("last[1]"), expected, delta=1e-12)
+        points = self.browser.value("curve.points")
+        self.assertEqual(len(points), 13)
+        for point in (points[0], points[2], points[-1]):
+            self.assertAlmostEqual(point["time_s"], self.time_of(point["value"]), delta=1e-12)
+        self.assertEqual(points[2]["time_s"], self.browser.value("last[1]"))
+        self.assertEqual(self.browser.value("[...document.querySelectorAll('#plot circle')].filter("
+                                            "each => each.getClientRects().length).length"), 14)
+        self.browser.value("document.getElementById('reset').click()")
+        self.browser.until(f"document.getElementById('time').textContent === '{before}'")
+        self.assertEqual(self.browser.faults, [])
+
+    def test_the_address_shows_the_same_again(self):
+        self.open()
+        self.drag(self.KEY, 1)
+        shown, address = self.text("time"), self.browser.value("location.hash")
+        self.open(address[1:])
+        self.assertEqual(self.text("time"), shown)
+        self.assertIn("of the device as described", self.text("more"))
+        self.assertEqual(self.browser.value(f"document.getElementById('s-{self.KEY}').value"), "1")
+
+    def test_only_programs_are_offered(self):
+        self.open()
+        offered = self.browser.value("[...document.getElementById('file').options].map(o => o.value)")
+        self.assertEqual(offered, ["", "broken.hlo", "deep/product.hlo", "product.hlo"])
+
+    def test_a_result_of_simulate_is_what_the_time_is_held_against(self):
+        self.open("device=tpu_v4&file=product.hlo")
+        result = json.dumps(command("simulate", "-d", "tpu_v3", "-f", "json", PRODUCT))
+        for name, content in (("run.json", result), ("no.json", "[]")):
+            self.browser.value(f"""(() => {{ const data = new DataTransfer();
+                data.items.add(new File([{json.dumps(content)}], '{name}'));
+                document.getElementById('result').files = data.files; return compare(); }})()""")
+            self.settle()
+        self.assertEqual(self.browser.value("document.getElementById('device').value"), "tpu_v3")
+        self.assertIn("× 1.000 of run.json", self.text("more"))
+        self.assertIn("no.json is no result", self.text("error"))
+
+    def test_faults_are_said_in_words_of_the_page(self):
+        self.open("device=tpu_v3&text=HloModule+x%0AENTRY+e+%7B+a+%3D+f32%5B2%5D+foo()+%7D")
+        self.assertRegex(self.text("error"), r"^The program's line 2, column 22: .*foo$")
+        self.open("device=tpu_v3&text=+")
+        self.assertIn("Write a program", self.text("error"))
+        self.open("device=tpu_v3&file=product.hlo&set=clock=0 MHz")
+        self.assertRegex(self.text("error"), r"^clock: got '0 MHz'")
+        self.open("device=tpu_v3&file=broken.hlo")
+        self.assertIn("broken.hlo", self.text("error"))
+        self.browser.faults = []  # the console names each refusal
+
+    def test_nothing_is_wider_than_a_phone(self):
+        for width in (390, 1280):
+            self.open(f"device=h100_sxm&file=product.hlo&plot={self.KEY}", width)
+            self.assertEqual(self.browser.value("document.documentElement.scrollWidth"), width)
+            self.assertEqual(self.browser.value(
+                "[...document.querySelectorAll('section, td, svg text')].filter(each => "
+                "each.getClientRects().length && each.getBoundingClientRect().right > "
+                "document.documentElement.clientWidth).length"), 0)
 
 
 class Limits(unittest.TestCase):
