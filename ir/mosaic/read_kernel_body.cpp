@@ -494,6 +494,11 @@ void Grid::set_sums() {
   if (code_.chains_products()) set_scores();
 }
 
+Dims without_ones(Dims dims) {
+  dims.erase(std::remove(dims.begin(), dims.end(), 1), dims.end());
+  return dims;
+}
+
 // Blocks of scores: the most frequent exponentials that are as large as a product's result.
 void Grid::set_scores() {
   KernelBody::Scores& scores = body_.scores;
@@ -501,16 +506,22 @@ void Grid::set_scores() {
   for (const KernelBody::Work& work : body_.work) {
     if (work.opcode == Opcode::kDot) products += work.times;
     const bool of_product = std::ranges::any_of(body_.work, [&](const KernelBody::Work& other) {
-      return other.opcode == Opcode::kDot && other.result.dims == work.result.dims;
+      return other.opcode == Opcode::kDot &&
+             without_ones(other.result.dims) == without_ones(work.result.dims);
     });
     const double count = work.times * array_elements(work.result);
     if (work.opcode != Opcode::kExp || !of_product || count <= scores.count) continue;
-    scores = {.count = count, .block = work.result.dims};
+    scores = {.count = count, .block = without_ones(work.result.dims)};
     blocks = work.times;
   }
   if (blocks <= 0) return;
   for (const KernelBody::Work& work : body_.work) {
-    const bool compared = work.opcode == Opcode::kCompare && work.result.dims == scores.block;
+    const auto* dot = work.attrs.get<DotAttrs>();
+    if (dot != nullptr && scores.width == 0 && without_ones(work.result.dims) == scores.block) {
+      scores.width = contracted_elements(dot->dims, work.operands[0]);
+    }
+    const bool compared =
+        work.opcode == Opcode::kCompare && without_ones(work.result.dims) == scores.block;
     if (compared) compares += work.times;
   }
   scores.products = products / blocks;
