@@ -206,38 +206,33 @@ std::string Known::save() const {
 
 Known Known::load(const std::string& text, const std::string& file) {
   std::size_t at = record_end(text, 0);
-  const std::string header = text.substr(0, at);
-  if (measured::read_csv(base::SourceText(file, header)).columns != columns_of_known()) {
+  const std::vector<std::string> columns = columns_of_known();
+  if (measured::read_csv(base::SourceText(file, text.substr(0, at))).columns != columns) {
     throw Error(
         fmt::format("{}:1: the columns are of another version: train the model again", file));
   }
   Known known;
-  std::size_t lines = 0;  // between the header and the place's first row
+  int line = 2;
   for (std::size_t first = at; first < text.size(); first = at) {
     at = record_end(text, first);
-    const auto rows = [&](std::size_t end) {  // errors name the file's line
-      return base::SourceText(file,
-                              std::string(lines, '\n') + header + text.substr(first, end - first));
-    };
-    const CsvTable table = measured::read_csv(rows(at));
-    if (table.rows.empty()) {
-      throw Error(fmt::format("{}: an empty line, expected a kernel", file));
-    }
+    const CsvTable table =
+        measured::read_csv(base::SourceText(file, text.substr(first, at - first)), columns, line);
+    if (table.rows.empty()) throw Error(fmt::format("{}:{}: the line is empty", file, line));
     const std::vector<std::string>& cells = table.rows.front().cells;
-    const double reach =
-        measured::number_cell(table, table.rows.front(), kReach, kLeastReach, kMostCoordinate);
     std::string start = measured::csv_line({cells.begin(), cells.begin() + kName});
     start.back() = ',';
     while (text.compare(at, start.size(), start) == 0) at = record_end(text, at);
-    known.places_.push_back(
-        {.device = cells[0],
-         .writer = cells[1],
-         .timed = cells[2],
-         .source = cells[3],
-         .reach = reach,
-         .kernels = [source = rows(at)] { return read_kernels(measured::read_csv(source)); }});
-    lines += static_cast<std::size_t>(
-        std::ranges::count(std::string_view(text).substr(first, at - first), '\n'));
+    base::SourceText rows(file, text.substr(first, at - first));
+    known.places_.push_back({.device = cells[0],
+                             .writer = cells[1],
+                             .timed = cells[2],
+                             .source = cells[3],
+                             .reach = measured::number_cell(table, table.rows.front(), kReach,
+                                                            kLeastReach, kMostCoordinate)});
+    known.places_.back().kernels = [rows, columns, line] {
+      return read_kernels(measured::read_csv(rows, columns, line));
+    };
+    line += static_cast<int>(std::ranges::count(rows.text(), '\n'));
   }
   return known;
 }
