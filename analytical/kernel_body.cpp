@@ -237,10 +237,8 @@ std::optional<Algorithm> kernel_body(const ir::Kernel& kernel, const hwdesc::Dev
   std::string name = fmt::format("its code: {} steps", fmt::join(body.grid, " x "));
   if (body.grid.empty()) name = "its code: one step";
   for (const std::string& note : body.notes) name += "; " + note;
-  return Algorithm{std::move(name),
-                   [written = WrittenKernel(kernel, body, device)](BoundMask removed) {
-                     return written.account(removed);
-                   }};
+  return Algorithm{std::move(name), [written = WrittenKernel(kernel, body, device)](
+                                        BoundMask removed) { return written.account(removed); }};
 }
 
 }  // namespace tilecast::analytical

@@ -34,6 +34,8 @@ class ScratchpadModel final : public TileModel {
   // Loop overhead plus, for products, one block of the matrix unit without its fill, which may be
   // paid once for all iterations.
   [[nodiscard]] double least_iteration_s() const override;
+  // Launch, loop overhead and the matrix unit.
+  [[nodiscard]] double least_s(const TileConfig& tile) const override;
   [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const override;
 
  private:

@@ -60,23 +60,28 @@ constexpr std::size_t kCandidates = 16384;
 constexpr std::size_t kTimedTogether = 16;  // tiles per batch
 
 // Candidates are sorted by iterations, and no iteration is shorter than the model's minimum, so the
-// search stops when that minimum alone exceeds the best time.
+// search stops when that minimum alone exceeds the best time. Tiles with a higher lower bound are
+// not timed.
 std::optional<TileConfig> fastest(const TileModel& model, std::span<const TileConfig> candidates) {
+  constexpr double kRounding = 1 - 1e-9;
   const double least_s = model.least_iteration_s();
   double best = std::numeric_limits<double>::infinity();
   const TileConfig* chosen = nullptr;
   const auto hopeless = [&](const TileConfig& tile) {
-    return model.iterations(tile) * least_s >= best;
+    return model.least_s(tile) * kRounding >= best;
   };
   std::array<double, kTimedTogether> times;
-  while (!candidates.empty() && !hopeless(candidates.front())) {
-    const auto together = candidates.first(std::min(candidates.size(), kTimedTogether));
-    candidates = candidates.subspan(together.size());
-    model.times_s(together, times);
-    for (std::size_t i = 0; i < together.size() && !hopeless(together[i]); ++i) {
-      if (times[i] >= best) continue;
-      best = times[i];
-      chosen = &together[i];
+  while (!candidates.empty() && model.iterations(candidates.front()) * least_s < best) {
+    const auto ahead = candidates.first(std::min(candidates.size(), kTimedTogether));
+    const auto first = std::ranges::find_if_not(ahead, hopeless);
+    const auto last = std::find_if(first, ahead.end(), hopeless);
+    candidates = candidates.subspan(static_cast<std::size_t>(last - ahead.begin()));
+    model.times_s({first, last}, times);
+    for (auto tile = first; tile != last; ++tile) {
+      const double time = times[static_cast<std::size_t>(tile - first)];
+      if (time >= best) continue;
+      best = time;
+      chosen = &*tile;
     }
   }
   return chosen == nullptr ? std::nullopt : std::optional(*chosen);

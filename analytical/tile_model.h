@@ -38,6 +38,10 @@ class TileModel {
   [[nodiscard]] double iterations(const TileConfig& tile) const;
   // Lower bound per iteration: n iterations take at least n times this.
   [[nodiscard]] virtual double least_iteration_s() const = 0;
+  // Lower bound of time_s(), at a fraction of its cost.
+  [[nodiscard]] virtual double least_s(const TileConfig& tile) const {
+    return iterations(tile) * least_iteration_s();
+  }
   // Why the tile cannot run; empty when it can.
   [[nodiscard]] virtual std::string infeasible_reason(const TileConfig& tile) const = 0;
   // The tile that the file states, if this kind of machine runs it.

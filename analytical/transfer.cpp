@@ -9,6 +9,7 @@
 #include "base/math.h"
 #include "ir/array_elements.h"
 #include "ir/kernels/in_place_update.h"
+#include "ir/memory/memory_use.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -442,7 +443,7 @@ bool is_resident(const ir::Shape& shape, const hwdesc::Device& device) {
   constexpr int kScalars = 6;  // like the flags, in a small memory beside the levels
   if (shape.layout && shape.layout->cache > 0) return true;
   const int space = shape.memory_space();
-  if (space == kHostMemory && device.execution != hwdesc::Execution::kCache) return true;
+  if (space == ir::kHostMemory && device.execution != hwdesc::Execution::kCache) return true;
   const auto level = std::ranges::find(device.memory, space, &hwdesc::MemoryLevel::memory_space);
   if (level != device.memory.end()) return level != device.memory.begin();
   return device.execution == hwdesc::Execution::kScratchpad &&
@@ -457,7 +458,7 @@ Traffic distinct_traffic(const ir::Kernel& kernel, const hwdesc::Device& device)
 Traffic host_traffic(const ir::Kernel& kernel, const hwdesc::Device& device) {
   if (device.execution == hwdesc::Execution::kCache) return {};
   return traffic_of(kernel, [&](const ir::Shape& shape) {
-    return kernel.on_host() || shape.memory_space() == kHostMemory;
+    return kernel.on_host() || shape.memory_space() == ir::kHostMemory;
   });
 }
 

@@ -123,7 +123,6 @@ struct Traffic {
 
 [[nodiscard]] Traffic distinct_traffic(const ir::Kernel& kernel, const hwdesc::Device& device);
 
-inline constexpr int kHostMemory = 5;  // HLO space S(5)
 // The same over the link to the host: arrays in S(5), and all arrays of computations on the host.
 // Zero on a processor, which is the host.
 [[nodiscard]] Traffic host_traffic(const ir::Kernel& kernel, const hwdesc::Device& device);

@@ -19,8 +19,9 @@ namespace tilecast::hwdesc {
 
 // The link from a chip to its host's memory (PCIe, NVLink-C2C), which holds HLO arrays in S(5).
 struct HostLink {
-  BytesPerSecond bandwidth;  // one way, per chip
-  Seconds latency;           // per transfer
+  BytesPerSecond bandwidth;       // one way, per chip
+  Seconds latency;                // per transfer
+  std::optional<Bytes> capacity;  // of the host's memory, per chip
   Provenance provenance;
 };
 

@@ -6,13 +6,13 @@
 
 namespace tilecast::hybrid {
 
-Bag::Bag(learned::FeatureSelection selection, std::vector<learned::GbtModel> members)
+Bag::Bag(learned::FeatureSelection selection, base::Lazy<Members> members)
     : selection_(std::move(selection)), features_(selection_), members_(std::move(members)) {}
 
 void Bag::ask(std::span<const analytical::KernelQuery> queries, const hwdesc::Device& device,
               learned::Priors priors, std::span<Opinion> out) const {
   std::ranges::fill(out, Opinion{});
-  if (members_.empty()) return;
+  if (members_->empty()) return;
   thread_local std::vector<float> rows;
   rows.resize(queries.size() * features_.width());
   std::vector<analytical::KernelQuery> stated;
@@ -25,10 +25,10 @@ void Bag::ask(std::span<const analytical::KernelQuery> queries, const hwdesc::De
 
 void Bag::ask_rows(std::span<const float> rows, std::span<Opinion> out) const {
   std::ranges::fill(out, Opinion{});
-  if (members_.empty()) return;
+  if (members_->empty()) return;
   thread_local std::vector<float> said;
   said.resize(out.size());
-  for (const learned::GbtModel& member : members_) {
+  for (const learned::GbtModel& member : *members_) {
     member.predict(rows, said);
     for (std::size_t i = 0; i < out.size(); ++i) {
       const auto value = static_cast<double>(said[i]);
@@ -36,7 +36,7 @@ void Bag::ask_rows(std::span<const float> rows, std::span<Opinion> out) const {
       out[i].deviation += value * value;
     }
   }
-  const auto n = static_cast<double>(members_.size());
+  const auto n = static_cast<double>(members_->size());
   for (Opinion& opinion : out) {
     opinion.mean /= n;
     opinion.deviation =
@@ -46,7 +46,7 @@ void Bag::ask_rows(std::span<const float> rows, std::span<Opinion> out) const {
 
 std::vector<Driver> Bag::effects(const analytical::KernelQuery& query, const hwdesc::Device& device,
                                  learned::Priors priors, std::size_t most) const {
-  if (members_.empty()) return {};
+  if (members_->empty()) return {};
   const std::size_t width = features_.width();
   std::vector<float> row(width);
   const analytical::KernelQuery stated = analytical::with_tile_of(priors.front(), query);

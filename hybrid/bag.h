@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/lazy.h"
 #include "learned/gbt_model.h"
 #include "learned/predictor.h"
 #include "learned/table_features.h"
@@ -35,7 +36,8 @@ inline constexpr std::size_t kMostMembers = 32;
 class Bag {
  public:
   Bag() : Bag(learned::FeatureSelection{}, {}) {}  // without members: every opinion is 0
-  Bag(learned::FeatureSelection selection, std::vector<learned::GbtModel> members);
+  using Members = std::vector<learned::GbtModel>;
+  Bag(learned::FeatureSelection selection, base::Lazy<Members> members);
 
   void ask(std::span<const analytical::KernelQuery> queries, const hwdesc::Device& device,
            learned::Priors priors, std::span<Opinion> out) const;
@@ -46,15 +48,14 @@ class Bag {
                                             const hwdesc::Device& device, learned::Priors priors,
                                             std::size_t most) const;
 
-  [[nodiscard]] bool empty() const { return members_.empty(); }
   [[nodiscard]] const learned::FeatureSelection& selection() const { return selection_; }
   [[nodiscard]] const learned::TableFeatures& features() const { return features_; }
-  [[nodiscard]] const std::vector<learned::GbtModel>& members() const { return members_; }
+  [[nodiscard]] const Members& members() const { return *members_; }
 
  private:
   learned::FeatureSelection selection_;
   learned::TableFeatures features_;
-  std::vector<learned::GbtModel> members_;
+  base::Lazy<Members> members_;  // read on first use
 };
 
 }  // namespace tilecast::hybrid

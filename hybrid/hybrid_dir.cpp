@@ -35,10 +35,12 @@ std::string path_of(const std::string& directory, const std::string& file) {
   return (fs::path(directory) / file).string();
 }
 
-const std::string& file_text(const learned::ExtraFiles& files, const std::string& file,
+using Files = std::map<std::string, base::Lazy<std::string>>;
+
+const std::string& file_text(const Files& files, const std::string& file,
                              const std::string& directory) {
   const auto found = files.find(file);
-  if (found != files.end()) return found->second;
+  if (found != files.end()) return *found->second;
   throw Error(fmt::format("{}: files: {} is missing; every hybrid has one",
                           path_of(directory, "model.yaml"), file));
 }
@@ -67,7 +69,7 @@ std::string first_name(std::string_view text) {
 }
 
 // The devices in the folder, in order.
-KnownDevices devices_of(const learned::ExtraFiles& files, const std::string& directory) {
+KnownDevices devices_of(const Files& files, const std::string& directory) {
   KnownDevices devices;
   const auto numbered = static_cast<std::size_t>(std::ranges::count_if(
       files, [](const auto& file) { return file.first.starts_with("device_"); }));
@@ -161,9 +163,8 @@ std::size_t read_correction(const std::string& text, const std::string& file, Hy
   return hwdesc::whole_number(hwdesc::required(root, "members"), 0, kMostMembers);
 }
 
-Bag read_bag(learned::FeatureSelection selection, std::size_t count,
-             const learned::ExtraFiles& files, const std::string& directory) {
-  const std::size_t width = learned::TableFeatures(selection).width();
+Bag::Members read_members(std::size_t width, std::size_t count, const Files& files,
+                          const std::string& directory) {
   std::vector<std::optional<learned::GbtModel>> read(count);
   base::parallel_for(count, base::default_jobs(), [&](std::size_t i) {
     const std::string& bytes = file_text(files, member_file(i), directory);
@@ -173,12 +174,12 @@ Bag read_bag(learned::FeatureSelection selection, std::size_t count,
       throw Error(fmt::format("{}: {}", path_of(directory, member_file(i)), error.what()));
     }
   });
-  std::vector<learned::GbtModel> members;
+  Bag::Members members;
   for (auto& member : read) members.push_back(std::move(*member));
-  return {std::move(selection), std::move(members)};
+  return members;
 }
 
-HybridParts read_parts(const learned::ExtraFiles& files, const std::string& directory) {
+HybridParts read_parts(const Files& files, const std::string& directory) {
   const auto text_of = [&](const char* file) -> const std::string& {
     return file_text(files, file, directory);
   };
@@ -186,7 +187,10 @@ HybridParts read_parts(const learned::ExtraFiles& files, const std::string& dire
   learned::FeatureSelection selection;
   const std::size_t members =
       read_correction(text_of(kCorrection), path_of(directory, kCorrection), parts, selection);
-  parts.bag = read_bag(std::move(selection), members, files, directory);
+  const std::size_t width = learned::TableFeatures(selection).width();
+  parts.bag =
+      Bag(std::move(selection),
+          base::Lazy<Bag::Members>([=] { return read_members(width, members, files, directory); }));
   parts.bands = Bands::load(text_of(kBands), path_of(directory, kBands));
   parts.devices = devices_of(files, directory);
   for (const Place& place : parts.known.places()) {

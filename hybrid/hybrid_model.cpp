@@ -189,26 +189,42 @@ std::vector<std::optional<Estimate>> HybridModel::estimate(std::span<const Kerne
     of_trained = prior_.estimate(own, *view.trained);
   }
   const std::vector<std::optional<Estimate>>& priors = view.changed ? of_trained : answers;
-  std::vector<Opinion> said(queries.size());
-  if (belief_ == Belief::kEverything || (view.trained != nullptr && believes(*view.trained))) {
-    parts_.bag.ask(view.changed ? own : queries, view.changed ? *view.trained : device, priors,
-                   said);
-  }
   std::vector<Trust> trust(queries.size());
+  std::vector<std::size_t> asked;  // others are left to physics, whatever the bag says
   for (std::size_t i = 0; i < queries.size(); ++i) {
-    if (answers[i] && priors[i]) trust[i] = trust_of(queries[i], view, *priors[i]);
+    if (!answers[i] || !priors[i]) continue;
+    trust[i] = trust_of(queries[i], view, *priors[i]);
+    if (may_correct(trust[i])) asked.push_back(i);
   }
+  std::vector<Opinion> said(queries.size());
+  ask_bag(view.changed ? std::span<const KernelQuery>(own) : queries,
+          view.changed ? *view.trained : device, priors, asked, said);
   for (std::size_t i = 0; i < queries.size(); ++i) {
     if (answers[i]) correct(queries[i], trust[i], said[i], device, *answers[i]);
   }
   return answers;
 }
 
-bool HybridModel::believes(const hwdesc::Device& trained) const {
-  return std::ranges::any_of(parts_.known.places(), [&](const Place& place) {
-    return place.device == trained.name &&
-           (place.same.c != kPhysicsAlone || place.any.c != kPhysicsAlone);
-  });
+void HybridModel::ask_bag(std::span<const KernelQuery> queries, const hwdesc::Device& device,
+                          learned::Priors priors, std::span<const std::size_t> asked,
+                          std::span<Opinion> said) const {
+  if (asked.empty()) return;
+  std::vector<KernelQuery> chosen;
+  std::vector<std::optional<Estimate>> of_chosen;
+  for (const std::size_t i : asked) {
+    chosen.push_back(queries[i]);
+    of_chosen.push_back(priors[i]);
+  }
+  std::vector<Opinion> opinions(asked.size());
+  parts_.bag.ask(chosen, device, of_chosen, opinions);
+  for (std::size_t k = 0; k < asked.size(); ++k) said[asked[k]] = opinions[k];
+}
+
+bool HybridModel::may_correct(const Trust& trust) const {
+  return belief_ == Belief::kEverything ||
+         std::ranges::any_of(trust.near, [&](const Trust::Near& one) {
+           return one.rule->c != kPhysicsAlone && one.rule->kinds.contains(trust.kind);
+         });
 }
 
 std::string HybridModel::verdict_text(const Trust& trust, const View& view) const {

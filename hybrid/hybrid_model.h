@@ -69,8 +69,12 @@ class HybridModel final : public analytical::CostModel {
                                const analytical::Estimate& prior) const;
   void find_near(const analytical::KernelQuery& query, const View& view,
                  const analytical::Estimate& prior, Trust& trust) const;
-  // Whether any correction is applied on this device.
-  [[nodiscard]] bool believes(const hwdesc::Device& trained) const;
+  // Whether the rules give the bag any weight.
+  [[nodiscard]] bool may_correct(const Trust& trust) const;
+  // Opinions of the queries with the indices `asked`.
+  void ask_bag(std::span<const analytical::KernelQuery> queries, const hwdesc::Device& device,
+               learned::Priors priors, std::span<const std::size_t> asked,
+               std::span<Opinion> said) const;
   [[nodiscard]] double weight_of(const Trust& trust, const Opinion& said) const;
   void correct(const analytical::KernelQuery& query, const Trust& trust, const Opinion& said,
                const hwdesc::Device& device, analytical::Estimate& estimate) const;

@@ -86,6 +86,32 @@ Coordinates rounded(Coordinates at) {
   return at;
 }
 
+// The end of the CSV record that starts at `at`, behind its line's end.
+std::size_t record_end(std::string_view text, std::size_t at) {
+  for (bool quoted = false;;) {
+    const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    quoted ^= std::ranges::count(text.substr(at, end - at), '"') % 2 == 1;
+    if (!quoted || end == text.size()) return end;
+    at = end;
+  }
+}
+
+// The rows of one place.
+std::vector<KnownKernel> read_kernels(const CsvTable& table) {
+  std::vector<KnownKernel> kernels;
+  for (const CsvRow& row : table.rows) {
+    KnownKernel kernel{.name = row.cells[kName]};
+    for (std::size_t i = 0; float* value : saved(kernel.at)) {
+      *value = static_cast<float>(
+          measured::number_cell(table, row, kName + ++i, -kMostCoordinate, kMostCoordinate));
+    }
+    set_largest(kernel.at);
+    kernels.push_back(std::move(kernel));
+  }
+  std::ranges::stable_sort(kernels, {}, time_of);
+  return kernels;
+}
+
 std::vector<std::string> columns_of_known() {
   std::vector<std::string> columns = {"device", "writer", "timed", "source", "reach",
                                       "name",   "time",   "bytes", "flops"};
@@ -116,7 +142,8 @@ float distance(const Coordinates& a, const Coordinates& b) {
 
 // Searches outwards from the nearest time, until the distance in time alone is too large.
 double Place::distance(const Coordinates& at) const {
-  const auto middle = std::ranges::lower_bound(kernels, at.time, {}, time_of);
+  const std::vector<KnownKernel>& known = *kernels;
+  const auto middle = std::ranges::lower_bound(known, at.time, {}, time_of);
   float least = std::numeric_limits<float>::infinity();
   const auto is_near = [&](const KnownKernel& kernel) {
     if (squared(kernel.at.time - at.time) >= least) return false;
@@ -126,15 +153,15 @@ double Place::distance(const Coordinates& at) const {
   auto longer = middle, shorter = middle;
   bool go_on = true;
   while (go_on) {
-    go_on = longer != kernels.end() && is_near(*longer++);
-    go_on = (shorter != kernels.begin() && is_near(*--shorter)) || go_on;
+    go_on = longer != known.end() && is_near(*longer++);
+    go_on = (shorter != known.begin() && is_near(*--shorter)) || go_on;
   }
   return std::sqrt(double{least}) / reach;
 }
 
 std::vector<Place::Neighbour> Place::nearest(const Coordinates& at, std::size_t count) const {
   std::vector<Neighbour> all;
-  for (const KnownKernel& kernel : kernels) {
+  for (const KnownKernel& kernel : *kernels) {
     all.push_back({kernel.name, std::sqrt(double{squared_distance(kernel.at, at)}) / reach});
   }
   std::ranges::stable_sort(all, {}, &Neighbour::distance);
@@ -151,11 +178,13 @@ Known Known::of(std::vector<Place> places, std::span<const MeasuredKernel> kerne
     Place& place = known.places_[i];
     place.reach = reach_of(by_place[i]);
     const double keep = kKept * place.reach;
+    std::vector<KnownKernel> kept;
     for (const MeasuredKernel* kernel : by_place[i]) {
-      if (double{nearest_squared(place.kernels, kernel->at)} <= keep * keep) continue;
-      place.kernels.push_back({kernel->name, rounded(kernel->at)});
+      if (double{nearest_squared(kept, kernel->at)} <= keep * keep) continue;
+      kept.push_back({kernel->name, rounded(kernel->at)});
     }
-    std::ranges::stable_sort(place.kernels, {}, time_of);
+    std::ranges::stable_sort(kept, {}, time_of);
+    place.kernels = std::move(kept);
   }
   return known;
 }
@@ -163,7 +192,7 @@ Known Known::of(std::vector<Place> places, std::span<const MeasuredKernel> kerne
 std::string Known::save() const {
   std::string text = measured::csv_line(columns_of_known());
   for (const Place& place : places_) {
-    for (const KnownKernel& kernel : place.kernels) {
+    for (const KnownKernel& kernel : *place.kernels) {
       std::vector<std::string> cells = {
           place.device, place.writer, place.timed, place.source, fmt::format("{}", place.reach),
           kernel.name};
@@ -176,54 +205,49 @@ std::string Known::save() const {
 }
 
 Known Known::load(const std::string& text, const std::string& file) {
-  const CsvTable table = measured::read_csv(base::SourceText(file, text));
-  if (table.columns != columns_of_known()) {
+  std::size_t at = record_end(text, 0);
+  const std::vector<std::string> columns = columns_of_known();
+  if (measured::read_csv(base::SourceText(file, text.substr(0, at))).columns != columns) {
     throw Error(
         fmt::format("{}:1: the columns are of another version: train the model again", file));
   }
   Known known;
-  for (const CsvRow& row : table.rows) {
-    const Place* last = known.places_.empty() ? nullptr : &known.places_.back();
-    if (last == nullptr || last->device != row.cells[0] || last->writer != row.cells[1] ||
-        last->timed != row.cells[2] || last->source != row.cells[3]) {
-      known.places_.push_back(
-          {.device = row.cells[0],
-           .writer = row.cells[1],
-           .timed = row.cells[2],
-           .source = row.cells[3],
-           .reach = measured::number_cell(table, row, kReach, kLeastReach, kMostCoordinate)});
-    }
-    KnownKernel kernel{.name = row.cells[kName]};
-    for (std::size_t i = 0; float* value : saved(kernel.at)) {
-      *value = static_cast<float>(
-          measured::number_cell(table, row, kName + ++i, -kMostCoordinate, kMostCoordinate));
-    }
-    set_largest(kernel.at);
-    known.places_.back().kernels.push_back(std::move(kernel));
+  int line = 2;
+  for (std::size_t first = at; first < text.size(); first = at) {
+    at = record_end(text, first);
+    const CsvTable table =
+        measured::read_csv(base::SourceText(file, text.substr(first, at - first)), columns, line);
+    if (table.rows.empty()) throw Error(fmt::format("{}:{}: the line is empty", file, line));
+    const std::vector<std::string>& cells = table.rows.front().cells;
+    std::string start = measured::csv_line({cells.begin(), cells.begin() + kName});
+    start.back() = ',';
+    while (text.compare(at, start.size(), start) == 0) at = record_end(text, at);
+    base::SourceText rows(file, text.substr(first, at - first));
+    known.places_.push_back({.device = cells[0],
+                             .writer = cells[1],
+                             .timed = cells[2],
+                             .source = cells[3],
+                             .reach = measured::number_cell(table, table.rows.front(), kReach,
+                                                            kLeastReach, kMostCoordinate)});
+    known.places_.back().kernels = [rows, columns, line] {
+      return read_kernels(measured::read_csv(rows, columns, line));
+    };
+    line += static_cast<int>(std::ranges::count(rows.text(), '\n'));
   }
-  for (Place& place : known.places_) std::ranges::stable_sort(place.kernels, {}, time_of);
   return known;
 }
 
 void KnownDevices::add(hwdesc::Device device) {
   std::string name = device.name;
-  add(std::move(name), [device = std::move(device)] { return device; });
+  add(std::move(name), base::Lazy<hwdesc::Device>(std::move(device)));
 }
 
-void KnownDevices::add(std::string name, std::function<hwdesc::Device()> read) {
-  entries_.push_back(std::make_unique<Entry>());
-  entries_.back()->name = std::move(name);
-  entries_.back()->read = std::move(read);
+void KnownDevices::add(std::string name, base::Lazy<hwdesc::Device> device) {
+  entries_.emplace_back(std::move(name), std::move(device));
 }
 
 bool KnownDevices::has(const std::string& name) const {
-  return std::ranges::any_of(entries_, [&](const auto& entry) { return entry->name == name; });
-}
-
-const hwdesc::Device& KnownDevices::operator[](std::size_t i) const {
-  Entry& entry = *entries_[i];
-  std::call_once(entry.asked, [&] { entry.device = entry.read(); });
-  return entry.device;
+  return std::ranges::any_of(entries_, [&](const auto& entry) { return entry.first == name; });
 }
 
 std::vector<const hwdesc::Device*> KnownDevices::all() const {

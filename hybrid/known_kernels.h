@@ -15,14 +15,13 @@
 #pragma once
 
 #include <array>
-#include <functional>
-#include <memory>
-#include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analytical/estimate.h"
+#include "base/lazy.h"
 #include "hwdesc/device.h"
 #include "hybrid/shrinkage.h"
 
@@ -48,7 +47,7 @@ struct Place {
   // Rules for kernels near it: `same` for times taken in the same way, `any` for all, used for
   // programs.
   Shrinkage same = {}, any = {};
-  std::vector<KnownKernel> kernels = {};  // sorted by time
+  base::Lazy<std::vector<KnownKernel>> kernels = {};  // sorted by time
 
   // Distance to the nearest kernel divided by the reach; near if at most 1.
   [[nodiscard]] double distance(const Coordinates& at) const;
@@ -74,7 +73,8 @@ class Known {
   [[nodiscard]] const std::vector<Place>& places() const { return places_; }
   [[nodiscard]] std::vector<Place>& places() { return places_; }
 
-  // As CSV, without the rules. load() throws Error with file and line.
+  // As CSV, without the rules. load() throws Error with file and line; a place reads its kernels on
+  // first use, since most programs need those of one device.
   [[nodiscard]] std::string save() const;
   [[nodiscard]] static Known load(const std::string& text, const std::string& file);
 
@@ -93,23 +93,19 @@ class Known {
 class KnownDevices {
  public:
   void add(hwdesc::Device device);
-  void add(std::string name, std::function<hwdesc::Device()> read);
+  void add(std::string name, base::Lazy<hwdesc::Device> device);
 
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
-  [[nodiscard]] const std::string& name(std::size_t i) const { return entries_[i]->name; }
+  [[nodiscard]] const std::string& name(std::size_t i) const { return entries_[i].first; }
   [[nodiscard]] bool has(const std::string& name) const;
-  [[nodiscard]] const hwdesc::Device& operator[](std::size_t i) const;
+  [[nodiscard]] const hwdesc::Device& operator[](std::size_t i) const {
+    return *entries_[i].second;
+  }
   // Reads all of them.
   [[nodiscard]] std::vector<const hwdesc::Device*> all() const;
 
  private:
-  struct Entry {
-    std::string name;
-    std::function<hwdesc::Device()> read;
-    std::once_flag asked;
-    hwdesc::Device device;
-  };
-  std::vector<std::unique_ptr<Entry>> entries_;
+  std::vector<std::pair<std::string, base::Lazy<hwdesc::Device>>> entries_;
 };
 
 }  // namespace tilecast::hybrid

@@ -46,6 +46,7 @@ struct KernelBody {
     double count = 0;                   // over the whole grid; 0: no such thing
     double products = 0, compares = 0;  // per block of scores
     Dims block;
+    double width = 0;  // of a head: what the product that makes the scores sums over
   };
   Scores scores;
   bool open_grid = false;          // data decide the size of a loop of the grid

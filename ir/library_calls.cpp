@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -365,13 +366,20 @@ int products_by_name(const Instruction& call) {
   return forward ? kForwardProducts : 0;
 }
 
+// The rows of a matrix whose other side is `width`: JAX's kernels take queries, keys and values
+// with either side innermost (splash attention's QKVLayout).
+std::int64_t rows_beside(const Dims& dims, std::int64_t width) {
+  const std::int64_t inner = dims.back(), outer = dims[dims.size() - 2];
+  return inner != width && outer == width ? inner : outer;
+}
+
 // Sides of the blocks that the code works on: of its windows, or of the scores that it makes at a
 // time where a window holds all keys.
 void set_blocks(const KernelBody& body, std::size_t queries, std::size_t keys, Attention& of) {
   const auto rows = [&](std::size_t array) -> std::int64_t {
     for (const KernelBody::Window& window : body.windows) {
       if (window.written || window.array != array || window.block.size() < 2) continue;
-      return window.block[window.block.size() - 2];
+      return rows_beside(window.block, of.width);
     }
     return 0;
   };
@@ -384,7 +392,7 @@ void set_blocks(const KernelBody& body, std::size_t queries, std::size_t keys, A
 }
 
 // Attention in a Pallas kernel: queries, keys and values are the first arrays of 16-bit floats,
-// [heads, rows, width] or [batch, heads, rows, width].
+// [heads, rows, width] or [batch, heads, rows, width], or width before rows where the code says so.
 std::optional<CustomCallCost> pallas_attention(const Instruction& call,
                                                std::span<const Shape> operands,
                                                const KernelBody* body) {
@@ -403,13 +411,19 @@ std::optional<CustomCallCost> pallas_attention(const Instruction& call,
   const auto heads = [](const Shape& shape) {
     return element_count(shape) / (shape.dims.back() * shape.dims[shape.dims.size() - 2]);
   };
+  const auto has_side = [](const Shape& shape, std::int64_t size) {
+    return size == shape.dims.back() || size == shape.dims[shape.dims.size() - 2];
+  };
   const Shape &q = operands[arrays[0]], &k = operands[arrays[1]], &v = operands[arrays[2]];
+  const std::int64_t said = body != nullptr ? std::llround(body->scores.width) : 0;
+  const std::int64_t width = has_side(q, said) ? said : q.dims.back();
+  const std::int64_t keys = rows_beside(k.dims, width);
   Attention of{.heads = heads(q),
                .kv_heads = heads(k),
-               .queries = q.dims[q.dims.size() - 2],
-               .keys = k.dims[k.dims.size() - 2],
-               .width = q.dims.back(),
-               .value_width = v.dims.back(),
+               .queries = rows_beside(q.dims, width),
+               .keys = keys,
+               .width = width,
+               .value_width = rows_beside(v.dims, keys),
                .backward = products > kForwardProducts,
                .dtype = q.dtype,
                .kv_dtype = k.dtype};
@@ -429,7 +443,7 @@ std::optional<CustomCallCost> pallas_attention(const Instruction& call,
                        static_cast<double>(of.keys);
     of.causal = body->scores.count < all && of.queries <= of.keys;
   }
-  if (!misfit(of).empty() || k.dims.back() != of.width) return std::nullopt;
+  if (!misfit(of).empty() || !has_side(k, of.width)) return std::nullopt;
   return cost_of(of);
 }
 

@@ -316,6 +316,13 @@ ProgramBuilder::ValueId ProgramBuilder::visit_while(Frame& frame, const Instruct
     (void)walk(std::move(test), depth + 1);
   }
   const ValueId result = walk(std::move(iteration), depth + 1);
+  for (const KernelId kernel : kernels_behind({result})) {
+    const auto started = pending_.find(kernel.value);
+    if (started == pending_.end() || started->second.done || kernel.index() <= first) continue;
+    ScheduledKernel& carried = program_.kernels_[kernel.index()];
+    carried.beside = KernelId(first);
+    std::erase_if(carried.waits_for, [&](KernelId id) { return id.index() >= first; });
+  }
   frame.commands.push_back(
       {first, program_.kernels_.size(), trips.total.has_value() && all_recorded_});
   return result;

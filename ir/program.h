@@ -25,6 +25,8 @@ struct ScheduledKernel {
   // first kernel that needs its result (invalid id = end of program). Unset for ordinary kernels.
   bool asynchronous = false;
   KernelId done_before;
+  // A loop's `*-start` that is done in the next trip runs beside the loop from this kernel on.
+  KernelId beside;
   std::string computation;  // containing computation, for reports
   std::int32_t loop_depth = 0;
   // One of the Program's launch graphs, whose kernels follow each other without a gap; -1: the host

@@ -33,9 +33,8 @@ constexpr std::size_t kMostExtraBytes = std::size_t{1} << 26;
 // A model's folder.
 class ModelFolder {
  public:
-  // Keeps a reference to `model`.
-  ModelFolder(std::filesystem::path path, const ModelText& model)
-      : path_(std::move(path)), model_(model) {}
+  ModelFolder(std::filesystem::path path, ModelText model)
+      : path_(std::move(path)), model_(std::move(model)) {}
 
   // The file's contents; throws Error if they differ from what was saved.
   [[nodiscard]] std::string read(const std::string& file, std::size_t limit) const;
@@ -52,7 +51,7 @@ class ModelFolder {
   [[nodiscard]] Target target() const;
 
   std::filesystem::path path_;
-  const ModelText& model_;
+  ModelText model_;
 };
 
 constexpr const char* kTrees = "trees.ubj";
@@ -310,14 +309,6 @@ fs::path folder_of(const std::string& directory) {
   return path;
 }
 
-ExtraFiles load_extra(const ModelText& model, const ModelFolder& folder) {
-  ExtraFiles extra;
-  for (const auto& [file, hash] : model.files) {
-    if (is_extra(file)) extra[file] = folder.read(file, kMostExtraBytes);
-  }
-  return extra;
-}
-
 }  // namespace
 
 void save_model(const ModelFiles& files, const std::string& directory, bool force) {
@@ -345,9 +336,15 @@ LoadedModel load_model(const std::string& directory) {
   }
   const fs::path card = path / kCard;
   ModelText model = read_model_yaml(read_file(card, hwdesc::kMaxConfigBytes), card.string());
-  const ModelFolder folder(path, model);
-  static_cast<void>(folder.read(kLog, kMostBytes));
-  return {.card = model.card, .predictor = folder.predictor(), .extra = load_extra(model, folder)};
+  const auto folder = std::make_shared<const ModelFolder>(path, model);
+  static_cast<void>(folder->read(kLog, kMostBytes));
+  LoadedModel loaded{.card = std::move(model.card), .predictor = folder->predictor()};
+  for (const auto& [file, hash] : model.files) {
+    if (!is_extra(file)) continue;
+    loaded.extra.emplace(file,
+                         [folder, file = file] { return folder->read(file, kMostExtraBytes); });
+  }
+  return loaded;
 }
 
 }  // namespace tilecast::learned

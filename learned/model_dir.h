@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/lazy.h"
 #include "learned/predictor.h"
 
 namespace tilecast::learned {
@@ -60,7 +61,8 @@ using ExtraFiles = std::map<std::string, std::string>;  // name -> text
 struct LoadedModel {
   ModelCard card;
   std::unique_ptr<Predictor> predictor;  // nullptr if the kind is physics
-  ExtraFiles extra = {};
+  // Read and checked on first use: most programs do not need all files of a hybrid.
+  std::map<std::string, base::Lazy<std::string>> extra = {};
 };
 
 struct ModelFiles {  // input of save_model()

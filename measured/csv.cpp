@@ -36,12 +36,13 @@ std::string CsvTable::where(const CsvRow& row, std::string_view column) const {
   return fmt::format("{}:{}: column '{}'", file, row.line, column);
 }
 
-CsvTable read_csv(const base::SourceText& text) {
+CsvTable read_csv(const base::SourceText& text, std::vector<std::string> columns, int line) {
   bool given = false;
-  CsvReader reader(text.file(), [&](std::string& buffer) {
+  const auto read_more = [&](std::string& buffer) {
     if (!given) buffer = text.text();
     return !std::exchange(given, true);
-  });
+  };
+  CsvReader reader(text.file(), read_more, std::move(columns), line);
   CsvTable table{text.file(), reader.columns(), {}};
   std::vector<std::string_view> cells;
   while (reader.next(cells)) table.rows.push_back({reader.line(), {cells.begin(), cells.end()}});
@@ -121,8 +122,12 @@ constexpr std::size_t kMaxRowBytes = std::size_t{16} << 20;
 
 }  // namespace
 
-CsvReader::CsvReader(std::string file, ReadMore read_more, std::vector<std::string> columns)
-    : file_(std::move(file)), read_more_(std::move(read_more)), columns_(std::move(columns)) {
+CsvReader::CsvReader(std::string file, ReadMore read_more, std::vector<std::string> columns,
+                     int line)
+    : file_(std::move(file)),
+      read_more_(std::move(read_more)),
+      line_(line),
+      columns_(std::move(columns)) {
   static_cast<void>(line_end(0));
   if (buffer_.starts_with("\xEF\xBB\xBF")) at_ = 3;
   if (!columns_.empty()) return;

@@ -36,7 +36,9 @@ struct CsvTable {
   [[nodiscard]] std::string where(const CsvRow& row, std::string_view column) const;
 };
 
-[[nodiscard]] CsvTable read_csv(const base::SourceText& text);
+// As CsvReader: `columns` if the text has no line of names, `line`: number of its first line.
+[[nodiscard]] CsvTable read_csv(const base::SourceText& text, std::vector<std::string> columns = {},
+                                int line = 1);
 
 // A whole number >= `minimum`. An empty cell gives `fallback`, or throws Error without one.
 [[nodiscard]] std::int64_t integer_cell(const CsvTable& table, const CsvRow& row,
@@ -75,8 +77,10 @@ class CsvReader {
  public:
   using ReadMore = std::function<bool(std::string& buffer)>;  // appends bytes; false at the end
 
-  // Throws Error if there are no column names or a name appears twice.
-  CsvReader(std::string file, ReadMore read_more, std::vector<std::string> columns = {});
+  // `line`: number of the first line. Throws Error if there are no column names or a name appears
+  // twice.
+  CsvReader(std::string file, ReadMore read_more, std::vector<std::string> columns = {},
+            int line = 1);
 
   [[nodiscard]] const std::string& file() const { return file_; }
   [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }

@@ -1,9 +1,7 @@
 // The parts of a simulated run (sim/simulator.h): timeline, communication, energy, memory, roofs.
 //
 // The timeline says when each kernel of a program runs, with copies and collectives overlapping
-// others.
-//
-// A list schedule in program order on five lanes, each executing one task at a time. Compute
+// others. A list schedule in program order on six lanes, each executing one task at a time. Compute
 // kernels are issued in sequence. A kernel on another lane (slices: from host to host) is issued
 // once all earlier compute kernels have ended, and does not delay later kernels; only users of its
 // result wait.
@@ -12,7 +10,7 @@
 // every task starts at 0 or when another one ends, so some task is always running.
 //
 // A task with a multiplicity (loop body) stands for all its launches together: the overlap of one
-// iteration is repeated; overlap across iterations is not modelled.
+// iteration is repeated. What one trip starts and the next ends may run beside the whole loop.
 #pragma once
 
 #include <cstdint>
@@ -29,15 +27,16 @@
 
 namespace tilecast::sim {
 
-enum class Lane : std::uint8_t { kCompute, kDma, kNetwork, kHost, kSlices };
-inline constexpr std::size_t kLaneCount = 5;
-[[nodiscard]] std::string_view name(Lane lane);  // "compute", "dma", "network", "host", "slices"
+enum class Lane : std::uint8_t { kCompute, kDma, kNetwork, kHost, kToHost, kSlices };
+inline constexpr std::size_t kLaneCount = 6;
+[[nodiscard]] std::string_view name(Lane lane);  // "compute", "dma", ..., "host" (from it)
 
 struct Task {
   Seconds duration;  // of all launches together, >= 0
   Lane lane = Lane::kCompute;
   std::vector<std::size_t> waits_for;      // earlier tasks, by index
   std::optional<std::size_t> done_before;  // a later task that waits for this one
+  std::optional<std::size_t> beside;       // an earlier one: may start with it, not only behind it
   bool blocks = false;                     // the core waits for it: a synchronous collective
 };
 
@@ -101,9 +100,8 @@ struct ProgramEnergy {
                                                           Seconds timeline,
                                                           const hwdesc::Device& device);
 
-// Whether a program fits into a device's main memory: compares the peak of ir/memory/memory_use.h
-// with the capacity of one instance. Excludes program code. Pure;
-// thread-safe.
+// Whether a program fits into a device's main memory and its share of the host's: compares peaks of
+// ir/memory/memory_use.h with capacities. Excludes program code. Pure; thread-safe.
 struct ProgramMemory {
   ir::MemorySplit peak;     // bytes at the worst point
   double outputs = 0;       // bytes of all outputs, live at the peak or not
@@ -111,8 +109,11 @@ struct ProgramMemory {
   std::string at;           // instruction that runs at the peak
   std::size_t unsized = 0;  // arrays of unbounded size, counted as 0 bytes
   Bytes capacity;           // of main memory, less what a runtime keeps
+  double host = 0;          // bytes in the host's memory
+  std::optional<Bytes> host_capacity;
 
-  [[nodiscard]] bool fits() const { return peak.total() <= capacity.value; }
+  [[nodiscard]] bool host_fits() const { return !host_capacity || host <= host_capacity->value; }
+  [[nodiscard]] bool fits() const { return peak.total() <= capacity.value && host_fits(); }
   [[nodiscard]] double spare() const { return capacity.value - peak.total(); }  // < 0: too little
 };
 

@@ -30,13 +30,14 @@ using analytical::Estimate;
 
 constexpr std::size_t kBatch = 16;  // kernels per call of the model, on one thread
 
-// Whether the kernel computes on the host or uses arrays in host memory.
-bool uses_host(const ir::Kernel& kernel) {
+// The host's link has a lane each way: kernels that compute on the host or use arrays there.
+std::optional<Lane> host_lane(const ir::Kernel& kernel) {
   const auto on_host = [&](ir::OpId id) {
-    return kernel.op(id).shape.memory_space() == analytical::kHostMemory;
+    return kernel.op(id).shape.memory_space() == ir::kHostMemory;
   };
-  return kernel.on_host() || std::ranges::any_of(kernel.parameters(), on_host) ||
-         std::ranges::any_of(kernel.outputs(), on_host);
+  if (std::ranges::any_of(kernel.outputs(), on_host)) return Lane::kToHost;
+  const bool reads = kernel.on_host() || std::ranges::any_of(kernel.parameters(), on_host);
+  return reads ? std::optional(Lane::kHost) : std::nullopt;
 }
 
 bool crosses_devices(const ir::Kernel& kernel) {
@@ -46,12 +47,13 @@ bool crosses_devices(const ir::Kernel& kernel) {
 
 Lane lane_of(const ir::ScheduledKernel& scheduled) {
   if (const ir::CollectiveAttrs* transfer = analytical::host_transfer(scheduled.kernel)) {
-    return transfer->slices > 1 ? Lane::kSlices : Lane::kHost;
+    if (transfer->slices > 1) return Lane::kSlices;
+    return scheduled.kernel.opcode() == ir::Opcode::kSend ? Lane::kToHost : Lane::kHost;
   }
   if (ir::op_class(scheduled.kernel.opcode()) == ir::OpClass::kCollective) return Lane::kNetwork;
   if (!scheduled.asynchronous) return Lane::kCompute;
   if (crosses_devices(scheduled.kernel)) return Lane::kNetwork;
-  return uses_host(scheduled.kernel) ? Lane::kHost : Lane::kDma;
+  return host_lane(scheduled.kernel).value_or(Lane::kDma);
 }
 
 struct Asked {
@@ -116,6 +118,7 @@ std::vector<Task> tasks_of(const ir::Program& program,
     for (const ir::KernelId earlier : scheduled.waits_for) {
       task.waits_for.push_back(earlier.index());
     }
+    if (scheduled.beside.valid()) task.beside = scheduled.beside.index();
     if (scheduled.done_before.valid()) task.done_before = scheduled.done_before.index();
     tasks.push_back(std::move(task));
   }
@@ -283,8 +286,8 @@ DistinctKernels distinct_kernels(const ir::Program& program, const hwdesc::Devic
 }
 
 std::string_view name(Lane lane) {
-  static constexpr std::string_view kNames[kLaneCount] = {"compute", "dma", "network", "host",
-                                                          "slices"};
+  static constexpr std::string_view kNames[kLaneCount] = {"compute", "dma",     "network",
+                                                          "host",    "to_host", "slices"};
   return kNames[static_cast<std::size_t>(lane)];
 }
 
@@ -296,7 +299,8 @@ Timeline schedule(std::span<const Task> tasks) {
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const Task& task = tasks[i];
     Seconds& lane_free = free[static_cast<std::size_t>(task.lane)];
-    const Seconds issued = free[static_cast<std::size_t>(Lane::kCompute)];
+    const Seconds issued = task.beside ? timeline.spans[*task.beside].start
+                                       : free[static_cast<std::size_t>(Lane::kCompute)];
     Seconds start = std::max({issued, lane_free, not_before[i]});
     for (const std::size_t earlier : task.waits_for) {
       TC_CHECK(earlier < i, "a task may only wait for earlier ones");
@@ -369,6 +373,10 @@ std::optional<ProgramEnergy> program_energy(std::span<const SimulatedKernel> ker
 
 ProgramMemory program_memory(const ir::Program& program, const hwdesc::Device& device) {
   const ir::MemoryUse& use = program.memory();
+  std::optional<Bytes> host_capacity;
+  if (device.host_link && device.host_link->capacity) {
+    host_capacity = *device.host_link->capacity / device.cores_per_chip;
+  }
   return {.peak = use.peak,
           .outputs = use.whole.outputs,
           .aliased = use.aliased,
@@ -376,7 +384,9 @@ ProgramMemory program_memory(const ir::Program& program, const hwdesc::Device& d
           .unsized = use.unsized,
           .capacity = device.memory.empty()
                           ? Bytes{0}
-                          : device.main_memory().capacity - device.main_memory().reserved};
+                          : device.main_memory().capacity - device.main_memory().reserved,
+          .host = use.host,
+          .host_capacity = host_capacity};
 }
 
 MachineRoofs machine_roofs(const hwdesc::Device& device) {

@@ -37,6 +37,16 @@ bool inlines(const Module& module, const Instruction& instruction) {
   return opcode == Opcode::kFusion || opcode == Opcode::kCall || opcode == Opcode::kAsyncStart;
 }
 
+// Whether a fusion inside another is a copy in the place of its operand: elements of tiles of 16
+// rows seen as tiles of 8, which moves nothing.
+bool changes_view(const Module& module, const Instruction& instruction) {
+  if (instruction.opcode != Opcode::kFusion || instruction.aliasing->empty()) return false;
+  const Computation& fused = module.at(instruction.called[0]);
+  const Instruction& root = fused.root_instruction();
+  return root.opcode == Opcode::kCopy && instruction.operands.size() == 1 &&
+         fused.at(root.operands[0]).opcode == Opcode::kParameter;
+}
+
 // Normalises a product: pairs of contracting dimensions are sorted by the left operand's dimension.
 OpAttrs in_order(const OpAttrs& attrs) {
   OpAttrs ordered = attrs;
@@ -271,6 +281,12 @@ KernelInliner::Value KernelInliner::inline_instruction(const Computation& comput
       all.insert(all.end(), values[id.index()].begin(), values[id.index()].end());
     }
     return all;
+  }
+  if (changes_view(module_, instruction)) {
+    Instruction view = instruction;
+    view.opcode = Opcode::kBitcast;
+    view.called.clear();
+    return add_op(view, view.shape, {&values[instruction.operands[0].index()]});
   }
   if (inlines(module_, instruction)) {
     std::vector<Value> inner;

@@ -64,8 +64,13 @@ class FusionPaths {
   }
 
   [[nodiscard]] InstrId behind_bitcasts(InstrId id) const {
-    while (fused_.at(id).opcode == Opcode::kBitcast) id = fused_.at(id).operands[0];
-    return id;
+    while (true) {
+      const Instruction& op = fused_.at(id);
+      const bool in_place =
+          op.opcode == Opcode::kFusion && op.operands.size() == 1 && !op.aliasing->empty();
+      if (op.opcode != Opcode::kBitcast && !in_place) return id;
+      id = op.operands[0];
+    }
   }
 
  private:

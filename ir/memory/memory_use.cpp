@@ -4,12 +4,14 @@
 #include <iterator>
 #include <map>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "ir/array_elements.h"
 #include "ir/memory/buffer_sharing.h"
+#include "ir/memory/heap_placement.h"
 #include "ir/ops/op_row.h"
 #include "ir/schedule_order.h"
 
@@ -46,6 +48,7 @@ struct LiveValues {
   std::vector<ScheduledAt> schedule;  // by position; no instruction at the first and last
   double aliased = 0;                 // bytes of outputs that reuse an argument's buffer
   std::size_t unsized = 0;
+  bool on_host = false;  // some arrays lie in the host's memory
 };
 
 class LivenessWalk {
@@ -117,6 +120,7 @@ class LivenessWalk {
   Position now_ = 0;
   double aliased_ = 0;
   std::size_t visited_ = 0, unsized_ = 0;
+  bool on_host_ = false;
 };
 
 constexpr int kDeepestCall = 256;
@@ -171,7 +175,7 @@ LiveValues LivenessWalk::run() {
   close_entry(walk(module_.entry, arguments, 0));
   settle_shares();
   reserve_outputs();
-  return {std::move(values_), std::move(schedule_), aliased_, unsized_};
+  return {std::move(values_), std::move(schedule_), aliased_, unsized_, on_host_};
 }
 
 void LivenessWalk::step(ComputationId computation, InstrId instruction) {
@@ -180,6 +184,7 @@ void LivenessWalk::step(ComputationId computation, InstrId instruction) {
 }
 
 ValueId LivenessWalk::make_value(LiveValue value, const Shape& leaf) {
+  on_host_ |= leaf.is_array() && leaf.memory_space() == kHostMemory;
   if (leaf.is_array() && leaf.memory_space() == space_) {
     if (leaf.is_unbounded()) {
       ++unsized_;
@@ -557,6 +562,27 @@ Position peak_of(const LiveValues& live) {
   return peak;
 }
 
+// What a heap holds: arrays that take over a buffer lie where the first one lay. Arguments and
+// outputs that are there all the time, and constants, have places of their own.
+std::vector<HeapBlock> heap_blocks(const std::vector<LiveValue>& values) {
+  std::vector<HeapBlock> blocks;
+  std::unordered_map<ValueId, std::size_t> of;  // by the first array there
+  for (ValueId i = 0; i < values.size(); ++i) {
+    const LiveValue& value = values[i];
+    const bool apart = (value.kind == BufferKind::kArgument && !value.donated) ||
+                       (value.kind == BufferKind::kOutput && !value.in_argument);
+    if (value.bytes <= 0 || apart || value.kind == BufferKind::kConstant) continue;
+    ValueId first = i;
+    while (values[first].took != kNoValue) first = values[first].took;
+    const auto [at, is_new] = of.try_emplace(first, blocks.size());
+    if (is_new) blocks.emplace_back();
+    HeapBlock& block = blocks[at->second];
+    block.bytes = std::max(block.bytes, value.bytes);
+    block.held.push_back({value.first, value.last});
+  }
+  return blocks;
+}
+
 const Shape& leaf_shape(const Shape& shape, std::size_t leaf) {
   const Shape* found = &shape;
   std::size_t position = 0;
@@ -583,7 +609,9 @@ class UseReport {
       use.peak.of(value.kind) += value.bytes;
       use.live.push_back(buffer(value));
     }
+    if (module_.is_scheduled) use.peak.gaps = heap_gaps(heap_blocks(live_.values));
     use.whole.temporaries = use.peak.temporaries;
+    use.whole.gaps = use.peak.gaps;
     std::ranges::stable_sort(use.live, std::ranges::greater{}, &LiveBuffer::bytes);
     return use;
   }
@@ -627,7 +655,11 @@ double& MemorySplit::of(BufferKind kind) {
 
 MemoryUse memory_use(const Module& module, int space) {
   const LiveValues live = LivenessWalk(module, space).run();
-  return UseReport(module, live).report();
+  MemoryUse use = UseReport(module, live).report();
+  if (space != kHostMemory && live.on_host) {
+    use.host = memory_use(module, kHostMemory).peak.total();
+  }
+  return use;
 }
 
 }  // namespace tilecast::ir

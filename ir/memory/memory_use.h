@@ -13,8 +13,8 @@
 // Bitcasts, tuples and tuple elements refer to the arrays of their operands. An op that may write
 // in place (ir/memory/buffer_sharing.h) reuses the buffer of an operand that has no later reader.
 // Loops hold one copy of their state; state that the body does not change stays in its original
-// buffer. Calls, loops and branches add the arrays live inside them while they run. Fragmentation,
-// tuple tables and alignment come on top (XLA: buffer assignment, heap simulator).
+// buffer. Calls, loops and branches add the arrays live inside them while they run. In scheduled
+// modules gaps come on top (ir/memory/heap_placement.h). Tuple tables and alignment are left out.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,17 @@
 
 namespace tilecast::ir {
 
+inline constexpr int kHostMemory = 5;  // memory space S(5): the host's
+
 enum class BufferKind : std::uint8_t { kArgument, kOutput, kTemporary, kConstant };
 [[nodiscard]] std::string_view name(BufferKind kind);
 
 struct MemorySplit {  // bytes
   double arguments = 0, outputs = 0, temporaries = 0, constants = 0;
-  [[nodiscard]] double total() const { return arguments + outputs + temporaries + constants; }
+  double gaps = 0;  // between temporaries, where a compiler scheduled the module
+  [[nodiscard]] double total() const {
+    return arguments + outputs + temporaries + constants + gaps;
+  }
   [[nodiscard]] double& of(BufferKind kind);
 };
 
@@ -46,10 +51,11 @@ struct LiveBuffer {
 };
 
 struct MemoryUse {
-  MemorySplit peak;    // at the worst point
-  MemorySplit whole;   // all arguments, outputs and constants; temporaries: as at the peak
-  double aliased = 0;  // bytes of outputs that reuse an argument's buffer
-  std::string at;      // the instruction that runs at the peak
+  MemorySplit peak;              // at the worst point
+  MemorySplit whole;             // all arguments, outputs and constants; the rest: as at the peak
+  double host = 0;               // bytes in the host's memory at its own worst point
+  double aliased = 0;            // bytes of outputs that reuse an argument's buffer
+  std::string at;                // the instruction that runs at the peak
   std::vector<LiveBuffer> live;  // at the peak, largest first, then in order of production
   std::size_t unsized = 0;       // arrays of unbounded size, which are not counted
 };

@@ -254,6 +254,8 @@ void Walk::branch(const Node& node, double times) {
 void Walk::loop(const Node& node, double times) {
   constexpr std::size_t kBounds = 3;
   if (node.regions.size() != 1 || node.op->operands.size() < kBounds) return;
+  const std::vector<mlir::Block>& blocks = node.op->regions[0].blocks;
+  if (blocks.empty() || blocks[0].arguments.empty()) return;
   const auto& operands = node.op->operands;
   const Scalar from = at(operands[0]), to = at(operands[1]), step = at(operands[2]);
   const bool known = from.known && to.known && step.known && step.value > 0;
@@ -264,18 +266,19 @@ void Walk::loop(const Node& node, double times) {
   } else if (node.size > 0) {
     note("a loop of unknown length counted once");
   }
-  const auto& arguments = node.op->regions[0].blocks[0].arguments;
+  const ValueId index = blocks[0].arguments[0];
   const bool each = known && node.branches &&
                     trips * static_cast<double>(node.regions[0].size()) <
                         static_cast<double>(kMostEvaluations) - static_cast<double>(done_);
   if (each) {
     for (double i = 0; i < trips; ++i) {
-      set(arguments[0],
-          {.value = from.value + static_cast<std::int64_t>(i) * step.value, .known = true});
+      const auto past = static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(step.value);
+      const auto at_step = static_cast<std::int64_t>(static_cast<std::uint64_t>(from.value) + past);
+      set(index, {.value = at_step, .known = true});
       run(node.regions[0], times);
     }
   } else if (trips > 0) {
-    if (!arguments.empty()) set(arguments[0], unknown(arguments[0].index()));
+    set(index, unknown(index.index()));
     run(node.regions[0], times * trips);
   }
   for (std::uint32_t r = 0; r < node.op->result_count; ++r) {
@@ -452,9 +455,9 @@ void Grid::visit_steps(const Function& main) {
   for (std::size_t i = 0; i < grid.size(); ++i) {
     if ((code_.deciding() >> i & 1U) != 0) all *= static_cast<double>(grid[i]);
   }
-  const auto most =
-      static_cast<double>(kMostEvaluations / std::max<std::size_t>(main.nodes.size(), 1));
-  settings = static_cast<std::size_t>(std::clamp(all, 1.0, std::max(most, 1.0)));
+  const std::size_t most = kMostEvaluations / std::max<std::size_t>(main.nodes.size(), 1);
+  settings =
+      static_cast<std::size_t>(std::clamp(all, 1.0, std::max(static_cast<double>(most), 1.0)));
   const double times = body_.steps() / static_cast<double>(settings);
   Walk walk(code_, body_);
   for (std::size_t n = 0; n < settings; ++n) {
@@ -491,6 +494,11 @@ void Grid::set_sums() {
   if (code_.chains_products()) set_scores();
 }
 
+Dims without_ones(Dims dims) {
+  dims.erase(std::remove(dims.begin(), dims.end(), 1), dims.end());
+  return dims;
+}
+
 // Blocks of scores: the most frequent exponentials that are as large as a product's result.
 void Grid::set_scores() {
   KernelBody::Scores& scores = body_.scores;
@@ -498,16 +506,22 @@ void Grid::set_scores() {
   for (const KernelBody::Work& work : body_.work) {
     if (work.opcode == Opcode::kDot) products += work.times;
     const bool of_product = std::ranges::any_of(body_.work, [&](const KernelBody::Work& other) {
-      return other.opcode == Opcode::kDot && other.result.dims == work.result.dims;
+      return other.opcode == Opcode::kDot &&
+             without_ones(other.result.dims) == without_ones(work.result.dims);
     });
     const double count = work.times * array_elements(work.result);
     if (work.opcode != Opcode::kExp || !of_product || count <= scores.count) continue;
-    scores = {.count = count, .block = work.result.dims};
+    scores = {.count = count, .block = without_ones(work.result.dims)};
     blocks = work.times;
   }
   if (blocks <= 0) return;
   for (const KernelBody::Work& work : body_.work) {
-    const bool compared = work.opcode == Opcode::kCompare && work.result.dims == scores.block;
+    const auto* dot = work.attrs.get<DotAttrs>();
+    if (dot != nullptr && scores.width == 0 && without_ones(work.result.dims) == scores.block) {
+      scores.width = contracted_elements(dot->dims, work.operands[0]);
+    }
+    const bool compared =
+        work.opcode == Opcode::kCompare && without_ones(work.result.dims) == scores.block;
     if (compared) compares += work.times;
   }
   scores.products = products / blocks;

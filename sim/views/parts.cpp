@@ -198,16 +198,24 @@ std::string memory_line(const ProgramMemory& memory) {
   const ir::MemorySplit& peak = memory.peak;
   std::string out = "memory    ";
   if (!memory.fits()) {
-    out += fmt::format("DOES NOT FIT: {} too much; ", binary_size(-memory.spare()));
+    const bool on_host = memory.spare() >= 0;
+    out += fmt::format(
+        "DOES NOT FIT{}: {} too much; ", on_host ? " on the host" : "",
+        binary_size(on_host ? memory.host - memory.host_capacity->value : -memory.spare()));
   }
   out += fmt::format("peak {} of {}: arguments {}, temporaries {}, outputs {}",
                      binary_size(peak.total()), binary_size(memory.capacity.value),
                      binary_size(peak.arguments), binary_size(peak.temporaries),
                      binary_size(peak.outputs));
   if (peak.constants > 0) out += fmt::format(", constants {}", binary_size(peak.constants));
+  if (peak.gaps > 0) out += fmt::format(", gaps {}", binary_size(peak.gaps));
   if (!memory.at.empty()) out += fmt::format("  (at {})", memory.at);
   if (memory.unsized > 0) {
     out += fmt::format("  ({} arrays of unbounded size not counted)", memory.unsized);
+  }
+  if (memory.host > 0) out += fmt::format("; on the host {}", binary_size(memory.host));
+  if (memory.host > 0 && memory.host_capacity) {
+    out += fmt::format(" of {}", binary_size(memory.host_capacity->value));
   }
   return out + "\n";
 }
@@ -222,6 +230,8 @@ nlohmann::ordered_json memory_json(const ProgramMemory& memory) {
           {"peak_temporaries_bytes", peak.temporaries},
           {"peak_outputs_bytes", peak.outputs},
           {"peak_constants_bytes", peak.constants},
+          {"peak_gaps_bytes", peak.gaps},
+          {"host_bytes", memory.host},
           {"outputs_bytes", memory.outputs},
           {"aliased_bytes", memory.aliased},
           {"unsized_arrays", memory.unsized},

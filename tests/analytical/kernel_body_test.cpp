@@ -6,6 +6,7 @@
 #include <string>
 
 #include "analytical/analytical_model.h"
+#include "analytical/layout_rules.h"
 #include "analytical/scratchpad_model.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
@@ -16,9 +17,10 @@
 namespace tilecast::analytical::testing {
 namespace {
 
-ir::Kernel pallas_kernel(const std::string& name) {
+ir::Kernel pallas_kernel(const std::string& name, const hwdesc::Device& device) {
   const auto path = support::source_dir() / "tests" / "fixtures" / "pallas" / (name + ".mlir");
-  const ir::DeviceProgram loaded = ir::program_as_dumped(ir::load_module(path.string(), {}), {});
+  const ir::DeviceProgram loaded =
+      ir::program_for(ir::load_module(path.string(), {}), layout_rules(device), {});
   for (const ir::ScheduledKernel& each : loaded.program.kernels()) {
     if (each.kernel.custom_call_cost()) return each.kernel;
   }
@@ -26,7 +28,7 @@ ir::Kernel pallas_kernel(const std::string& name) {
 }
 
 Estimate estimate(const std::string& name, const hwdesc::Device& device) {
-  return KernelAnalysis(pallas_kernel(name), device).estimate_best();
+  return KernelAnalysis(pallas_kernel(name, device), device).estimate_best();
 }
 
 double by_code_s(const std::string& name, const hwdesc::Device& device) {

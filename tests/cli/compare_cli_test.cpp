@@ -236,7 +236,9 @@ TEST_F(CompareCommand, PairsTheKernelsOfTwoPrograms) {
     } else {
       EXPECT_EQ(kernel.at("change_s"), 0);
     }
-    if (kernel.at("name_after") == "sum.9") EXPECT_EQ(kernel.at("name_before"), "add.3");
+    if (kernel.at("name_after") == "sum.9") {
+      EXPECT_EQ(kernel.at("name_before"), "add.3");
+    }
   }
   const Answer table = ok("-d tpu_v3 small.hlo longer.hlo");
   EXPECT_THAT(table.out, HasSubstr("add.3 -> sum.9"));

@@ -22,7 +22,8 @@ void tilecast::fuzz::model_folder(Bytes bytes) {
         (void)hybrid::Bands::load(text, "bands.csv");
         break;
       case 'k':
-        (void)hybrid::Known::load(text, "known.csv");
+        for (const hybrid::Place& place : hybrid::Known::load(text, "known.csv").places())
+          (void)*place.kernels;
         break;
       case 't': {
         const auto trees = learned::GbtModel::load(text, 4);

@@ -59,7 +59,7 @@ HybridParts places_away(const KernelQuery& query, const std::vector<double>& dis
                                     .source = "set",
                                     .reach = 1,
                                     .any = {.c = 0, .kinds = {kind_of(query.kernel, physics)}},
-                                    .kernels = {{"k", at}}});
+                                    .kernels = std::vector<KnownKernel>{{"k", at}}});
   }
   return parts;
 }

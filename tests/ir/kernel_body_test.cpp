@@ -6,15 +6,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
 #include "base/error.h"
 #include "ir/backend_config.h"
+#include "ir/library_calls.h"
 #include "ir/load_program.h"
 #include "ir/mosaic/read_kernel_body.h"
 #include "tests/support/damage.h"
 #include "tests/support/folders.h"
+#include "tests/support/hlo_parts.h"
 
 namespace tilecast::ir {
 namespace {
@@ -115,6 +118,7 @@ TEST(KernelBody, ALoopRunsAsOftenAsItsBoundsSay) {
   const KernelBody whole = body_of("attention", 3);
   EXPECT_DOUBLE_EQ(whole.scores.count, all);
   EXPECT_DOUBLE_EQ(whole.scores.products, 2);
+  EXPECT_DOUBLE_EQ(whole.scores.width, 128);
   EXPECT_EQ(done(whole, Opcode::kDot).first, 2 * 8 * 4 * 4);
   // Block i of four queries meets i + 1 blocks of keys: 10 of 16.
   const KernelBody causal = body_of("attention_causal", 3);
@@ -135,6 +139,21 @@ TEST(KernelBody, ChainedProductsAreAttention) {
   EXPECT_TRUE(causal->causal);
   EXPECT_FALSE(causal->assumed_mask);
   EXPECT_FALSE(cost_of_call("matmul_gelu").attention);
+}
+
+// The code says which side of an array is a head's width, not the order of the sides.
+TEST(KernelBody, QueriesAndKeysMayHoldTheWidthBeforeTheRows) {
+  const Module module = module_of("attention");
+  const Instruction& call = call_of(module);
+  const BackendConfig config = read_backend_config(*call.backend_config);
+  const Shape rows = support::parse_shape("bf16[8,2048,128]"),
+              turned = support::parse_shape("bf16[8,128,2048]");
+  const auto plain = library_cost(call, std::array{rows, rows, rows}, config);
+  const auto other = library_cost(call, std::array{turned, turned, rows}, config);
+  ASSERT_TRUE(plain && other && plain->attention && other->attention);
+  EXPECT_EQ(other->attention->width, 128);
+  EXPECT_EQ(other->attention->queries, 2048);
+  EXPECT_EQ(*other->attention, *plain->attention);
 }
 
 TEST(KernelBody, DataThatChooseBlocksAreNoted) {

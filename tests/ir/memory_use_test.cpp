@@ -254,6 +254,54 @@ TEST(MemoryUse, SizesAreThoseOfTheDevicesLayout) {
   EXPECT_EQ(memory_use(tiled).peak.total(), padded);
 }
 
+// At the worst point 8 arrays are live: b and c of 3, d of 2. c lies where a of 4 lay, so that d
+// fits neither below b nor beside it.
+TEST(MemoryUse, InScheduledModulesGapsOfTheHeapCount) {
+  const std::string text =
+      "  p = f32[1] parameter(0)\n"
+      "  a = f32[4096] custom-call(p), custom_call_target=\"t\"\n"
+      "  b = f32[3072] custom-call(a), custom_call_target=\"t\"\n"
+      "  c = f32[3072] custom-call(b), custom_call_target=\"t\"\n"
+      "  d = f32[2048] custom-call(b), custom_call_target=\"t\"\n"
+      "  e = f32[1] custom-call(c), custom_call_target=\"t\"\n"
+      "  ROOT r = f32[1] custom-call(d, e), custom_call_target=\"t\"\n";
+  const MemoryUse open = use_of(text), scheduled = use_of(text, "", ", is_scheduled=true");
+  EXPECT_EQ(open.peak.gaps, 0);
+  EXPECT_EQ(open.peak.total(), 8 * kArray + 2 * sizeof(float));
+  EXPECT_EQ(scheduled.peak.gaps, kArray);
+  EXPECT_EQ(scheduled.peak.total(), open.peak.total() + kArray);
+}
+
+TEST(MemoryUse, AnUpdateThroughAViewTakesThePlaceOfItsTarget) {
+  const std::string fused =
+      "v {\n  q = f32[1024] parameter(0)\n  ROOT k = f32[1024] copy(q)\n}\n"
+      "f {\n"
+      "  x = f32[1024] parameter(0)\n"
+      "  y = f32[1] parameter(1)\n"
+      "  j = s32[] parameter(2)\n"
+      "  w = f32[1024] fusion(x), kind=kLoop, output_to_operand_aliasing={{}: (0, {})}, calls=v\n"
+      "  ROOT d = f32[1024] dynamic-update-slice(w, y, j)\n"
+      "}\n";
+  EXPECT_EQ(use_of("  p = f32[1024] parameter(0)\n"
+                   "  u = f32[1] parameter(1)\n"
+                   "  i = s32[] parameter(2)\n"
+                   "  a = f32[1024] reverse(p), dimensions={0}\n"
+                   "  ROOT r = f32[1024] fusion(a, u, i), kind=kLoop, calls=f\n",
+                   fused)
+                .peak.total(),
+            2 * kArray + 4 + 4);
+}
+
+TEST(MemoryUse, ArraysOfTheHostCountThere) {
+  const MemoryUse use = use_of(
+      "  p = f32[1024] parameter(0)\n"
+      "  a = f32[1024]{0:S(5)} copy(p)\n"
+      "  b = f32[1024]{0:S(5)} reverse(a), dimensions={0}\n"
+      "  ROOT c = f32[1024] copy(b)\n");
+  EXPECT_EQ(use.host, 2 * kArray);
+  EXPECT_EQ(use.peak.total(), 2 * kArray);
+}
+
 TEST(MemoryUse, OtherMemorySpacesCountNothing) {
   const MemoryUse use = use_of(
       "  p = f32[1024]{0:T(1024)S(5)} parameter(0)\n"

@@ -348,6 +348,11 @@ class HybridFolder : public testing::Test {
     }
   }
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+  [[nodiscard]] static ExtraFiles texts(const LoadedModel& loaded) {
+    ExtraFiles all;
+    for (const auto& [name, text] : loaded.extra) all[name] = *text;
+    return all;
+  }
 
   measured::SetOnDisk folder_;
   std::string path_ = folder_.path() + "/hybrid";
@@ -362,11 +367,11 @@ TEST_F(HybridFolder, OfPhysicsAloneKeepsItsFilesAndHasNoPredictor) {
   save_model({card_, nullptr, "", extra_}, path_);
   const LoadedModel loaded = load_model(path_);
   EXPECT_EQ(loaded.predictor, nullptr);
-  EXPECT_EQ(loaded.extra, extra_);
+  EXPECT_EQ(texts(loaded), extra_);
   EXPECT_EQ(loaded.card.kind, "physics");
   EXPECT_TRUE(loaded.card.hybrid);
   const std::string again = folder_.path() + "/again";
-  save_model({loaded.card, nullptr, "", loaded.extra}, again);
+  save_model({loaded.card, nullptr, "", texts(loaded)}, again);
   EXPECT_EQ(support::bytes_of(again + "/model.yaml"), support::bytes_of(file("model.yaml")));
 }
 
@@ -377,7 +382,7 @@ TEST_F(HybridFolder, OfTreesIsTheModelAndItsFiles) {
   card_.settings = trained.card.settings;
   save_model({card_, trained.predictor.get(), trained.training_csv, extra_}, path_);
   const LoadedModel loaded = load_model(path_);
-  EXPECT_EQ(loaded.extra, extra_);
+  EXPECT_EQ(texts(loaded), extra_);
   EXPECT_EQ(loaded.card.kind, "xgboost");
   EXPECT_EQ(predictions(*loaded.predictor, examples, set.device()),
             predictions(*trained.predictor, examples, set.device()));
@@ -387,7 +392,7 @@ TEST_F(HybridFolder, IsReplacedWholeAndOnlyWhenItsFilesAreOfAModel) {
   save_model({card_, nullptr, "", extra_}, path_);
   save_model({card_, nullptr, "", {{"correction.yaml", "t"}}}, path_, /*force=*/true);
   EXPECT_FALSE(fs::exists(file("known.csv")));
-  EXPECT_EQ(load_model(path_).extra, (ExtraFiles{{"correction.yaml", "t"}}));
+  EXPECT_EQ(texts(load_model(path_)), (ExtraFiles{{"correction.yaml", "t"}}));
   write(file("device_16.yaml"), "mine");
   EXPECT_THROW(save_model({card_, nullptr, "", extra_}, path_, /*force=*/true), Error);
   EXPECT_EQ(support::bytes_of(file("device_16.yaml")), "mine");

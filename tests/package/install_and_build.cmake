@@ -20,8 +20,9 @@ step("pkg-config" ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${modules}
      ${PKG_CONFIG} --cflags --libs tilecast)
 separate_arguments(flags UNIX_COMMAND "${said}")
 step("compile" ${CXX} -std=c++20 ${example} ${flags} -o ${SCRATCH}/by_pkg_config)
-# Both say what the installed command says.
-set(tilecast ${CMAKE_COMMAND} -E env --unset=TILECAST_DEVICES --unset=TILECAST_MODELS)
+# Both say what the installed command says; the variables tell them where the prefix was moved to.
+set(share ${SCRATCH}/prefix/share/tilecast)
+set(tilecast ${CMAKE_COMMAND} -E env TILECAST_DEVICES=${share}/devices TILECAST_MODELS=${share}/models)
 set(program ${PROGRAMS}/mlp_train.hlo)
 step("simulate" ${tilecast} ${SCRATCH}/prefix/bin/tilecast simulate --device tpu_v3 ${program})
 set(answer "${said}")

@@ -174,6 +174,37 @@ TEST(CommunicationTime, IsHiddenWhereComputeRunsBetweenStartAndDone) {
   EXPECT_THAT(views::table(run), HasSubstr("5.000 us communication, of which 2.000 us hidden"));
 }
 
+// Every trip ends the sum that the one before started.
+TEST(CommunicationTime, IsHiddenAroundTheBackEdgeOfALoop) {
+  const std::string state = "(s32[], f32[512], f32[512])";
+  const std::string groups = kGroups;
+  const std::string loop =
+      "test { s = " + state +
+      " parameter(0)\n i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(10)\n"
+      " ROOT c = pred[] compare(i, n), direction=LT }\n"
+      "trip { s = " +
+      state +
+      " parameter(0)\n i = s32[] get-tuple-element(s), index=0\n one = s32[] constant(1)\n"
+      " j = s32[] add(i, one)\n x = f32[512] get-tuple-element(s), index=1\n"
+      " begun = f32[512] get-tuple-element(s), index=2\n"
+      " sum = f32[512] all-reduce-done(begun)\n y = f32[512] multiply(x, sum)\n"
+      " start = f32[512] all-reduce-start(y), " +
+      groups + "\n ROOT t = " + state + " tuple(j, y, start) }\n";
+  const Simulation run =
+      simulate(spmd(" z = s32[] constant(0)\n first = f32[512] all-reduce-start(x), " + groups +
+                        "\n s = " + state + " tuple(z, x, first)\n w = " + state +
+                        " while(s), condition=test, body=trip, "
+                        "backend_config={\"known_trip_count\":{\"n\":\"10\"}}\n"
+                        " last = f32[512] get-tuple-element(w), index=2\n"
+                        " sum = f32[512] all-reduce-done(last)\n ROOT r = f32[512] negate(sum)",
+                    true, loop),
+               {.name = "toy"}, TwoTimes());
+  // Compare, add and multiply of a trip take longer than its sum.
+  EXPECT_NEAR(run.communication->time.value, 11 * 5e-6, 1e-15);
+  EXPECT_NEAR(run.communication->hidden.value, 11 * 5e-6, 1e-15);
+  EXPECT_NEAR(run.timeline.value, (10 * 3 + 1) * 2e-6, 1e-15);
+}
+
 TEST(CommunicationTime, IsAllExposedWhereItsResultIsUsedAtOnce) {
   const Simulation run = simulate(spmd(std::string(" sum = f32[512] all-reduce(x), ") + kGroups +
                                        "\n ROOT z = f32[512] add(sum, sum)"),

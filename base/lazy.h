@@ -1,0 +1,44 @@
+// A value that is made on first use and then kept; copies share it.
+//
+//   Lazy<Device> device([path] { return load_device(path); });
+//   device->clock;  // reads the file
+//
+// Concurrent uses are safe. If making it throws, so does every use.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+namespace tilecast::base {
+
+template <class T>
+class Lazy {
+ public:
+  Lazy(T value = {}) : state_(std::make_shared<State>()) { state_->value = std::move(value); }
+  template <std::invocable Make>
+  Lazy(Make make) : Lazy() {
+    state_->make = std::move(make);
+  }
+
+  const T& operator*() const {
+    std::call_once(state_->asked, [this] {
+      if (state_->make) state_->value = state_->make();
+      state_->make = {};
+    });
+    return state_->value;
+  }
+  const T* operator->() const { return &**this; }
+
+ private:
+  struct State {
+    std::function<T()> make;  // empty once made
+    std::once_flag asked;
+    T value{};
+  };
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace tilecast::base
