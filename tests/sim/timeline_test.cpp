@@ -66,6 +66,7 @@ std::vector<Task> random_tasks(std::mt19937& random) {
     for (std::size_t edges = below(3); i > 0 && edges > 0; --edges) {
       tasks[i].waits_for.push_back(below(i));
     }
+    if (tasks[i].lane != Lane::kCompute && i > 0 && below(4) == 0) tasks[i].beside = below(i);
     if (tasks[i].lane != Lane::kCompute && i + 1 < tasks.size() && below(2) == 0) {
       tasks[i].done_before = i + 1 + below(tasks.size() - i - 1);
     }
