@@ -159,7 +159,8 @@ SizesList streaming_extents(const IterationSpace& space) {
     LoopSizes& extents = list.emplace_back();
     extents.fill(1);
     for (std::size_t i = 0; i < space.loops.size(); ++i) {
-      extents[i] = base::ceil_div(space.loops[i].size, trips[i]);
+      const std::int64_t size = space.loops[i].size;
+      extents[i] = trips[i] == 1 ? size : base::ceil_div(size, trips[i]);
     }
   };
   for (const int kept : space.order) {
