@@ -4,20 +4,23 @@
 usage: xla_tiles.py kernels TPU FOLDER           FOLDER/TPU/PROGRAM.KERNEL.hlo: what XLA makes of
                                                  xla_cpu_programs.py and tpu_kernels.py
        xla_tiles.py label TPU FOLDER [MOST]      FOLDER/TPU.csv: MOST (32) tiles of each; goes on where it ended
+       xla_tiles.py runs TPU FOLDER TILECAST     FOLDER/TPU_runs.csv, for `tilecast import tiles --modules FOLDER`: the
+                                                 longer of those cycles and what the tile moves at the described rates
 
 TPU: v5e, v5p, v6e. Needs jax[tpu] (seen with jax 0.10.2, libtpu 0.0.42.1). A kernel is a module of one instruction
 whose arrays lie in main memory. Its tiles: the compiler's own, and random ones that cut the same loops elsewhere. Each
 is forced by the kernel's window_config, several in a module; only the compiler's back end runs. A label is the length of
 the schedule times its trips with the compiler's latencies of transfers, contention for memory left out.
 """
-import csv, ctypes, glob, json, math, os, random, re, sys, tempfile
+import csv, ctypes, glob, json, math, os, random, re, subprocess, sys, tempfile
 
 TOPOLOGIES = {'v5e': 'v5e:2x2', 'v5p': 'v5p:2x2x1', 'v6e': 'v6e:2x2'}
 SHORTEST = 2000  # cycles, by the compiler's estimate; below, tiles hardly matter
 LEAST = 8        # tiles of a kernel
 TOGETHER = 16    # tiles in a module
 MOST_STEPS = 4096
-COLUMNS = ('hlo_file', 'output_bounds', 'kernel_bounds', 'input_bounds', 'iteration_bounds', 'is_default', 'cycles')
+BOUNDS = ('output_bounds', 'kernel_bounds', 'input_bounds', 'iteration_bounds')
+COLUMNS = ('hlo_file', *BOUNDS, 'is_default', 'cycles')
 WINDOW = re.compile(r'backend_config=(?=\{)')
 
 
@@ -308,8 +311,23 @@ def variants(module, tiles):
         parts = re.findall(r'\w+\[[\d,]*\](?:\{[^}]*\})?', shape)
         made += [f'  {k}.{j} = {part} get-tuple-element({k}), index={j}' for k in results for j, part in enumerate(parts)]
         results = [f'{k}.{j}' for k in results for j in range(len(parts))]
-    made.append(f'  ROOT %all = ({", ".join(parts * len(tiles))}) tuple({", ".join(results)})')
-    return '\n'.join([title, *copies, 'ENTRY ' + lines[0], *lines[1:at], *made, *lines[at + 1:]]) + '\n'
+    shapes = [plain(part) for part in parts] * len(tiles)
+    made += [f'  {name}.b = {shape} bitcast({name})' for name, shape in zip(results, shapes)]
+    made.append(f'  ROOT %all = ({", ".join(shapes)}) tuple({", ".join(name + ".b" for name in results)})')
+    given = [re.sub(r'%p(\d+) = (\S+) parameter\(\d+\)',
+                    lambda m: f'%q{m[1]} = {plain(m[2])} parameter({m[1]})\n  %p{m[1]} = {m[2]} bitcast(%q{m[1]})', line)
+             for line in lines[1:at]]
+    return '\n'.join([title, *copies, 'ENTRY ' + lines[0], *given, *made, *lines[at + 1:]]) + '\n'
+
+
+def plain(shape):
+    """The same bytes as an array whose dimensions are in order: the back end takes no other as argument or result."""
+    match = re.match(r'(\w+)\[([\d,]*)\]\{([\d,]*)(.*)', shape)
+    if not match or not match[3]:
+        return shape
+    dims, order = match[2].split(','), match[3].split(',')
+    ordered = [dims[int(o)] for o in reversed(order)]
+    return f'{match[1]}[{",".join(ordered)}]{{{",".join(str(i) for i in reversed(range(len(dims))))}{match[4]}'
 
 
 def in_child(work):
@@ -333,7 +351,7 @@ def cycles_of(compiler, module, tiles):
     """Cycles of each tile, None of one that the compiler refuses: halves until those are alone."""
     said = in_child(lambda: compiler.cycles(variants(module, tiles)))
     if said is not None:
-        return [said.get(f'k{i}') for i in range(len(tiles))]
+        return [said.get(f'k{i}') or None for i in range(len(tiles))]  # 0: not analysed
     if len(tiles) == 1:
         return [None]
     half = len(tiles) // 2
@@ -356,8 +374,9 @@ def label(tpu, folder, most):
                 continue
             module = open(kernel).read()
             tiles = tiles_of(module, most, name)
-            cycles = []
-            for at in range(0, len(tiles), TOGETHER):
+            cycles = cycles_of(compiler, module, tiles[:1])
+            tiles = tiles if cycles and cycles[0] is not None else []  # refuses its own tile: refuses all
+            for at in range(1, len(tiles), TOGETHER):
                 cycles += cycles_of(compiler, module, tiles[at:at + TOGETHER])
             print(f'{name}: {sum(c is not None for c in cycles)} of {len(tiles)} tiles', flush=True)
             for i, (tile, took) in enumerate(zip(tiles, cycles)):
@@ -367,10 +386,62 @@ def label(tpu, folder, most):
             file.flush()
 
 
+# ---- times
+
+
+def moved_bytes(module, tile):
+    """Read, written: every array once, operands of products as often as their blocks are brought."""
+    def size(shape):
+        dims = re.match(r'(\w+?)(\d+)\[([\d,]*)\]', shape)
+        return math.prod(int(d) for d in dims[3].split(',') if d) * int(dims[2]) // 8 if dims else 0
+
+    entry = module[module.index('ENTRY'):]
+    line = next(l for l in entry.splitlines() if l.startswith('  ROOT %k ='))
+    shape = re.search(r'= (\(.*?\)|\S+) [\w\-]+\(', line)[1]
+    written = sum(size(s) for s in re.findall(r'\w+\[[\d,]*\]', shape))
+    read = [size(s) for s in re.findall(r' = (\w+\[[\d,]*\])\S* parameter\(', entry)]
+    if len(tile['iteration_bounds']) == 3 and tile['kernel_window_bounds']:
+        columns, rows, deep = tile['iteration_bounds']
+        largest = sorted(range(len(read)), key=lambda i: -read[i])[:2]
+        product = Product(line, module)
+        left = product.sizes['rows'] * product.sizes['deep']
+        for i in largest:  # rows x deep comes once a column block; deep x columns stays while it is whole
+            again = columns if read[i] // 4 <= left <= read[i] else rows if deep > 1 else 1
+            read[i] *= again
+    return sum(read), written
+
+
+def described(tilecast, device):
+    """Clock in Hz, and bytes a second that main memory reads and writes."""
+    shown = subprocess.run([tilecast, 'hw', 'show', device], capture_output=True, text=True, check=True).stdout
+    number = lambda pattern: float(re.search(pattern, shown, re.M | re.S)[1])
+    unit = {'GB/s': 1e9, 'TB/s': 1e12}[re.search(r'hbm:.*?bandwidth: [\d.]+ (\S+)', shown, re.S)[1]]
+    peak = number(r'hbm:.*?bandwidth: ([\d.]+)') * unit
+    return (number(r'^clock: ([\d.]+) GHz') * 1e9, peak * number(r'hbm:.*?efficiency: ([\d.]+)'),
+            peak * number(r'hbm:.*?write_efficiency: ([\d.]+)'))
+
+
+def runs(tpu, folder, tilecast):
+    clock, reads, writes = described(tilecast, f'tpu_{tpu}')
+    with open(f'{folder}/{tpu}_runs.csv', 'w', newline='') as out:
+        names = ['file', 'config_index', 'is_default', 'compute_time_ns', *BOUNDS]
+        table = csv.DictWriter(out, names)
+        table.writeheader()
+        for n, row in enumerate(csv.DictReader(open(f'{folder}/{tpu}.csv'))):
+            tile = {b.replace('bounds', 'window_bounds') if 'iter' not in b else b: [int(x) for x in row[b].split('x') if x]
+                    for b in BOUNDS}
+            read, written = moved_bytes(open(f'{folder}/{row["hlo_file"]}').read(), tile)
+            seconds = max(float(row['cycles']) / clock, read / reads + written / writes)
+            table.writerow({'file': row['hlo_file'], 'config_index': n, 'is_default': row['is_default'],
+                            'compute_time_ns': round(seconds * 1e9, 1), **{b: row[b].replace('x', ' ') for b in BOUNDS}})
+
+
 if __name__ == '__main__':
     if len(sys.argv) > 3 and sys.argv[1] == 'kernels':
         kernels(sys.argv[2], sys.argv[3])
     elif len(sys.argv) > 3 and sys.argv[1] == 'label':
         label(sys.argv[2], sys.argv[3], int(sys.argv[4]) if len(sys.argv) > 4 else 32)
+    elif len(sys.argv) > 4 and sys.argv[1] == 'runs':
+        runs(*sys.argv[2:5])
     else:
         sys.exit(__doc__)
