@@ -62,6 +62,7 @@ struct CompareCell {
   std::optional<analytical::Bound> bound = {};
   std::optional<analytical::Correction> correction = {};  // its interval is for `time`
   std::optional<Joules> energy = {};  // per launch, with idle power; only models of programs
+  Seconds spread = {};                // of measured runs; 0: not known
   bool opaque = false;                // the call's code is not in the program: bytes only
 };
 

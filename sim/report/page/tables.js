@@ -43,7 +43,7 @@ function studyView({objectives, axes, ...document}) {
 function showTables(parent, view) {
   const grid = element("div", {class: "grid"});
   parent.append(element("p"), grid);
-  if (view.facts.length > 0) facts(panel(grid, view.schema.split(/[./]/)[1].replace("_", " "), ""), view.facts.map(([name, text]) => [titleOf(name), quantityText(name, text)]));
+  if (view.facts.length > 0) facts(panel(grid, `Result of ${view.schema.split(/[./]/)[1].replace("_", " ")}`, ""), view.facts.map(([name, text]) => [titleOf(name), quantityText(name, text)]));
   const shown = view.tables.map(shownTable);
   for (const each of shown) plotOf(grid, each, view.facts);
   for (const {table, rows, link, numbers} of shown) {
@@ -126,7 +126,7 @@ function constantsPlot(parent, table, rows, link) {
   const factors = rows.filter((row) => unit(row) === "factor" && fitted(row) > 0);
   if (factors.length === 0) return;
   const colour = (row) => identified(row) === "yes" ? kPalette[0] : kOther;
-  legend(node, ["yes", "no"], (word) => word === "yes" ? kPalette[0] : kOther, (word) => word === "yes" ? "the rows say it" : "the rows do not say it");
+  legend(node, ["yes", "no"], (word) => word === "yes" ? kPalette[0] : kOther, (word) => word === "yes" ? "decided by the measured rows" : "left open by them");
   const y = d3.scaleBand(factors.map(name), [0, 1]).padding(0.3);
   const ends = factors.flatMap((row) => [low(row), high(row), priorLow(row), priorHigh(row), fitted(row)]).filter((v) => v > 0);
   const x = d3.scaleLog([d3.min(ends) / 1.1, d3.max(ends) * 1.1], [0, 1]);
