@@ -112,7 +112,7 @@ function residuals(parent, rows, classes, colour, link, noise) {
   const node = panel(parent, "Residuals by class", "side / against, a point each row; line: median, box: quartiles.", "half");
   const shown = classes.slice(0, 14);
   const spread = Math.max(1, d3.quantile(rows.map((row) => Math.abs(Math.log2(row.ratio))).sort(d3.ascending), 0.99));
-  const x = d3.scaleLog().base(2).domain([2 ** -spread / 1.2, 2 ** spread * 1.2]).clamp(true);
+  const x = d3.scaleLog().domain([2 ** -spread / 1.2, 2 ** spread * 1.2]).clamp(true);
   const y = d3.scaleBand(shown, [0, 1]).padding(0.25);
   const frame = (ctx, figure) => {
     const {left, right, top, bottom} = figure.inner;
@@ -122,8 +122,7 @@ function residuals(parent, rows, classes, colour, link, noise) {
     if (noise) ctx.fillRect(x(1 - noise), top, x(1 + noise) - x(1 - noise), bottom - top);
     ctx.strokeStyle = css("--muted");
     line(ctx, x(1), top, x(1), bottom);
-    figure.svg.append("g").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(6, "~r"));
-    label(figure, (left + right) / 2, figure.height - 4, "side / against", "middle");
+    figure.axes(x, null, "side / against");
   };
   dots(node, rows.filter((row) => shown.includes(row.class)), {
     label: "residuals by class", height: 360, link, frame, margin: {top: 6, right: 16, bottom: 38, left: 150}, reach: 8, radius: () => 2.5,

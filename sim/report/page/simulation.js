@@ -17,7 +17,7 @@ function showSimulation(parent, view) {
     [(view.tokens_per_s ?? null) === null ? "" : number(view.tokens_per_s), "tokens per second"],
     [view.timeline_s === view.time_s ? "" : `${us(view.timeline_s)} µs`, "timeline, with overlap"],
     [`${us(d3.sum(kernels, (k) => k.above))} µs`, "left on the table, above the speed of light"],
-    [believed(kernels, view, (k) => k > 0.5),
+    kernels.every((k) => !k.weight) ? [kernels.some((k) => k.weight === 0) ? "physics alone" : "", "no measurement corrects a kernel"] : [believed(kernels, view, (k) => k > 0.5),
       `of the time mostly corrected by measurements (k above 0.5); a little: ${believed(kernels, view, (k) => k > 0 && k <= 0.5)}; physics alone: ${believed(kernels, view, (k) => k === 0)}`],
     [memoryText(view), !view.memory.capacity_bytes ? "peak of device memory" : `peak of device memory, of ${number(view.memory.capacity_bytes / 2 ** 20)} MiB`],
     [energyText(view), "energy of a run"], [`${us(view.host_dispatch_s)} µs`, "host dispatch, apart"], [number(kernels.length), "kernels"]]);

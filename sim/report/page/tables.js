@@ -133,7 +133,7 @@ function constantsPlot(parent, table, rows, link) {
   bands(node, factors, {
     label: "fitted constants", height: 50 + 26 * factors.length, link, left: 170, x, y, key: name,
     draw: (ctx, figure) => {
-      const {left, right, top, bottom} = figure.inner;
+      const {top, bottom} = figure.inner;
       ctx.strokeStyle = css("--muted");
       line(ctx, x(1), top, x(1), bottom);
       for (const row of factors) {
@@ -146,8 +146,7 @@ function constantsPlot(parent, table, rows, link) {
         circle(ctx, {x: x(fitted(row)), y: middle, r: 4.5}, colour(row));
         rowName(figure, middle + 4, name(row));
       }
-      figure.svg.append("g").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(8, "~r"));
-      label(figure, (left + right) / 2, figure.height - 4, "multiplier", "middle");
+      figure.axes(x, null, "multiplier");
     },
     text: (row) => `${name(row)}\n× ${number(fitted(row))}, 95 %: ${number(low(row))} to ${number(high(row))}`,
   });
