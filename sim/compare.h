@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "analytical/estimate.h"
-#include "hwdesc/units.h"
 #include "measured/importers/xplane.h"
 #include "sim/difference.h"
 

@@ -185,7 +185,7 @@ function roofline(parent, view, link) {
     figure.axes(x, y, "FLOP per byte of main memory", "FLOP/s");
   };
   dots(node, kernels, {
-    label: "roofline of the kernels", height: 430, link, frame, radius, text: kernelText,
+    label: "roofline of the kernels", height: (width) => Math.max(360, Math.min(520, 0.75 * width)), link, frame, radius, text: kernelText,
     at: (k) => [x(k.flops / k.bytes), y(k.flops / k.time_s)], paint: circles((k) => boundColour(k.bound), 0.75),
   });
 }
