@@ -331,7 +331,8 @@ SampleSet make_samples(const MeasurementSet& set, const hwdesc::Device& device,
                                .measured = runtime - row.dispatch.value_or(Seconds{0}),
                                .holds_dispatch = host_timed && row.runtime && !row.dispatch,
                                .split = row.split,
-                               .repeats = row.repeats});
+                               .repeats = row.repeats,
+                               .spread = row.spread});
   }
   if (options.check_physics) check_physics(samples, device, options.jobs);
   return samples;

@@ -52,7 +52,8 @@ struct Sample {
   Seconds measured;
   bool holds_dispatch = false;  // `measured` includes an unmeasured dispatch
   std::string split;
-  int repeats = 1;  // runs of which the time is the mean or median
+  int repeats = 1;      // runs of which the time is the mean or median
+  Seconds spread = {};  // of these runs; 0: not known
 };
 
 struct SampleSet {

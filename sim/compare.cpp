@@ -496,6 +496,7 @@ std::optional<MeasuredKernel> MeasuredKernels::choose(std::size_t work,
     if (is_of_compiler > result.is_of_compiler || result.time.value <= 0 ||
         (is_of_compiler == result.is_of_compiler && time < result.time)) {
       result.time = time;
+      result.spread = sample.spread;
       result.is_of_compiler = is_of_compiler;
     }
   }

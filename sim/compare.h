@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "analytical/estimate.h"
-#include "hwdesc/units.h"
 #include "measured/importers/xplane.h"
 #include "sim/difference.h"
 
@@ -62,6 +61,7 @@ struct CompareCell {
   std::optional<analytical::Bound> bound = {};
   std::optional<analytical::Correction> correction = {};  // its interval is for `time`
   std::optional<Joules> energy = {};  // per launch, with idle power; only models of programs
+  Seconds spread = {};                // of measured runs; 0: not known
   bool opaque = false;                // the call's code is not in the program: bytes only
 };
 

@@ -155,7 +155,7 @@ void add_measured(const Placed& placed, MeasuredSide& side, ComparisonBuilder& b
     const ir::Kernel& kernel = placed.program.kernels()[i].kernel;
     const auto measured = side.kernels.find(kernel, placed.stem);
     if (!measured || builder.has(placed.rows[i], side.side)) continue;  // the first set wins
-    builder.set(placed.rows[i], side.side, {measured->time});
+    builder.set(placed.rows[i], side.side, {.time = measured->time, .spread = measured->spread});
     side.others += measured->same ? 0 : 1;
     side.equals += measured->own ? 0 : 1;
     side.fastest += measured->is_of_compiler ? 0 : 1;
@@ -227,7 +227,8 @@ void add_measured(const SampleSet& samples, const std::vector<std::size_t>& rows
                   std::size_t device, ComparisonBuilder& builder) {
   const std::size_t side = builder.measured(samples.measured_on, device);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    builder.set(rows[i], side, {samples.samples[i].measured});
+    const Sample& sample = samples.samples[i];
+    builder.set(rows[i], side, {.time = sample.measured, .spread = sample.spread});
   }
 }
 

@@ -74,6 +74,7 @@ class ComparisonBuilder {
 // programs with them. Not thread-safe: it records which rows were found.
 struct MeasuredKernel {
   Seconds time = {};           // on the device, minus the dispatch floor if the row has one
+  Seconds spread = {};         // of the runs; 0: not known
   bool own = true;             // false: equal work under another name
   bool same = true;            // false: another kernel with equal name and file name
   std::size_t tiles = 1;       // number of its rows

@@ -58,7 +58,7 @@ const Needed& estimate() {
 
 const Needed& comparison() {
   static const Needed time{
-      .text = {"side", "bound?"}, .size = {"time_s"}, .number = {"low_s?", "high_s?"}};
+      .text = {"side", "bound?"}, .size = {"time_s"}, .number = {"low_s?", "high_s?", "spread_s?"}};
   static const Needed row{.text = {"group", "name", "class", "tile"},
                           .size = {"launches"},
                           .object = {{"profile?", {.truth = {"overlaps"}}}},

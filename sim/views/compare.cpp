@@ -165,6 +165,7 @@ Json cell_json(const Comparison& c, const CompareRow& row, std::size_t side) {
               {"time_s", cell.time.value},
               {"total_s", (cell.time * row.launches).value}};
   if (cell.bound) out["bound"] = bound_name(cell);
+  if (cell.spread.value > 0) out["spread_s"] = cell.spread.value;
   if (side != c.reference) {
     out["lost_s"] = json_number(seconds(lost(c, row, side)));
     out["relative"] = json_number(relative(c, row, side));

@@ -212,6 +212,10 @@ TEST_F(ReportCommand, MeasuredAgainstPredictedWorksInABrowser) {
   const std::string set = std::string(kConfigs) + "measurements/example_matmul";
   tilecast_ok("evaluate -d tpu_v3 " + set + " -f json -o e.json --rows r.csv");
   tilecast_ok("compare -d tpu_v3 " + set + " -f json -o c.json");
+  for (const Json& row : Json::parse(read("c.json"))["rows"]) {
+    if (row["name"] != "matmul bf16 m=128 n=1024 k=1024") continue;
+    EXPECT_DOUBLE_EQ(row["times"][1]["spread_s"], 115e-9);  // as measurements.csv says
+  }
   write("f.json", tilecast("calibrate -d tpu_v3 " + set + " -f json").out);
   make_page("e.json r.csv c.json f.json", "page.html");
   if (IsSkipped()) return;

@@ -33,6 +33,9 @@ RESULTS = {  # name, arguments, kinds of the views
     "difference": (["compare", "-d", "tpu_v3", "--with", "hbm.bandwidth=900GB/s", TRAIN],
                    ["difference"]),
     "measured": (["compare", "-d", "tpu_v3", SET], ["paired"]),
+    "models": (["compare", "-d", "tpu_v3", "--model", "analytical", "--model", "roofline", TRAIN],
+               ["paired"]),
+    "constants": (["calibrate", "-d", "tpu_v3", SET], ["tables"]),
     "scores": (["evaluate", "-d", "tpu_v3", SET], ["scores"]),
     "sensitivity": (["sensitivity", "-d", "tpu_v3", TRAIN], ["tables"]),
     "study": (["sweep", "three.yaml"], ["study"]),
@@ -78,10 +81,12 @@ class Pages(unittest.TestCase):
                 page = folder / f"{name}.html"
                 arguments = [str(folder / each) if each == "three.yaml" else each
                              for each in arguments]
-                for command in ([*arguments, "-f", "json", "-o", folder / f"{name}.json"],
-                                ["report", folder / f"{name}.json", "-o", page]):
-                    done = subprocess.run([TILECAST, *map(str, command)], cwd=ROOT, text=True,
-                                          stderr=subprocess.PIPE)
+                result = folder / f"{name}.json"
+                for command, out in (([*arguments, "-f", "json"], result),
+                                     (["report", result, "-o", page], folder / "nothing")):
+                    with out.open("w") as file:
+                        done = subprocess.run([TILECAST, *map(str, command)], cwd=ROOT, text=True,
+                                              stdout=file, stderr=subprocess.PIPE)
                     if "node-d3" in done.stderr:
                         self.skipTest(done.stderr)
                     self.assertEqual(done.returncode, 0, done.stderr)

@@ -98,7 +98,8 @@ function eitherText(view, text) {
 function differenceCards(view) {
   const {pairs} = view, count = (by) => pairs.filter((pair) => pair.by === by).length;
   if (view.totals) {
-    return view.totals.filter((total) => kTotals[total.name] && total.before !== null && total.after !== null).map((total) => {
+    const told = ({name, before, after}) => name === "timeline_s" && before === view.beforeTime && after === view.afterTime;
+    return view.totals.filter((total) => kTotals[total.name] && total.before !== null && total.after !== null && !told(total)).map((total) => {
       const [title, text] = kTotals[total.name];
       return [total.before === total.after ? text(total.before) : `${text(total.before)} → ${text(total.after)}`, title];
     });
@@ -121,7 +122,7 @@ function showDifference(parent, view) {
   cards(parent, [
     [`${us(view.beforeTime)} µs`, `before: ${view.before.label}`],
     [`${us(view.afterTime)} µs`, `after: ${view.after.label}`],
-    [`${signedUs(change)} µs`, view.beforeTime > 0 ? `${number(100 * change / view.beforeTime)} %, × ${number(view.afterTime / view.beforeTime)}` : "change"],
+    [`${signedUs(change)} µs`, view.beforeTime > 0 ? `${number(100 * change / view.beforeTime).replace("-", "\u2212")} %, × ${number(view.afterTime / view.beforeTime)}` : "change"],
     ...differenceCards(view),
     [`${rows.filter((row) => !row.is).length}, ${rows.filter((row) => !row.was).length}`, "kernels removed, added"]]);
   const grid = element("div", {class: "grid"});
@@ -164,7 +165,7 @@ function pairPlot(parent, rows, link) {
 function resourceTable(parent, view) {
   const node = panel(parent, "By resource", view.totals ? "What each adds to the time." : "Time of the kernels that each held up, and the change that counts for it.", "half");
   new Table(node, {
-    rows: view.resources.map((share, i) => ({...share, i})), sort: "counts for it µs", filter: false,
+    rows: view.resources.map((share, i) => ({...share, i})), sort: null, filter: false,
     columns: [
       {title: "resource", get: (row) => boundName(row.name), swatch: (row) => boundColour(row.name)},
       {title: "before µs", get: (row) => micro(row.before), number: true},

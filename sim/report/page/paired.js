@@ -1,7 +1,8 @@
 // Times of the same work from two sides: compare, and rows of evaluate.
 
-// Points on logarithmic axes with the diagonal; `interval(row)` in units of y, or null.
-function scatter(node, rows, {link, label: aria, xTitle, yTitle, x: ofX, y: ofY, colour, text, interval}) {
+// Points on logarithmic axes with the diagonal; `interval(row)` in units of y, or null; `noise`: the
+// relative width of the band about the diagonal.
+function scatter(node, rows, {link, label: aria, xTitle, yTitle, x: ofX, y: ofY, colour, text, interval, noise}) {
   let x, y;
   const bar = (ctx, row) => {
     const span = interval && interval(row);
@@ -13,6 +14,7 @@ function scatter(node, rows, {link, label: aria, xTitle, yTitle, x: ofX, y: ofY,
     const domain = [d3.min(values) / 1.5, d3.max(values) * 1.5];
     x = d3.scaleLog(domain, [left, right]);
     y = d3.scaleLog(domain, [bottom, top]).clamp(true);
+    if (noise) noiseBand(ctx, domain, x, y, noise);
     ctx.strokeStyle = css("--muted");
     ctx.lineWidth = 1.2;
     line(ctx, left, bottom, right, top);
@@ -29,12 +31,20 @@ function scatter(node, rows, {link, label: aria, xTitle, yTitle, x: ofX, y: ofY,
     paint: circles(colour, rows.length > 1000 ? 0.5 : 0.8)});
 }
 
+// Between x (1 - noise) and x (1 + noise), over the domain of x.
+function noiseBand(ctx, domain, x, y, noise) {
+  ctx.fillStyle = css("--line");
+  ctx.beginPath();
+  for (const [value, factor] of [[domain[0], 1 - noise], [domain[1], 1 - noise], [domain[1], 1 + noise], [domain[0], 1 + noise]]) ctx.lineTo(x(value), y(Math.max(domain[0], Math.min(domain[1], value * factor))));
+  ctx.fill();
+}
+
 // Rows of the view for one side, compared with another.
 function pairedRows(view, side, against) {
   return view.rows.map((row) => {
     const its = row.times[side], other = row.times[against];
     const time = its ? its.time_s : null, reference = other ? other.time_s : null;
-    return {...row, time, reference, bound: (its && its.bound) || "", interval: its && intervalOf(its),
+    return {...row, time, reference, bound: (its && its.bound) || "", interval: its && intervalOf(its), noise: other && other.spread_s > 0 && other.time_s > 0 ? other.spread_s / other.time_s : null,
             ratio: time > 0 && reference > 0 ? time / reference : null,
             lost: its && other && !row.overlaps ? (time - reference) * row.launches : null};
   });
@@ -65,12 +75,14 @@ function showSides(parent, view, rows, side, against) {
   const both = rows.filter((row) => row.ratio !== null), counted = rows.filter((row) => row.lost !== null);
   const errors = both.map((row) => Math.abs(row.ratio - 1)).sort(d3.ascending);
   const covered = both.filter((row) => row.interval);
+  const noisy = both.filter((row) => row.noise !== null), noise = noisy.length ? d3.median(noisy, (row) => row.noise) : 0;
   const inside = covered.filter((row) => row.interval[0] <= row.reference && row.reference <= row.interval[1]);
   cards(parent, [
     [number(both.length), `rows with a ratio (neither is 0), of ${rows.length}`],
     [both.length ? `${percent(d3.median(errors))} %` : "", "median |side / against − 1|"],
     [both.length ? `${percent(d3.quantile(errors, 0.9))} %` : "", "90th percentile"],
     [both.length ? `× ${number(Math.exp(d3.mean(both, (row) => Math.log(row.ratio))))}` : "", "geometric mean of side / against"],
+    [noise ? `± ${percent(noise)} %` : "", `noise of '${against.name}': median spread of ${noisy.length} rows`],
     [`${signedUs(d3.sum(counted, (row) => row.lost))} µs`, `side − against, all launches of ${counted.length} rows`],
     [covered.length ? `${percent(inside.length / covered.length)} %` : "", `of ${covered.length} 90 % intervals hold the time of '${against.name}'`]]);
   if (both.length === 0) {
@@ -82,34 +94,35 @@ function showSides(parent, view, rows, side, against) {
   legend(parent, classes.slice(0, 7).concat(classes.length > 7 ? ["others"] : []), colour);
   const grid = element("div", {class: "grid"});
   parent.append(grid);
-  const node = panel(grid, `${side.name} against ${against.name}`, "One launch. Grey lines: a factor of 2." + (rows.some((row) => row.interval) ? " Bars: 90 % intervals." : ""), "half");
+  const node = panel(grid, `${side.name} against ${against.name}`, "One launch. Grey lines: a factor of 2." + (rows.some((row) => row.interval) ? " Bars: 90 % intervals." : "") + (noise ? " Grey band: the noise." : ""), "half");
   scatter(node, both, {
-    link, label: "times of two sides", xTitle: `${against.name}, µs`, yTitle: `${side.name}, µs`,
+    link, noise, label: "times of two sides", xTitle: `${against.name}, µs`, yTitle: `${side.name}, µs`,
     x: (row) => row.reference * 1e6, y: (row) => row.time * 1e6, colour: (row) => colour(row.class),
     interval: (row) => row.interval && row.interval.map((v) => v * 1e6),
     text: (row) => [row.name, row.tile, `${us(row.reference)} → ${us(row.time)} µs, × ${number(row.ratio)}`].filter(Boolean).join("\n"),
   });
-  residuals(grid, both, classes, colour, link);
+  residuals(grid, both, classes, colour, link, noise);
   lostBars(grid, counted);
   pairedTable(grid, rows, side, against, link, colour);
   notes(grid, view.notes);
 }
 
 // log2(side / against) of every row by class, with median and quartiles.
-function residuals(parent, rows, classes, colour, link) {
+function residuals(parent, rows, classes, colour, link, noise) {
   const node = panel(parent, "Residuals by class", "side / against, a point each row; line: median, box: quartiles.", "half");
   const shown = classes.slice(0, 14);
   const spread = Math.max(1, d3.quantile(rows.map((row) => Math.abs(Math.log2(row.ratio))).sort(d3.ascending), 0.99));
-  const x = d3.scaleLog().base(2).domain([2 ** -spread / 1.2, 2 ** spread * 1.2]).clamp(true);
+  const x = d3.scaleLog().domain([2 ** -spread / 1.2, 2 ** spread * 1.2]).clamp(true);
   const y = d3.scaleBand(shown, [0, 1]).padding(0.25);
   const frame = (ctx, figure) => {
     const {left, right, top, bottom} = figure.inner;
     x.range([left, right]);
     y.range([top, bottom]);
+    ctx.fillStyle = css("--line");
+    if (noise) ctx.fillRect(x(1 - noise), top, x(1 + noise) - x(1 - noise), bottom - top);
     ctx.strokeStyle = css("--muted");
     line(ctx, x(1), top, x(1), bottom);
-    figure.svg.append("g").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(6, "~r"));
-    label(figure, (left + right) / 2, figure.height - 4, "side / against", "middle");
+    figure.axes(x, null, "side / against");
   };
   dots(node, rows.filter((row) => shown.includes(row.class)), {
     label: "residuals by class", height: 360, link, frame, margin: {top: 6, right: 16, bottom: 38, left: 150}, reach: 8, radius: () => 2.5,
@@ -155,6 +168,7 @@ function pairedTable(parent, rows, side, against, link, colour) {
     {title: "ratio", get: (row) => row.ratio, number: true},
     {title: "lost µs", get: (row) => micro(row.lost), number: true, cell: (v) => v === null ? "" : signedUs(v / 1e6)},
     {title: "|lost| µs", get: (row) => row.lost === null ? null : Math.abs(micro(row.lost)), number: true},
+    {title: "noise %", get: (row) => row.noise === null ? null : 100 * row.noise, number: true},
     {title: "90 % low µs", get: (row) => row.interval ? micro(row.interval[0]) : null, number: true},
     {title: "90 % high µs", get: (row) => row.interval ? micro(row.interval[1]) : null, number: true},
     {title: "held up by", get: (row) => boundName(row.bound), swatch: (row) => boundColour(row.bound)},

@@ -427,7 +427,7 @@ function drawWaterfall(parent, rows) {
 
 // A table that is sorted by clicking a header, filtered, and linked to the plots.
 //   columns: {title, get(row), cell(value, row)?, number?: true, swatch(row)?, unsaid?}
-//   sort: the title of a column
+//   sort: the title of a column; null: rows as they come
 
 // The columns with anything in them, besides what goes without saying.
 const telling = (columns, rows) => columns.filter(({get, unsaid}) => rows.some((row) => ![null, undefined, "", unsaid].includes(get(row))));
@@ -436,7 +436,7 @@ const kRowsAtOnce = 100;
 
 class Table {
   constructor(parent, {columns, rows, link, sort, down = true, filter = true}) {
-    Object.assign(this, {columns, rows, link, down, shown: kRowsAtOnce, words: "", sort: Math.max(0, columns.findIndex(({title}) => title === sort))});
+    Object.assign(this, {columns, rows, link, down, shown: kRowsAtOnce, words: "", sort: sort === null ? -1 : Math.max(0, columns.findIndex(({title}) => title === sort))});
     this.body = element("tbody");
     this.head = element("tr");
     columns.forEach((column, i) => this.head.append(this.header(column, i)));
@@ -478,6 +478,7 @@ class Table {
   }
   // Empty values are last in both directions.
   ordered() {
+    if (this.sort < 0) return this.matching();
     const {get} = this.columns[this.sort];
     const empty = (value) => value === null || value === undefined || value === "";
     const order = this.down ? d3.descending : d3.ascending;

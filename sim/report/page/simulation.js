@@ -17,7 +17,7 @@ function showSimulation(parent, view) {
     [(view.tokens_per_s ?? null) === null ? "" : number(view.tokens_per_s), "tokens per second"],
     [view.timeline_s === view.time_s ? "" : `${us(view.timeline_s)} µs`, "timeline, with overlap"],
     [`${us(d3.sum(kernels, (k) => k.above))} µs`, "left on the table, above the speed of light"],
-    [believed(kernels, view, (k) => k > 0.5),
+    kernels.every((k) => !k.weight) ? [kernels.some((k) => k.weight === 0) ? "physics alone" : "", "no measurement corrects a kernel"] : [believed(kernels, view, (k) => k > 0.5),
       `of the time mostly corrected by measurements (k above 0.5); a little: ${believed(kernels, view, (k) => k > 0 && k <= 0.5)}; physics alone: ${believed(kernels, view, (k) => k === 0)}`],
     [memoryText(view), !view.memory.capacity_bytes ? "peak of device memory" : `peak of device memory, of ${number(view.memory.capacity_bytes / 2 ** 20)} MiB`],
     [energyText(view), "energy of a run"], [`${us(view.host_dispatch_s)} µs`, "host dispatch, apart"], [number(kernels.length), "kernels"]]);
@@ -185,7 +185,7 @@ function roofline(parent, view, link) {
     figure.axes(x, y, "FLOP per byte of main memory", "FLOP/s");
   };
   dots(node, kernels, {
-    label: "roofline of the kernels", height: 430, link, frame, radius, text: kernelText,
+    label: "roofline of the kernels", height: (width) => Math.max(360, Math.min(520, 0.75 * width)), link, frame, radius, text: kernelText,
     at: (k) => [x(k.flops / k.bytes), y(k.flops / k.time_s)], paint: circles((k) => boundColour(k.bound), 0.75),
   });
 }

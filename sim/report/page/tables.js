@@ -43,7 +43,7 @@ function studyView({objectives, axes, ...document}) {
 function showTables(parent, view) {
   const grid = element("div", {class: "grid"});
   parent.append(element("p"), grid);
-  if (view.facts.length > 0) facts(panel(grid, view.schema.split(/[./]/)[1].replace("_", " "), ""), view.facts.map(([name, text]) => [titleOf(name), quantityText(name, text)]));
+  if (view.facts.length > 0) facts(panel(grid, `Result of ${view.schema.split(/[./]/)[1].replace("_", " ")}`, ""), view.facts.map(([name, text]) => [titleOf(name), quantityText(name, text)]));
   const shown = view.tables.map(shownTable);
   for (const each of shown) plotOf(grid, each, view.facts);
   for (const {table, rows, link, numbers} of shown) {
@@ -126,14 +126,14 @@ function constantsPlot(parent, table, rows, link) {
   const factors = rows.filter((row) => unit(row) === "factor" && fitted(row) > 0);
   if (factors.length === 0) return;
   const colour = (row) => identified(row) === "yes" ? kPalette[0] : kOther;
-  legend(node, ["yes", "no"], (word) => word === "yes" ? kPalette[0] : kOther, (word) => word === "yes" ? "the rows say it" : "the rows do not say it");
+  legend(node, ["yes", "no"], (word) => word === "yes" ? kPalette[0] : kOther, (word) => word === "yes" ? "decided by the measured rows" : "left open by them");
   const y = d3.scaleBand(factors.map(name), [0, 1]).padding(0.3);
   const ends = factors.flatMap((row) => [low(row), high(row), priorLow(row), priorHigh(row), fitted(row)]).filter((v) => v > 0);
   const x = d3.scaleLog([d3.min(ends) / 1.1, d3.max(ends) * 1.1], [0, 1]);
   bands(node, factors, {
     label: "fitted constants", height: 50 + 26 * factors.length, link, left: 170, x, y, key: name,
     draw: (ctx, figure) => {
-      const {left, right, top, bottom} = figure.inner;
+      const {top, bottom} = figure.inner;
       ctx.strokeStyle = css("--muted");
       line(ctx, x(1), top, x(1), bottom);
       for (const row of factors) {
@@ -146,8 +146,7 @@ function constantsPlot(parent, table, rows, link) {
         circle(ctx, {x: x(fitted(row)), y: middle, r: 4.5}, colour(row));
         rowName(figure, middle + 4, name(row));
       }
-      figure.svg.append("g").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(8, "~r"));
-      label(figure, (left + right) / 2, figure.height - 4, "multiplier", "middle");
+      figure.axes(x, null, "multiplier");
     },
     text: (row) => `${name(row)}\n× ${number(fitted(row))}, 95 %: ${number(low(row))} to ${number(high(row))}`,
   });
