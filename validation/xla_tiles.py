@@ -12,13 +12,14 @@ whose arrays lie in main memory. Its tiles: the compiler's own, and random ones 
 is forced by the kernel's window_config, several in a module; only the compiler's back end runs. A label is the length of
 the schedule times its trips with the compiler's latencies of transfers, contention for memory left out.
 """
-import csv, ctypes, glob, json, math, os, random, re, subprocess, sys, tempfile
+import csv, ctypes, glob, json, math, os, random, re, signal, subprocess, sys, tempfile
 
 TOPOLOGIES = {'v5e': 'v5e:2x2', 'v5p': 'v5p:2x2x1', 'v6e': 'v6e:2x2'}
 SHORTEST = 2000  # cycles, by the compiler's estimate; below, tiles hardly matter
 LEAST = 8        # tiles of a kernel
 TOGETHER = 16    # tiles in a module
 MOST_STEPS = 4096
+MOST_SECONDS = 120
 BOUNDS = ('output_bounds', 'kernel_bounds', 'input_bounds', 'iteration_bounds')
 COLUMNS = ('hlo_file', *BOUNDS, 'is_default', 'cycles')
 WINDOW = re.compile(r'backend_config=(?=\{)')
@@ -335,6 +336,7 @@ def in_child(work):
     read, write = os.pipe()
     child = os.fork()
     if not child:
+        signal.alarm(MOST_SECONDS)  # others never end
         try:
             os.write(write, json.dumps(work()).encode())
             os._exit(0)
