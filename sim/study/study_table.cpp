@@ -109,8 +109,10 @@ measured::CsvTable short_table(const Study& study, const measured::CsvTable& tab
   return out;
 }
 
-views::Lists study_lists(const Study& study, const measured::CsvTable& table) {
-  views::Lists lists{{"objectives", {}}, {"axes", {}}};
+std::vector<std::pair<std::string, std::vector<std::string>>> study_lists(
+    const Study& study, const measured::CsvTable& table) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> lists{{"objectives", {}},
+                                                                      {"axes", {}}};
   for (const StudyObjective& objective : study.objectives) {
     const auto column = column_of(study, table, objective.column);
     lists[0].second.push_back((objective.larger ? "-" : "") + table.columns[column.value()]);

@@ -3,11 +3,11 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "measured/csv.h"
 #include "sim/study/study.h"
-#include "sim/views/rows.h"
 
 namespace tilecast::sim {
 
@@ -22,7 +22,8 @@ void check_objective(const Study& study, const StudyObjective& objective);
 
 // The lists beside the rows of a result in JSON: objectives and axes, as columns of the table;
 // "-x": more of x is better.
-[[nodiscard]] views::Lists study_lists(const Study& study, const measured::CsvTable& table);
+[[nodiscard]] std::vector<std::pair<std::string, std::vector<std::string>>> study_lists(
+    const Study& study, const measured::CsvTable& table);
 
 // The objectives of a Pareto front, by name.
 //
