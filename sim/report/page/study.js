@@ -64,12 +64,11 @@ function frontPanel(parent, study, onFront) {
   const rest = varying.filter((c) => c !== at(up.column));
   const across = wanted[1] ?? {column: table.columns[[named("area", "energy_J", "cost", "average_power_W"), ...rest].find((c) => rest.includes(c))], larger: false};
   const choose = (title, {column, larger}) => {
-    const select = element("select", {"aria-label": title}, ...varying.map((c) => element("option", {value: c}, titleOf(table.columns[c]))));
+    const select = menu(controls, title, varying.map((c) => [c, titleOf(table.columns[c])]), at(column), show);
     const box = element("input", {type: "checkbox", "aria-label": `${title}: larger is better`});
-    select.value = at(column);
     box.checked = larger;
-    for (const control of [select, box]) control.addEventListener("change", show);
-    controls.append(element("label", {}, `${title} `, select), element("label", {}, box, " larger is better"));
+    box.addEventListener("change", show);
+    controls.append(element("label", {}, box, " larger is better"));
     return {column: () => Number(select.value), sign: () => box.checked ? -1 : 1};
   };
   const ofX = choose("across", across), ofY = choose("up", up);
