@@ -3,9 +3,9 @@
 
 // The difference{} of compare, which split each kernel's change by what resources add to it.
 function writtenDifference({before, after, totals, resources, layers, kernels}, notes) {
-  const time = totals.find((total) => total.name === "time_s");
+  const time = totals.find((total) => total.name === "time_s") || {};
   const share = ({name, before_s, after_s, change_s}) => ({name, before: before_s, after: after_s, change: change_s});
-  const pairs = kernels.map((k, i) => {
+  const pairs = kernels.filter((k) => (k.name_before ?? k.name_after ?? null) !== null).map((k, i) => {
     const side = (word) => (k[`name_${word}`] ?? null) === null ? null
       : {name: k[`name_${word}`], bound: k[`bound_${word}`] || "skipped", total_s: k[`${word}_s`], multiplicity: k[`launches_${word}`]};
     const most = Object.entries(k.changes_s || {}).sort((a, b) => Math.sign(k.change_s) * (b[1] - a[1]))[0];
@@ -13,7 +13,7 @@ function writtenDifference({before, after, totals, resources, layers, kernels}, 
     return {i, was, is, change: k.change_s, name: (is || was).name, layer: k.op_name || "", resource: most ? most[0] : (is || was).bound};
   });
   return {kind: "difference", label: `${before.name} \u2192 ${after.name}`, before: {...before, label: before.name}, after: {...after, label: after.name},
-          beforeTime: time.before, afterTime: time.after, totals, pairs, notes: notes || [], classes: [],
+          beforeTime: time.before ?? 0, afterTime: time.after ?? 0, totals, pairs, notes: notes || [], classes: [],
           resources: resources.map(share), layers: layers.filter((layer) => layer.depth === 0).map(share),
           about: "What each resource adds to the time, after less before. Each view adds up to the whole."};
 }

@@ -17,9 +17,13 @@ function studyOf(view) {
 
 function showStudy(parent, view) {
   const study = studyOf(view), {rows, feasible} = study;
+  if (rows.length === 0) {
+    panel(parent, "No rows", "No machine of the study is in this result.");
+    return;
+  }
   cards(parent, [[number(new Set(rows.map((row) => study.machine(row))).size), "machines"], [number(rows.length), "rows"],
     [number(rows.filter(feasible).length), "feasible rows"],
-    ...view.objectives.filter(({column}) => !view.axes.includes(column)).slice(0, 3).map((objective) => bestCard(study, objective))]);
+    ...view.objectives.filter(({column}) => study.varying.includes(study.at(column)) && !view.axes.includes(column)).slice(0, 3).map((objective) => bestCard(study, objective))]);
   const grid = element("div", {class: "grid"}), below = element("div", {class: "panel-row"});
   parent.append(grid);
   const isPlotted = rows.length >= 3 && study.varying.length >= 2;
@@ -261,7 +265,7 @@ function scalingPanel(parent, study) {
 function studyTable(parent, {table, rows, numbers, link}, front) {
   const all = columnsOf(table, numbers).map((column) => column.title === "program" ? {...column, get: (row) => fileName(String(column.get(row)))} : column), node = panel(parent, "Rows", "", "long");
   const varies = ({get}) => new Set(rows.map(get)).size > 1;
-  const same = all.filter((column) => !varies(column) && rows.length > 0 && column.title !== "feasible" && ![null, 0].includes(column.get(rows[0])));
+  const same = all.filter((column) => !varies(column) && column.title !== "feasible" && ![null, 0].includes(column.get(rows[0])));
   const columns = rows.length > 1 ? all.filter(varies) : all;
   if (front) columns.unshift({title: "front", get: (row) => front.has(row) ? "yes" : ""});
   if (rows.length > 1 && same.length > 0) {
