@@ -397,7 +397,8 @@ double tile_count(const IterationSpace& space, const LoopSizes& extents) {
   for (std::size_t i = 0; i < space.loops.size(); ++i) {
     const Loop& loop = space.loops[i];
     if (loop.grouped) continue;
-    count *= static_cast<double>(base::ceil_div(loop.size, extents[i]) + loop.revisits);
+    const std::int64_t tiles = extents[i] == loop.size ? 1 : base::ceil_div(loop.size, extents[i]);
+    count *= static_cast<double>(tiles + loop.revisits);
   }
   return count;
 }

@@ -215,6 +215,7 @@ SimtModel::Block SimtModel::prepare(const TileConfig& tile, std::span<Extents> g
   block.extents = tile_extents(space_, tile);
   for (std::size_t i = 0; i < space_.loops.size(); ++i) {
     const Loop& loop = space_.loops[i];
+    block.tiles[i] = static_cast<double>(loop.size) / static_cast<double>(block.extents[i]);
     if (loop.grouped) continue;
     const double covered = loop.padded_tiles(block.extents[i]);
     (loop.reduction ? block.covered_steps : block.covered_blocks) *= covered;
@@ -237,8 +238,10 @@ SimtModel::Block SimtModel::prepare(const TileConfig& tile, std::span<Extents> g
   if (code_) block.blocks = std::ceil(block.covered_blocks);  // they count results in memory order
   footprints_.evaluate(block.extents, groups);
   for (const Input& input : inputs_) {
-    (input.in_loop ? block.step_bytes : block.once_bytes) += loaded_bytes(
-        space_, block.extents, input.stream.array, groups[input.stream.group], input.gathered);
+    const double bytes = loaded_bytes(space_, block.extents, input.stream.array,
+                                      groups[input.stream.group], input.gathered);
+    block.loaded.push_back(bytes);
+    (input.in_loop ? block.step_bytes : block.once_bytes) += bytes;
   }
   for (const MemoryStream& output : outputs_) {
     block.out_bytes += region_bytes(output.array, groups[output.group]);
@@ -408,8 +411,7 @@ SimtModel::ComputeTime SimtModel::compute_time(const Block& block, std::span<con
   return time;
 }
 
-WaveShape SimtModel::shape_of_wave(const Block& block, double wave_blocks,
-                                   std::span<const Extents> groups) const {
+WaveShape SimtModel::shape_of_wave(const Block& block, double wave_blocks) const {
   if (!space_.matrix) return {};
   const auto grid = [&](const std::vector<int>& loops) {
     double tiles = 1;
@@ -420,11 +422,8 @@ WaveShape SimtModel::shape_of_wave(const Block& block, double wave_blocks,
   };
   const auto bytes = [&](const std::vector<int>& loops) {
     double sum = 0;
-    for (const Input& input : inputs_) {
-      if (input.in_loop && input.stream.moved_by_any(loops)) {
-        sum += loaded_bytes(space_, block.extents, input.stream.array, groups[input.stream.group],
-                            input.gathered);
-      }
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_[i].in_loop && inputs_[i].stream.moved_by_any(loops)) sum += block.loaded[i];
     }
     return sum;
   };
@@ -447,8 +446,7 @@ double SimtModel::reuse(const Input& input, const Block& block, const WaveShape&
   }
   double shared = 1;
   for (std::size_t i = 0; i < space_.loops.size(); ++i) {
-    if (input.stream.moved_by(i)) continue;
-    shared *= static_cast<double>(space_.loops[i].size) / static_cast<double>(block.extents[i]);
+    if (!input.stream.moved_by(i)) shared *= block.tiles[i];
   }
   return std::clamp(shared, 1.0, std::max(wave_blocks, 1.0));
 }
@@ -472,17 +470,17 @@ double SimtModel::bytes_between_passes(const Block& block, std::span<const Exten
 SimtModel::Traffic SimtModel::traffic(const Block& block, const Launch& launch, double splits,
                                       std::span<const Extents> groups) const {
   const double together = std::max(1.0, launch.wave_blocks / splits);
-  const WaveShape wave = shape_of_wave(block, together, groups);
+  const WaveShape wave = shape_of_wave(block, together);
   const double clustered = std::min<double>(together, device_->multiplexing.cluster_blocks);
-  const WaveShape cluster = shape_of_wave(block, clustered, groups);
+  const WaveShape cluster = shape_of_wave(block, clustered);
   const double missed = miss_share(cache_capacity_, input_bytes_);
   const double missed_again =
       block.held ? 0 : repeated_miss_share(cache_capacity_, bytes_between_passes(block, groups));
   Traffic moved;
-  for (const Input& input : inputs_) {
-    const double loaded = loaded_bytes(space_, block.extents, input.stream.array,
-                                       groups[input.stream.group], input.gathered) *
-                          block.covered_blocks * (input.in_loop ? block.covered_steps : 1);
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const Input& input = inputs_[i];
+    const double loaded =
+        block.loaded[i] * block.covered_blocks * (input.in_loop ? block.covered_steps : 1);
     const double once = std::min(input.stream.once_bytes, loaded);
     const double shared = reuse(input, block, wave, together) * input.broadcast;
     double needed = loaded;
@@ -509,8 +507,8 @@ SimtModel::Traffic SimtModel::traffic(const Block& block, const Launch& launch, 
   return moved;
 }
 
-Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
-                          std::span<const Extents> groups) const {
+double SimtModel::run(const Block& block, double splits, BoundMask removed,
+                      std::span<const Extents> groups, Accounting* accounting) const {
   using enum Bound;
   const Launch launch = launch_of(*device_, block.resident, block.blocks * splits);
   const double steps = std::ceil(block.steps / splits);
@@ -577,25 +575,27 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
   const double launches = block.cut ? passes : splits > 1 ? 2 : 1;
   const double launch_s =
       kept_s(removed, kOverhead, setup_s_ + launches * device_->dispatch.kernel_launch.value);
-  Accounting accounting;
-  accounting.add_periods(loop, busy, 1, kCachedPaths);
-  accounting.add_alone(kFillDrain, ends);
-  accounting.add_alone(kOverhead, launch_s);
-  accounting.total_s = launch_s + steady_period_s(loop) + ends;
-  accounting.read_bytes = moved.dram_read;
-  accounting.write_bytes = moved.dram_write;
-  if (has_cache_) accounting.inner_bytes[0] = moved.cache_read + moved.cache_write;
-  return accounting;
+  const double total_s = launch_s + steady_period_s(loop) + ends;
+  if (accounting == nullptr) return total_s;
+  *accounting = {};
+  accounting->add_periods(loop, busy, 1, kCachedPaths);
+  accounting->add_alone(kFillDrain, ends);
+  accounting->add_alone(kOverhead, launch_s);
+  accounting->total_s = total_s;
+  accounting->read_bytes = moved.dram_read;
+  accounting->write_bytes = moved.dram_write;
+  if (has_cache_) accounting->inner_bytes[0] = moved.cache_read + moved.cache_write;
+  return total_s;
 }
 
-Accounting SimtModel::best_split(const TileConfig& tile, BoundMask removed, bool may_spill) const {
+double SimtModel::best_split(const TileConfig& tile, BoundMask removed,
+                             Accounting* accounting) const {
   GroupExtents storage = group_extents();
   const std::span<Extents> groups(storage.data(), storage.size());
   Block block = prepare(tile, groups);
-  Accounting best;
-  best.total_s = std::numeric_limits<double>::infinity();
+  double best = std::numeric_limits<double>::infinity(), best_splits = 1;
   if (block.resident < 1) {
-    if (!may_spill) return best;
+    if (accounting == nullptr) return best;
     block.excess_bytes =
         std::max(0.0, block.needs.shared_bytes - worker_memory(*device_).capacity.value);
     block.resident = 1;
@@ -603,10 +603,12 @@ Accounting SimtModel::best_split(const TileConfig& tile, BoundMask removed, bool
   const double held = device_->multiplexing.workers * block.resident;
   for (double splits = 1; splits <= max_splits_ && splits < 2 * block.steps; splits *= 2) {
     if (splits > 1 && (block.blocks >= held || !space_.matrix)) break;
-    const Accounting split = run(block, splits, removed, groups);
-    if (split.total_s < best.total_s) best = split;
+    const double time = run(block, splits, removed, groups, nullptr);
+    if (time >= best) continue;
+    best = time;
+    best_splits = splits;
   }
-  return best;
+  return accounting == nullptr ? best : run(block, best_splits, removed, groups, accounting);
 }
 
 double SimtModel::time_s(const TileConfig& tile) const {
@@ -616,8 +618,12 @@ double SimtModel::time_s(const TileConfig& tile) const {
 }
 
 Accounting SimtModel::account(const TileConfig& tile, BoundMask removed) const {
-  Accounting accounting =
-      is_scheduled(tile) ? account_schedule(tile, removed) : best_split(tile, removed, true);
+  Accounting accounting;
+  if (is_scheduled(tile)) {
+    accounting = account_schedule(tile, removed);
+  } else {
+    best_split(tile, removed, &accounting);
+  }
   accounting.iterations = iterations(tile);
   return accounting;
 }

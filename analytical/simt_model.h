@@ -42,6 +42,7 @@ class SimtModel final : public TileModel {
   // Bytes of the buffers of one block.
   [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const override;
   [[nodiscard]] double least_iteration_s() const override { return 0; }
+  [[nodiscard]] double least_s(const TileConfig&) const override { return 0; }
   [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const override;
   [[nodiscard]] bool has_schedules() const override;  // of products on thread blocks
   [[nodiscard]] std::optional<TileConfig> stated() const override;
@@ -58,6 +59,8 @@ class SimtModel final : public TileModel {
   };
   struct Block {  // one tile, prepared
     LoopSizes extents;
+    std::array<double, kMaxLoops> tiles;                   // by loop: size / extent
+    boost::container::small_vector<double, 16> loaded;     // bytes, by input
     double blocks = 1, steps = 1;                          // edge tiles count as whole
     double covered_blocks = 1, covered_steps = 1;          // size / extent: edge tiles as fractions
     double step_bytes = 0, once_bytes = 0, out_bytes = 0;  // per block
@@ -102,12 +105,13 @@ class SimtModel final : public TileModel {
                                 std::span<const Extents> groups) const;
   [[nodiscard]] double reuse(const Input& input, const Block& block, const WaveShape& wave,
                              double wave_blocks) const;
-  [[nodiscard]] WaveShape shape_of_wave(const Block& block, double wave_blocks,
-                                        std::span<const Extents> groups) const;
-  [[nodiscard]] Accounting run(const Block& block, double splits, BoundMask removed,
-                               std::span<const Extents> groups) const;
-  [[nodiscard]] Accounting best_split(const TileConfig& tile, BoundMask removed,
-                                      bool may_spill) const;
+  [[nodiscard]] WaveShape shape_of_wave(const Block& block, double wave_blocks) const;
+  // Seconds; fills in `accounting` unless it is null.
+  double run(const Block& block, double splits, BoundMask removed, std::span<const Extents> groups,
+             Accounting* accounting) const;
+  // The same with the best number of splits; infinite for a tile that does not fit, unless an
+  // accounting is requested.
+  double best_split(const TileConfig& tile, BoundMask removed, Accounting* accounting) const;
 
   [[nodiscard]] bool is_scheduled(const TileConfig& tile) const {
     return tile.is_written() && has_schedules();

@@ -246,7 +246,7 @@ void SimtModel::times_s(std::span<const TileConfig> tiles, std::span<double> tim
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const TileConfig& tile = tiles[i];
     if (!is_scheduled(tile)) {
-      times[i] = best_split(tile, 0, /*may_spill=*/false).total_s;
+      times[i] = best_split(tile, 0, nullptr);
       continue;
     }
     if (prepared == nullptr || prepared->output != tile.output || prepared->kernel != tile.kernel) {

@@ -159,7 +159,8 @@ SizesList streaming_extents(const IterationSpace& space) {
     LoopSizes& extents = list.emplace_back();
     extents.fill(1);
     for (std::size_t i = 0; i < space.loops.size(); ++i) {
-      extents[i] = base::ceil_div(space.loops[i].size, trips[i]);
+      const std::int64_t size = space.loops[i].size;
+      extents[i] = trips[i] == 1 ? size : base::ceil_div(size, trips[i]);
     }
   };
   for (const int kept : space.order) {
@@ -301,17 +302,19 @@ std::vector<TileConfig> candidate_tiles(const IterationSpace& space, std::size_t
 
 std::vector<TileConfig> simt_candidate_tiles(const IterationSpace& space, std::size_t limit,
                                              const BlockSides& sides) {
-  std::vector<std::pair<double, LoopSizes>> list;  // tiles, extents
-  for (const LoopSizes& extents :
-       space.matrix ? matrix_extents(space, sides) : streaming_extents(space)) {
-    list.emplace_back(tile_count(space, extents), extents);
-  }
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
+  const SizesList all = space.matrix ? matrix_extents(space, sides) : streaming_extents(space);
+  std::vector<std::pair<double, const LoopSizes*>> list;  // tiles, extents
+  list.reserve(all.size());
+  for (const LoopSizes& extents : all) list.emplace_back(tile_count(space, extents), &extents);
+  std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : *a.second < *b.second;
+  });
+  const auto same = [](const auto& a, const auto& b) { return *a.second == *b.second; };
+  list.erase(std::unique(list.begin(), list.end(), same), list.end());
   if (list.size() > limit) list.resize(limit);
   std::vector<TileConfig> tiles;
   tiles.reserve(list.size());
-  for (const auto& [count, extents] : list) tiles.push_back(tile_of_extents(space, extents));
+  for (const auto& [count, extents] : list) tiles.push_back(tile_of_extents(space, *extents));
   return tiles;
 }
 

@@ -329,7 +329,7 @@ void walk_host_link(Fields& f, std::optional<HostLink>& described) {
   HostLink& link = described ? *described : described.emplace();
   f.required("bandwidth", kBandwidth, 1e3, 1e15, "one way, of the chip", link.bandwidth);
   f.required("latency", kTime, 0, 1, "of one transfer", link.latency);
-  f.optional("capacity", kCapacity, 1, 1e18,
+  f.optional("capacity", kCapacity, 1, 1000 * kTiB,
              "of the host's memory, for each chip; absent: not checked", link.capacity);
   f.source(link.provenance);
 }

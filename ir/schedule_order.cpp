@@ -14,6 +14,8 @@ void for_each_predecessor(const Instruction& instruction, Visit&& visit) {
   for (const InstrId id : *instruction.control_predecessors) visit(id);
 }
 
+}  // namespace
+
 bool in_order(const Computation& computation) {
   for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
     bool ordered = true;
@@ -23,8 +25,6 @@ bool in_order(const Computation& computation) {
   }
   return true;
 }
-
-}  // namespace
 
 std::vector<GraphEdge> dependence_edges(const Computation& computation) {
   std::vector<GraphEdge> edges;

@@ -30,6 +30,8 @@ void change_sources(Instruction& op, const Change& change) {
 // from there. The others are parts of single ops.
 [[nodiscard]] std::vector<bool> sequential_computations(const Module& module);
 
+// Whether operands and control predecessors come first in the text.
+[[nodiscard]] bool in_order(const Computation& computation);
 // The order of the text if operands and control predecessors come first, as in scheduled modules;
 // otherwise the topological order nearest to it. Throws Error on a cycle. Linear time if the text
 // is already in order.
@@ -41,6 +43,7 @@ template <class Place>
 void rebuild(Computation& computation, const Place& place) {
   const std::vector<InstrId> order = schedule_order(computation);
   std::vector<Instruction> old = std::exchange(computation.instructions, {});
+  computation.instructions.reserve(old.size());
   std::vector<InstrId> moved(old.size());
   const auto move = [&](InstrId& id) { id = moved[id.index()]; };
   for (const InstrId id : order) {

@@ -66,7 +66,7 @@ class BlockScans {
       : module_(module), computation_(std::move(computation)), names_(names) {}
 
   Computation run() {
-    rebuild(computation_, [&](Instruction op) {
+    rebuild(computation_, [&](Instruction&& op) {
       const std::optional<Scan> scan = long_scan(module_, op);
       return scan ? in_blocks(op, *scan) : append(std::move(op));
     });
@@ -74,7 +74,7 @@ class BlockScans {
   }
 
  private:
-  InstrId append(Instruction op) {
+  InstrId append(Instruction&& op) {
     computation_.instructions.push_back(std::move(op));
     return InstrId(computation_.instructions.size() - 1);
   }

@@ -23,7 +23,7 @@ class CallInliner {
 
   Computation run() {
     const std::size_t before = caller_.instructions.size();
-    rebuild(caller_, [&](Instruction op) {
+    rebuild(caller_, [&](Instruction&& op) {
       return is_inlined(op, before) ? body_of(op) : placed(std::move(op));
     });
     return std::move(caller_);
@@ -44,7 +44,7 @@ class CallInliner {
   }
 
   // The instruction in its new place; an element of a tuple of the caller is what the tuple holds.
-  InstrId placed(Instruction op) {
+  InstrId placed(Instruction&& op) {
     if (op.opcode == Opcode::kGetTupleElement && op.control_predecessors->empty()) {
       const Instruction& tuple = caller_.at(op.operands.front());
       if (tuple.opcode == Opcode::kTuple) {
@@ -78,6 +78,16 @@ class CallInliner {
   FreshNames& names_;
 };
 
+// Whether inlining leaves the computation as it is.
+bool stays(const Computation& computation) {
+  return in_order(computation) &&
+         std::ranges::none_of(computation.instructions, [&](const Instruction& op) {
+           return op.opcode == Opcode::kCall ||
+                  (op.opcode == Opcode::kGetTupleElement &&
+                   computation.at(op.operands.front()).opcode == Opcode::kTuple);
+         });
+}
+
 // The module without computations that nothing calls.
 Module without_unused_computations(Module module) {
   std::vector<bool> used(module.computations.size(), false);
@@ -109,7 +119,7 @@ Module with_calls_inlined(Module module) {
   FreshNames names(module);
   const std::vector<bool> sequential = sequential_computations(module);
   for (std::size_t i = 0; i < sequential.size(); ++i) {
-    if (!sequential[i]) continue;
+    if (!sequential[i] || stays(module.computations[i])) continue;
     Computation caller = std::move(module.computations[i]);
     module.computations[i] = CallInliner(module, std::move(caller), names).run();
   }

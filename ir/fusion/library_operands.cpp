@@ -58,7 +58,7 @@ class LibraryOperands {
       : computation_(std::move(computation)), names_(names) {}
 
   Computation run() {
-    rebuild(computation_, [&](Instruction op) {
+    rebuild(computation_, [&](Instruction&& op) {
       if (op.opcode == Opcode::kDot) reorder(op);
       if (op.opcode == Opcode::kConvolution) reorder_filter(op);
       return append(std::move(op));
@@ -67,7 +67,7 @@ class LibraryOperands {
   }
 
  private:
-  InstrId append(Instruction op) {
+  InstrId append(Instruction&& op) {
     computation_.instructions.push_back(std::move(op));
     return InstrId(computation_.instructions.size() - 1);
   }

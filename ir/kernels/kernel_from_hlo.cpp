@@ -42,9 +42,7 @@ bool inlines(const Module& module, const Instruction& instruction) {
 bool changes_view(const Module& module, const Instruction& instruction) {
   if (instruction.opcode != Opcode::kFusion || instruction.aliasing->empty()) return false;
   const Computation& fused = module.at(instruction.called[0]);
-  const Instruction& root = fused.root_instruction();
-  return root.opcode == Opcode::kCopy && instruction.operands.size() == 1 &&
-         fused.at(root.operands[0]).opcode == Opcode::kParameter;
+  return fused.instructions.size() == 2 && fused.root_instruction().opcode == Opcode::kCopy;
 }
 
 // Normalises a product: pairs of contracting dimensions are sorted by the left operand's dimension.

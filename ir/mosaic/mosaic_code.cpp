@@ -306,7 +306,7 @@ void Code::set_kind(const Operation& op, Node& node) {
   const std::string_view word = op.name.substr(std::min(dialect.size() + 1, op.name.size()));
   if (op.name == "arith.constant" && op.result_count > 0) {
     const Attribute* value = number_of(op, "value");
-    if (value == nullptr) return;
+    if (value == nullptr || op.result_count != 1) return;
     node.kind = Kind::kConstant;
     node.number = value->integer;
   } else if (op.name == "scf.if") {

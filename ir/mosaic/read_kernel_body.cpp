@@ -404,7 +404,7 @@ void Grid::set_moves(const Function& map, KernelBody::Window& window) {
     const std::string text = "blocks that data choose count as another one each";
     if (std::ranges::find(body_.notes, text) == body_.notes.end()) body_.notes.push_back(text);
   }
-  KernelBody unused;
+  KernelBody unused{.work = body_.work};
   Walk walk(code_, unused);
   std::vector<std::int64_t> at(grid.size(), 0);
   const auto indices = [&] {

@@ -72,15 +72,23 @@ bool is_table(std::string_view word) {
   return known != nullptr && known->table;
 }
 
+std::size_t string_end(std::string_view text, std::size_t begin) {
+  for (std::size_t end = begin + 1;; ++end) {
+    end = text.find(text[begin], end);
+    if (end == std::string_view::npos) return end;
+    std::size_t slashes = 0;
+    while (text[end - 1 - slashes] == '\\') ++slashes;
+    if (slashes % 2 == 0) return end;
+  }
+}
+
 std::size_t json_dict_end(std::string_view text, std::size_t begin) {
   std::size_t depth = 0;
   for (std::size_t i = begin; i < text.size(); ++i) {
     if (text[i] == '{') ++depth;
     if (text[i] == '}' && --depth == 0) return i + 1;
-    if (text[i] != '"') continue;
-    for (++i; i < text.size() && text[i] != '"'; ++i) {
-      if (text[i] == '\\') ++i;
-    }
+    if (text[i] == '"') i = string_end(text, i);
+    if (i == std::string_view::npos) break;
   }
   return std::string_view::npos;
 }
@@ -223,16 +231,8 @@ Token& Lexer::non_finite(std::size_t begin, std::size_t word_begin) {
 }
 
 Token& Lexer::string(std::size_t begin) {
-  std::size_t end = begin + 1;
-  const char ends[] = {text_[begin], '\\', '\0'};
-  for (;;) {
-    end = text_.find_first_of(ends, end);
-    if (end == std::string_view::npos || (text_[end] == '\\' && end + 1 >= text_.size())) {
-      fail(begin, "unterminated string");
-    }
-    if (text_[end] == text_[begin]) break;
-    end += 2;
-  }
+  const std::size_t end = string_end(text_, begin);
+  if (end == std::string_view::npos) fail(begin, "unterminated string");
   Token& token = make(Tok::kString, begin, end + 1);
   token.text = text_.substr(begin + 1, end - begin - 1);
   return token;

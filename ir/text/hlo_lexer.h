@@ -125,6 +125,8 @@ class Lexer {
 // Whether the word starts a table of source locations after the module header.
 [[nodiscard]] bool is_table(std::string_view word);
 
+// The closing quote of the string that starts with the quote at `begin`; npos if it is not closed.
+[[nodiscard]] std::size_t string_end(std::string_view text, std::size_t begin);
 // The end of the dict that starts with the `{` at `begin`; npos if it is not closed.
 [[nodiscard]] std::size_t json_dict_end(std::string_view text, std::size_t begin);
 

@@ -163,16 +163,15 @@ Nesting::Nesting(Cursor& cursor) : cursor_(cursor) {
 
 std::string one_line(std::string_view text) {
   std::string out;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool space = !quoted && std::isspace(static_cast<unsigned char>(text[i])) != 0;
-    if (text[i] == '"') quoted = !quoted;
-    if (!space) {
-      out += text[i];
+  out.reserve(text.size());
+  for (std::size_t i = 0, end = 0; i < text.size(); i = end) {
+    end = i + 1;
+    if (text[i] == '"') end = std::min(string_end(text, i), text.size() - 1) + 1;
+    if (std::isspace(static_cast<unsigned char>(text[i])) == 0) {
+      out.append(text, i, end - i);
     } else if (!out.ends_with(' ')) {
       out += ' ';
     }
-    if (quoted && text[i] == '\\' && i + 1 < text.size()) out += text[++i];
   }
   return out;
 }

@@ -99,10 +99,9 @@ Json parse_json(const base::SourceText& text) {
   try {
     return Json::parse(text.text());
   } catch (const Json::parse_error& error) {
-    const std::size_t offset = error.byte > 0 ? error.byte - 1 : 0;
+    const std::size_t at = std::min(error.byte > 0 ? error.byte - 1 : 0, text.text().size());
     throw Error(
-        text.describe(std::min(offset, text.text().size()),
-                      "not JSON; expected a result that tilecast wrote with --format json"));
+        text.describe(at, "not JSON; expected a result that tilecast wrote with --format json"));
   } catch (const Json::out_of_range& error) {  // its text ends in the number, quoted
     const std::string_view what = error.what();
     const std::size_t from = what.find('\'') + 1;

@@ -1,4 +1,4 @@
-// Published training steps on slices of TPU v6e, from the modules of the published runs, without a
+// Published training steps on slices of TPUs, from the modules of the published runs, without a
 // fit to any of them. The data is not part of this repository: see README, "Tests".
 #include <gtest/gtest.h>
 
@@ -29,13 +29,17 @@ TEST(TpuSlices, StepsTakeWhatWasPublishedAndFitIntoWhatTheCompilerReported) {
   for (const measured::CsvRow& row : table.rows) {
     const auto text = [&](std::string_view column) { return std::string(table.cell(row, column)); };
     const auto number = [&](std::string_view column) { return std::stod(text(column)); };
-    if (text("published_module").empty()) continue;
+    const bool own = !text("published_module").empty();  // else of today's compiler: TPU v7x
     const hwdesc::Device device =
         hwdesc::load_device(text("device"), {{"interconnect.slice.shape", text("slice")}});
     const ir::DeviceProgram built =
-        ir::program_for(ir::load_module(folder / text("published_module"), {}),
+        ir::program_for(ir::load_module(folder / text(own ? "published_module" : "file"), {}),
                         analytical::layout_rules(device), {});
     const Simulation run = simulate(built.program, device, analytical::AnalyticalModel());
+    if (!own) {
+      EXPECT_NEAR(run.timeline.value / number("published_s"), 1, 0.05) << text("file");
+      continue;
+    }
     steps.push_back({run.timeline.value, number("published_s")});
     peaks.push_back(
         {run.memory->peak.total() / std::exp2(30), number("published_module_total_GiB")});
@@ -61,7 +65,7 @@ TEST(TpuSlices, StepsTakeWhatWasPublishedAndFitIntoWhatTheCompilerReported) {
   EXPECT_LE(*measured::mape(steps), 0.07);
   EXPECT_LE(worst, 0.15);
   EXPECT_GE(*measured::mean_tau_b(rankings), 0.9);
-  EXPECT_LE(worst_peak, 0.021);
+  EXPECT_LE(worst_peak, 0.015);
 }
 
 }  // namespace

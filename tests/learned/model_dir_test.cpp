@@ -340,7 +340,7 @@ class HybridFolder : public testing::Test {
 
   [[nodiscard]] std::string message() const {
     try {
-      (void)load_model(path_);
+      (void)texts(load_model(path_));
       return "loaded";
     } catch (const Error& error) {
       std::string text = error.what();

@@ -219,7 +219,7 @@ function timeline(parent, view, link) {
   const node = panel(parent, "Timeline",
       "When kernels run; copies and collectives overlap. Drag to zoom, double-click to show all.");
   if (kernels.length === 0) return;
-  const lanes = ["compute", "dma", "network", "host", "slices"].filter((lane) => kernels.some((k) => k.lane === lane));
+  const lanes = ["compute", "dma", "network", "host", "to_host", "slices"].filter((lane) => kernels.some((k) => k.lane === lane));
   for (const k of kernels) if (!lanes.includes(k.lane)) lanes.push(k.lane);
   const all = [0, d3.max(kernels, (k) => k.end_s) * 1e6];
   const byIndex = new Map(kernels.map((k) => [k.i, k]));
