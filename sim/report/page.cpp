@@ -293,6 +293,7 @@ std::string_view up_to(std::string_view& rest, std::string_view mark) {
 void check_needed(const Value& root, std::string_view schema) {
   if (schema == "tilecast.compare/1") check(root, comparison());
   if (schema == "tilecast.evaluate/1") check(root, evaluation());
+  if (schema.starts_with("tilecast.sweep/")) check(root, {.texts = {"objectives?", "axes?"}});
   if (!schema.starts_with("tilecast.simulate/")) return;
   check(root, simulations());
   const std::vector<Value> programs = root.list("programs");

@@ -3,9 +3,9 @@
 
 // The difference{} of compare, which split each kernel's change by what resources add to it.
 function writtenDifference({before, after, totals, resources, layers, kernels}, notes) {
-  const time = totals.find((total) => total.name === "time_s");
+  const time = totals.find((total) => total.name === "time_s") || {};
   const share = ({name, before_s, after_s, change_s}) => ({name, before: before_s, after: after_s, change: change_s});
-  const pairs = kernels.map((k, i) => {
+  const pairs = kernels.filter((k) => (k.name_before ?? k.name_after ?? null) !== null).map((k, i) => {
     const side = (word) => (k[`name_${word}`] ?? null) === null ? null
       : {name: k[`name_${word}`], bound: k[`bound_${word}`] || "skipped", total_s: k[`${word}_s`], multiplicity: k[`launches_${word}`]};
     const most = Object.entries(k.changes_s || {}).sort((a, b) => Math.sign(k.change_s) * (b[1] - a[1]))[0];
@@ -13,7 +13,7 @@ function writtenDifference({before, after, totals, resources, layers, kernels}, 
     return {i, was, is, change: k.change_s, name: (is || was).name, layer: k.op_name || "", resource: most ? most[0] : (is || was).bound};
   });
   return {kind: "difference", label: `${before.name} \u2192 ${after.name}`, before: {...before, label: before.name}, after: {...after, label: after.name},
-          beforeTime: time.before, afterTime: time.after, totals, pairs, notes: notes || [], classes: [],
+          beforeTime: time.before ?? 0, afterTime: time.after ?? 0, totals, pairs, notes: notes || [], classes: [],
           resources: resources.map(share), layers: layers.filter((layer) => layer.depth === 0).map(share),
           about: "What each resource adds to the time, after less before. Each view adds up to the whole."};
 }
@@ -46,75 +46,49 @@ function pairKernels(before, after) {
   return pairs;
 }
 
-// A kernel's time is that of all its launches. An increase is attributed to the resource that
-// limits the kernel after (which got worse), a decrease to the one that limited it before (which
-// was relieved). Each kernel counts once, so that every attribution sums to the total.
-function attributed({before, after, by}, kernels, others) {
-  const was = before === null ? null : kernels[before], is = after === null ? null : others[after];
-  const change = (is ? is.total_s : 0) - (was ? was.total_s : 0);
-  return {was, is, by, change, name: (is || was).name, class: (is || was).class,
-          launches: was && is ? (is.multiplicity - was.multiplicity) * was.time_s : change,  // part of it, from more launches
-          resource: (is && (change > 0 || !was) ? is : was).bound};
-}
-
 const byChange = (a, b) => Math.abs(b.change) - Math.abs(a.change);
 
-// The second of two simulations compared with the first: pairs of kernels, and per resource and
-// class the time of its kernels (those that the resource limits) and the change attributed to it.
+// Of two results of simulate the second less the first: pairs of kernels, all launches, and the time
+// of the kernels that each resource holds up, of each layer and each op class. Each list adds up to
+// the whole; what resources add within a kernel only compare knows.
 function differenceView(before, after) {
-  const pairs = pairKernels(before.kernels, after.kernels).map((pair) => attributed(pair, before.kernels, after.kernels)).sort(byChange);
-  const resources = new Map(), classes = new Map();
-  const add = (shares, name, key, time) => {
-    if (!shares.has(name)) shares.set(name, {name, before: 0, after: 0, change: 0});
-    shares.get(name)[key] += time;
-  };
-  for (const pair of pairs) add(resources, pair.resource, "change", pair.change);
-  const view = {kind: "difference", label: `${before.label} \u2192 ${after.label}`, before, after, beforeTime: 0, afterTime: 0, notes: [],
-    about: "Slower kernels count for what holds them up after, faster ones for what held them up before. Each view adds up to the whole."};
-  for (const [key, run, sign] of [["before", before, -1], ["after", after, 1]]) {
-    for (const k of run.kernels) {
-      view[`${key}Time`] += k.total_s;
-      add(resources, k.bound, key, k.total_s);
-      add(classes, k.class, key, k.total_s);
-      add(classes, k.class, "change", sign * k.total_s);
+  const pairs = pairKernels(before.kernels, after.kernels).map(({before: b, after: a, by}) => {
+    const was = b === null ? null : before.kernels[b], is = a === null ? null : after.kernels[a], any = is || was;
+    const change = (is ? is.total_s : 0) - (was ? was.total_s : 0);
+    return {was, is, by, change, name: any.name, class: any.class, layer: any.scope || "", resource: any.bound,
+            launches: was && is ? (is.multiplicity - was.multiplicity) * was.time_s : change};  // part of it, from more launches
+  }).sort(byChange).map((pair, i) => ({...pair, i}));
+  const kernels = [...before.kernels.map((k) => [k, k.total_s, 0]), ...after.kernels.map((k) => [k, 0, k.total_s])];
+  const shares = (word) => {
+    const known = new Map();
+    for (const [k, was, is] of kernels) {
+      const name = word(k), share = known.get(name) || {name, before: 0, after: 0, change: 0};
+      known.set(name, {name, before: share.before + was, after: share.after + is, change: share.change + is - was});
     }
-  }
-  return {...view, pairs: pairs.map((pair, i) => ({...pair, i})), resources: [...resources.values()].sort(byChange), classes: [...classes.values()].sort(byChange)};
+    return [...known.values()].sort(byChange);
+  };
+  const sum = (run) => run.kernels.reduce((all, k) => all + k.total_s, 0);
+  const layers = shares((k) => (k.scope || "no layer").split("/")[0]), total = (run, name) => (name === "peak_memory_bytes" ? (run.memory || {}).peak_bytes : run[name]) ?? null;
+  return {kind: "difference", label: `${before.label} \u2192 ${after.label}`, before, after, beforeTime: sum(before), afterTime: sum(after), pairs,
+          resources: shares((k) => k.bound), layers: layers.length > 1 ? layers : [], classes: shares((k) => k.class),
+          totals: Object.keys(kTotals).map((name) => ({name, before: total(before, name), after: total(after, name)})),
+          notes: [before, after].filter((run) => run.written).map((run) => `${run.label}: written ${run.written}${run.version ? ` by Tilecast ${run.version}` : ""}`),
+          about: "Resources: the time of the kernels that each holds up. Each view adds up to the whole. tilecast compare splits kernels by resource, too."};
 }
 
-// "before → after" if both runs have it.
-function bothTexts(view, text) {
-  const was = text(view.before), is = text(view.after);
-  return was && is ? `${was} → ${is}` : "";
-}
-
-// The same, once if both are equal, "?" for a missing one.
-function eitherText(view, text) {
-  const was = text(view.before), is = text(view.after);
-  return was === is ? was : `${was || "?"} → ${is || "?"}`;
-}
-
-// Cards of what only one kind of view knows.
-function differenceCards(view) {
-  const {pairs} = view, count = (by) => pairs.filter((pair) => pair.by === by).length;
-  if (view.totals) {
-    const told = ({name, before, after}) => name === "timeline_s" && before === view.beforeTime && after === view.afterTime;
-    return view.totals.filter((total) => kTotals[total.name] && total.before !== null && total.after !== null && !told(total)).map((total) => {
-      const [title, text] = kTotals[total.name];
-      return [total.before === total.after ? text(total.before) : `${text(total.before)} → ${text(total.after)}`, title];
-    });
-  }
-  return [[`${us(view.before.timeline_s)} → ${us(view.after.timeline_s)} µs`, "timeline, with overlap"],
-    [bothTexts(view, energyText), "energy of a run"],
-    [bothTexts(view, memoryText), "peak of device memory"],
-    [eitherText(view, (run) => run.written), "results written, before → after"],
-    [eitherText(view, (run) => run.version), "version of Tilecast"],
-    [`${count("content")} + ${count("name")}`, "kernels paired by content + by name"]];
-}
 const kTotals = {
   timeline_s: ["timeline, with overlap", (v) => `${us(v)} µs`], mfu: ["of the peak FLOP/s used (MFU)", (v) => `${percent(v)} %`],
   main_memory_share: ["of main memory's bandwidth used", (v) => `${percent(v)} %`], main_memory_bytes: ["read and written in main memory", (v) => withPrefix(v, "B")],
   peak_memory_bytes: ["peak of device memory", (v) => `${number(v / 2 ** 20)} MiB`], energy_J: ["energy of a run", (v) => withPrefix(v, "J")]};
+
+// The totals that both runs have; equal ones once.
+function totalCards(view) {
+  const told = ({name, before, after}) => name === "timeline_s" && before === view.beforeTime && after === view.afterTime;
+  return view.totals.filter((total) => kTotals[total.name] && total.before !== null && total.after !== null && !told(total)).map(({name, before, after}) => {
+    const [title, text] = kTotals[name];
+    return [before === after ? text(before) : `${text(before)} → ${text(after)}`, title];
+  });
+}
 
 function showDifference(parent, view) {
   const rows = view.pairs, link = new Link();
@@ -123,7 +97,7 @@ function showDifference(parent, view) {
     [`${us(view.beforeTime)} µs`, `before: ${view.before.label}`],
     [`${us(view.afterTime)} µs`, `after: ${view.after.label}`],
     [`${signedUs(change)} µs`, view.beforeTime > 0 ? `${number(100 * change / view.beforeTime).replace("-", "\u2212")} %, × ${number(view.afterTime / view.beforeTime)}` : "change"],
-    ...differenceCards(view),
+    ...totalCards(view),
     [`${rows.filter((row) => !row.is).length}, ${rows.filter((row) => !row.was).length}`, "kernels removed, added"]]);
   const grid = element("div", {class: "grid"});
   parent.append(grid);
@@ -163,14 +137,14 @@ function pairPlot(parent, rows, link) {
 }
 
 function resourceTable(parent, view) {
-  const node = panel(parent, "By resource", view.totals ? "What each adds to the time." : "Time of the kernels that each held up, and the change that counts for it.", "half");
+  const node = panel(parent, "By resource", view.about.split(". ")[0] + ".", "half");
   new Table(node, {
     rows: view.resources.map((share, i) => ({...share, i})), sort: null, filter: false,
     columns: [
       {title: "resource", get: (row) => boundName(row.name), swatch: (row) => boundColour(row.name)},
       {title: "before µs", get: (row) => micro(row.before), number: true},
       {title: "after µs", get: (row) => micro(row.after), number: true},
-      {title: "counts for it µs", get: (row) => micro(row.change), number: true, cell: (v) => signedUs(v / 1e6)}]});
+      {title: "change µs", get: (row) => micro(row.change), number: true, cell: (v) => signedUs(v / 1e6)}]});
 }
 
 function pairTable(parent, rows, link) {
@@ -185,7 +159,7 @@ function pairTable(parent, rows, link) {
     {title: "change µs", get: (row) => micro(row.change), number: true, cell: (v) => signedUs(v / 1e6)},
     {title: "|change| µs", get: (row) => micro(Math.abs(row.change)), number: true},
     {title: "by launches µs", get: (row) => micro(row.launches), number: true, unsaid: 0},
-    {title: "counts for", get: (row) => boundName(row.resource), swatch: (row) => boundColour(row.resource)},
+    {title: "resource", get: (row) => boundName(row.resource), swatch: (row) => boundColour(row.resource)},
     {title: "bound before", get: (row) => row.was ? boundName(row.was.bound) : ""},
     {title: "bound after", get: (row) => row.is ? boundName(row.is.bound) : ""},
     {title: "paired by", get: (row) => row.by}];

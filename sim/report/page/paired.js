@@ -52,20 +52,13 @@ function pairedRows(view, side, against) {
 
 function showPaired(parent, view) {
   const controls = element("div", {class: "controls"}), body = element("div");
-  const choose = (title, at) => {
-    const select = element("select", {"aria-label": title}, ...view.sides.map((side, i) => element("option", {value: i}, side.name)));
-    select.value = at;
-    select.addEventListener("change", show);
-    controls.append(element("label", {}, `${title} `, select));
-    return select;
-  };
   const first = Math.max(0, view.sides.findIndex((side, i) => side.against !== i));
   const show = () => {
     body.replaceChildren();
     showSides(body, view, pairedRows(view, side.value, against.value), view.sides[side.value], view.sides[against.value]);
   };
-  const side = choose("side", first);
-  const against = choose("against", view.sides[first].against);
+  const sides = view.sides.map(({name}, i) => [i, name]);
+  const side = menu(controls, "side", sides, first, show), against = menu(controls, "against", sides, view.sides[first].against, show);
   parent.append(element("p"), controls, body);
   show();
 }
@@ -181,16 +174,10 @@ function pairedTable(parent, rows, side, against, link, colour) {
 function showScores(parent, view) {
   const all = view.scores.map((score, i) => ({...score, i}));
   const body = element("div", {class: "grid"}), controls = element("div", {class: "controls"});
-  const choose = (title, names, start) => {
-    const select = element("select", {"aria-label": title}, ...names.map((name) => element("option", {}, name)));
-    if (names.includes(start)) select.value = start;
-    select.addEventListener("change", show);
-    controls.append(element("label", {}, `${title} `, select));
-    return select;
-  };
   const scored = all.filter((row) => row.value !== null);
-  const ofMetric = choose("metric", [...new Set(scored.map((row) => row.metric))], "mape");
-  const ofBy = choose("by", [...new Set(all.map((row) => row.by))], "class");
+  const words = (rows, word) => [...new Set(rows.map(word))].map((each) => [each, each]);
+  const ofMetric = menu(controls, "metric", words(scored, (row) => row.metric), "mape", show);
+  const ofBy = menu(controls, "by", words(all, (row) => row.by), "class", show);
   function show() {
     body.replaceChildren();
     scorePlot(body, scored.filter((row) => row.metric === ofMetric.value && row.by === ofBy.value), ofMetric.value);

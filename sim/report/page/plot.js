@@ -75,6 +75,15 @@ function panel(parent, title, about, classes = "") {
   return node;
 }
 
+// A menu of pairs of a value and its text.
+function menu(parent, title, options, start, show) {
+  const select = element("select", {"aria-label": title}, ...options.map(([value, text]) => element("option", {value}, text)));
+  if (options.some(([value]) => value === start)) select.value = start;
+  select.addEventListener("change", show);
+  parent.append(element("label", {}, `${title} `, select));
+  return select;
+}
+
 // Buttons, one of them pressed, the first at the start: pairs of a word and its title. show(word,
 // body) fills what stands below them.
 function choice(parent, pairs, show) {

@@ -17,9 +17,13 @@ function studyOf(view) {
 
 function showStudy(parent, view) {
   const study = studyOf(view), {rows, feasible} = study;
+  if (rows.length === 0) {
+    panel(parent, "No rows", "No machine of the study is in this result.");
+    return;
+  }
   cards(parent, [[number(new Set(rows.map((row) => study.machine(row))).size), "machines"], [number(rows.length), "rows"],
     [number(rows.filter(feasible).length), "feasible rows"],
-    ...view.objectives.filter(({column}) => !view.axes.includes(column)).slice(0, 3).map((objective) => bestCard(study, objective))]);
+    ...view.objectives.filter(({column}) => study.varying.includes(study.at(column)) && !view.axes.includes(column)).slice(0, 3).map((objective) => bestCard(study, objective))]);
   const grid = element("div", {class: "grid"}), below = element("div", {class: "panel-row"});
   parent.append(grid);
   const isPlotted = rows.length >= 3 && study.varying.length >= 2;
@@ -64,12 +68,11 @@ function frontPanel(parent, study, onFront) {
   const rest = varying.filter((c) => c !== at(up.column));
   const across = wanted[1] ?? {column: table.columns[[named("area", "energy_J", "cost", "average_power_W"), ...rest].find((c) => rest.includes(c))], larger: false};
   const choose = (title, {column, larger}) => {
-    const select = element("select", {"aria-label": title}, ...varying.map((c) => element("option", {value: c}, titleOf(table.columns[c]))));
+    const select = menu(controls, title, varying.map((c) => [c, titleOf(table.columns[c])]), at(column), show);
     const box = element("input", {type: "checkbox", "aria-label": `${title}: larger is better`});
-    select.value = at(column);
     box.checked = larger;
-    for (const control of [select, box]) control.addEventListener("change", show);
-    controls.append(element("label", {}, `${title} `, select), element("label", {}, box, " larger is better"));
+    box.addEventListener("change", show);
+    controls.append(element("label", {}, box, " larger is better"));
     return {column: () => Number(select.value), sign: () => box.checked ? -1 : 1};
   };
   const ofX = choose("across", across), ofY = choose("up", up);
@@ -262,7 +265,7 @@ function scalingPanel(parent, study) {
 function studyTable(parent, {table, rows, numbers, link}, front) {
   const all = columnsOf(table, numbers).map((column) => column.title === "program" ? {...column, get: (row) => fileName(String(column.get(row)))} : column), node = panel(parent, "Rows", "", "long");
   const varies = ({get}) => new Set(rows.map(get)).size > 1;
-  const same = all.filter((column) => !varies(column) && rows.length > 0 && column.title !== "feasible" && ![null, 0].includes(column.get(rows[0])));
+  const same = all.filter((column) => !varies(column) && column.title !== "feasible" && ![null, 0].includes(column.get(rows[0])));
   const columns = rows.length > 1 ? all.filter(varies) : all;
   if (front) columns.unshift({title: "front", get: (row) => front.has(row) ? "yes" : ""});
   if (rows.length > 1 && same.length > 0) {

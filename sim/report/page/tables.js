@@ -76,13 +76,6 @@ function recordPlot(parent, table, rows, numbers, link) {
   const node = panel(parent, `${table.title}: two columns`, "A point each record; records without one of the numbers are not on it.");
   const controls = element("div", {class: "controls"}), body = element("div");
   node.append(controls, body);
-  const choose = (title, at) => {
-    const select = element("select", {"aria-label": title}, ...numbers.map((c) => element("option", {value: c}, titleOf(table.columns[c]))));
-    select.value = numbers[at];
-    select.addEventListener("change", show);
-    controls.append(element("label", {}, `${title} `, select));
-    return select;
-  };
   const name = table.columns.findIndex((title, c) => !numbers.includes(c));
   function show() {
     body.replaceChildren();
@@ -94,7 +87,8 @@ function recordPlot(parent, table, rows, numbers, link) {
         ...[x, y].map((c) => `${titleOf(table.columns[c])}: ${quantityText(table.columns[c], row.cells[c])}`)].join("\n"),
     });
   }
-  const ofX = choose("across", 0), ofY = choose("up", 1);
+  const columns = numbers.map((c) => [c, titleOf(table.columns[c])]);
+  const ofX = menu(controls, "across", columns, numbers[0], show), ofY = menu(controls, "up", columns, numbers[1], show);
   show();
 }
 
