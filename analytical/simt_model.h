@@ -42,7 +42,6 @@ class SimtModel final : public TileModel {
   // Bytes of the buffers of one block.
   [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const override;
   [[nodiscard]] double least_iteration_s() const override { return 0; }
-  [[nodiscard]] double least_s(const TileConfig&) const override { return 0; }
   [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const override;
   [[nodiscard]] bool has_schedules() const override;  // of products on thread blocks
   [[nodiscard]] std::optional<TileConfig> stated() const override;
@@ -95,10 +94,8 @@ class SimtModel final : public TileModel {
   [[nodiscard]] ComputeTime compute_time(const Block& block, std::span<const Extents> groups,
                                          BoundMask removed) const;
   [[nodiscard]] double step_depth(double depth) const;
-  void set_matrix_rate();
-  void read_widened_operands(const ir::Kernel& kernel);
-  void set_broadcasts(), set_taps();
-  void set_run_slowdowns(const ir::Kernel& kernel);
+  void set_matrix_rate(), set_broadcasts(), set_taps();
+  void read_widened_operands(const ir::Kernel&kernel), set_run_slowdowns(const ir::Kernel&kernel);
   [[nodiscard]] UnitCycles multiply(const LoopSizes& extents) const;
   [[nodiscard]] double shared_memory_s(const LoopSizes& extents) const;
   [[nodiscard]] Traffic traffic(const Block& block, const Launch& launch, double splits,
@@ -109,8 +106,7 @@ class SimtModel final : public TileModel {
   // Seconds; fills in `accounting` unless it is null.
   double run(const Block& block, double splits, BoundMask removed, std::span<const Extents> groups,
              Accounting* accounting) const;
-  // The same with the best number of splits; infinite for a tile that does not fit, unless an
-  // accounting is requested.
+  // The same with the best splits; infinite if the tile does not fit and no accounting is asked.
   double best_split(const TileConfig& tile, BoundMask removed, Accounting* accounting) const;
 
   [[nodiscard]] bool is_scheduled(const TileConfig& tile) const {

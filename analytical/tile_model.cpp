@@ -68,7 +68,7 @@ std::optional<TileConfig> fastest(const TileModel& model, std::span<const TileCo
   double best = std::numeric_limits<double>::infinity();
   const TileConfig* chosen = nullptr;
   const auto hopeless = [&](const TileConfig& tile) {
-    return model.least_s(tile) * kRounding >= best;
+    return least_s > 0 && model.least_s(tile) * kRounding >= best;
   };
   std::array<double, kTimedTogether> times;
   while (!candidates.empty() && model.iterations(candidates.front()) * least_s < best) {

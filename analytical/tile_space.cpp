@@ -113,10 +113,10 @@ std::vector<std::int64_t> sides_of(double step) {
 
 constexpr std::int64_t kTileSteps[] = {32, 64, 128};
 
-// Sets extents of about `target` elements in all, from the last of `loops` to the first.
-void fill_from_innermost(const IterationSpace& space, std::vector<int> loops, std::int64_t target,
-                         LoopSizes& extents) {
-  std::sort(loops.begin(), loops.end());
+// Sets extents of about `target` elements in all, from the last of `loops`, which are sorted, to
+// the first.
+void fill_from_innermost(const IterationSpace& space, const std::vector<int>& loops,
+                         std::int64_t target, LoopSizes& extents) {
   double left = static_cast<double>(target);
   for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
     const std::int64_t size = space.loops[*loop].size;
@@ -134,19 +134,25 @@ bool has_block(const BlockSides& sides, std::int64_t of_rows, std::int64_t of_co
 
 SizesList matrix_extents(const IterationSpace& space, const BlockSides& sides) {
   const MatrixLoops& matrix = *space.matrix;
+  const auto sorted = [](std::vector<int> loops) {
+    std::ranges::sort(loops);
+    return loops;
+  };
+  const std::vector<int> of_rows = sorted(matrix.rows), of_columns = sorted(matrix.columns);
+  const std::vector<int> of_step =
+      sorted(sides.one_position ? matrix.contraction : reduction_loops(matrix));
   SizesList list;
+  LoopSizes extents;
+  extents.fill(1);  // batches one by one
   const std::vector<std::int64_t> lengths = sides_of(sides.step);
   for (const std::int64_t rows : lengths) {
+    fill_from_innermost(space, of_rows, rows, extents);
     for (const std::int64_t columns : lengths) {
       if (!has_block(sides, rows, columns)) continue;
+      fill_from_innermost(space, of_columns, columns, extents);
       for (const std::int64_t step : kTileSteps) {
-        LoopSizes& extents = list.emplace_back();
-        extents.fill(1);  // batches one by one
-        fill_from_innermost(space, matrix.rows, rows, extents);
-        fill_from_innermost(space, matrix.columns, columns, extents);
-        fill_from_innermost(space,
-                            sides.one_position ? matrix.contraction : reduction_loops(matrix), step,
-                            extents);
+        fill_from_innermost(space, of_step, step, extents);
+        list.push_back(extents);
       }
     }
   }

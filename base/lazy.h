@@ -6,9 +6,10 @@
 // Concurrent uses are safe. If making it throws, so does every use.
 #pragma once
 
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
 #include <concepts>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -17,7 +18,7 @@ namespace tilecast::base {
 template <class T>
 class Lazy {
  public:
-  Lazy(T value = {}) : state_(std::make_shared<State>()) { state_->value = std::move(value); }
+  Lazy(T value = {}) : state_(new State) { state_->value = std::move(value); }
   template <std::invocable Make>
   Lazy(Make make) : Lazy() {
     state_->make = std::move(make);
@@ -33,12 +34,12 @@ class Lazy {
   const T* operator->() const { return &**this; }
 
  private:
-  struct State {
+  struct State : boost::intrusive_ref_counter<State> {
     std::function<T()> make;  // empty once made
     std::once_flag asked;
     T value{};
   };
-  std::shared_ptr<State> state_;
+  boost::intrusive_ptr<State> state_;
 };
 
 }  // namespace tilecast::base

@@ -35,12 +35,11 @@ std::string path_of(const std::string& directory, const std::string& file) {
   return (fs::path(directory) / file).string();
 }
 
-using Files = std::map<std::string, base::Lazy<std::string>>;
+using Files = decltype(learned::LoadedModel::extra);
 
-const std::string& file_text(const Files& files, const std::string& file,
-                             const std::string& directory) {
+std::string file_text(const Files& files, const std::string& file, const std::string& directory) {
   const auto found = files.find(file);
-  if (found != files.end()) return *found->second;
+  if (found != files.end()) return found->second();
   throw Error(fmt::format("{}: files: {} is missing; every hybrid has one",
                           path_of(directory, "model.yaml"), file));
 }
@@ -75,7 +74,7 @@ KnownDevices devices_of(const Files& files, const std::string& directory) {
       files, [](const auto& file) { return file.first.starts_with("device_"); }));
   for (std::size_t i = 0; i < numbered; ++i) {
     const std::string file = device_file(i), path = path_of(directory, file);
-    const std::string& text = file_text(files, file, directory);
+    const std::string text = file_text(files, file, directory);
     require_no_path(text, path);
     if (std::string name = first_name(text); !name.empty()) {
       devices.add(std::move(name), [text, path] { return hwdesc::parse_device(text, path); });
@@ -167,9 +166,9 @@ Bag::Members read_members(std::size_t width, std::size_t count, const Files& fil
                           const std::string& directory) {
   std::vector<std::optional<learned::GbtModel>> read(count);
   base::parallel_for(count, base::default_jobs(), [&](std::size_t i) {
-    const std::string& bytes = file_text(files, member_file(i), directory);
+    std::string bytes = file_text(files, member_file(i), directory);
     try {
-      read[i] = learned::GbtModel::load(bytes, width);
+      read[i] = learned::GbtModel::load(std::move(bytes), width);
     } catch (const Error& error) {
       throw Error(fmt::format("{}: {}", path_of(directory, member_file(i)), error.what()));
     }
@@ -180,17 +179,14 @@ Bag::Members read_members(std::size_t width, std::size_t count, const Files& fil
 }
 
 HybridParts read_parts(const Files& files, const std::string& directory) {
-  const auto text_of = [&](const char* file) -> const std::string& {
-    return file_text(files, file, directory);
-  };
+  const auto text_of = [&](const char* file) { return file_text(files, file, directory); };
   HybridParts parts{.known = Known::load(text_of(kKnown), path_of(directory, kKnown))};
   learned::FeatureSelection selection;
   const std::size_t members =
       read_correction(text_of(kCorrection), path_of(directory, kCorrection), parts, selection);
   const std::size_t width = learned::TableFeatures(selection).width();
   parts.bag =
-      Bag(std::move(selection),
-          base::Lazy<Bag::Members>([=] { return read_members(width, members, files, directory); }));
+      Bag(std::move(selection), [=] { return read_members(width, members, files, directory); });
   parts.bands = Bands::load(text_of(kBands), path_of(directory, kBands));
   parts.devices = devices_of(files, directory);
   for (const Place& place : parts.known.places()) {

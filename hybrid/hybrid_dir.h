@@ -8,7 +8,8 @@
 //   device_N.yaml    complete descriptions of the devices it was fitted on
 //
 // Throws Error as model_dir.h does, and if its files are missing, malformed, or have other columns
-// than this build computes. Thread-safe.
+// than this build computes: trees, kernels of a place and devices when they are first used.
+// Thread-safe.
 #pragma once
 
 #include "hybrid/hybrid_model.h"

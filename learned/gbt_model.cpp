@@ -243,7 +243,7 @@ GbtModel::GbtModel(GbtModel&&) noexcept = default;
 GbtModel& GbtModel::operator=(GbtModel&&) noexcept = default;
 GbtModel::~GbtModel() = default;
 
-GbtModel GbtModel::load(std::string_view bytes, std::size_t columns) {
+GbtModel GbtModel::load(std::string bytes, std::size_t columns) {
   auto trees = std::make_unique<Trees>();
   try {
     trees->read(document_of(bytes), columns);
@@ -251,7 +251,7 @@ GbtModel GbtModel::load(std::string_view bytes, std::size_t columns) {
     const std::string_view what = error.what();
     refuse(std::string(what.substr(what.find(']') + 2)));
   }
-  return {std::string(bytes), columns, std::move(trees)};
+  return {std::move(bytes), columns, std::move(trees)};
 }
 
 int GbtModel::trees() const {

@@ -13,7 +13,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 
 namespace tilecast::learned {
 
@@ -22,7 +21,7 @@ class GbtModel {
   // Reads XGBoost's UBJSON. Throws Error with the reason unless the bytes are a tree model over
   // `columns` columns for squared error with base score 0. Safe for truncated, corrupted and
   // hostile input.
-  [[nodiscard]] static GbtModel load(std::string_view bytes, std::size_t columns);
+  [[nodiscard]] static GbtModel load(std::string bytes, std::size_t columns);
   GbtModel(GbtModel&&) noexcept;
   GbtModel& operator=(GbtModel&&) noexcept;
   ~GbtModel();

@@ -229,8 +229,9 @@ std::unique_ptr<Predictor> ModelFolder::trees() const {
   selection.vocabulary = vocabulary(has_group(selection, FeatureGroup::kTokens));
   const TableFeatures features(selection);
   require_schema("features", features.schema());
-  const std::string bytes = read(kTrees, kMostBytes);
-  GbtModel trees = naming_file(at(kTrees), [&] { return GbtModel::load(bytes, features.width()); });
+  std::string bytes = read(kTrees, kMostBytes);
+  GbtModel trees =
+      naming_file(at(kTrees), [&] { return GbtModel::load(std::move(bytes), features.width()); });
   return make_predictor(GbtPredictorParts{.features = std::move(selection),
                                           .model = std::move(trees),
                                           .target = model_.card.target,

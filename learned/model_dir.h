@@ -14,6 +14,7 @@
 // Thread-safe.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,7 +22,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/lazy.h"
 #include "learned/predictor.h"
 
 namespace tilecast::learned {
@@ -61,8 +61,8 @@ using ExtraFiles = std::map<std::string, std::string>;  // name -> text
 struct LoadedModel {
   ModelCard card;
   std::unique_ptr<Predictor> predictor;  // nullptr if the kind is physics
-  // Read and checked on first use: most programs do not need all files of a hybrid.
-  std::map<std::string, base::Lazy<std::string>> extra = {};
+  // Read and check a file: most programs do not need all files of a hybrid.
+  std::map<std::string, std::function<std::string()>> extra = {};
 };
 
 struct ModelFiles {  // input of save_model()

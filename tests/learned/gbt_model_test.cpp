@@ -62,7 +62,7 @@ GbtModel small_model() {
 }
 
 std::string refusal(std::string_view bytes, std::size_t columns = kFormulaColumns) {
-  return support::error_of([&] { return GbtModel::load(bytes, columns); }, "accepted");
+  return support::error_of([&] { return GbtModel::load(std::string(bytes), columns); }, "accepted");
 }
 
 std::string big_endian(std::uint64_t value, int width) {

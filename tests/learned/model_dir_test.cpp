@@ -350,7 +350,7 @@ class HybridFolder : public testing::Test {
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
   [[nodiscard]] static ExtraFiles texts(const LoadedModel& loaded) {
     ExtraFiles all;
-    for (const auto& [name, text] : loaded.extra) all[name] = *text;
+    for (const auto& [name, read] : loaded.extra) all[name] = read();
     return all;
   }
 
