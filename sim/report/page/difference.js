@@ -77,9 +77,9 @@ function differenceView(before, after) {
 }
 
 const kTotals = {
-  timeline_s: ["timeline, with overlap", (v) => `${us(v)} µs`], mfu: ["of the peak FLOP/s used (MFU)", (v) => `${percent(v)} %`],
+  timeline_s: ["timeline, with overlap", (v) => timeText(v)], mfu: ["of the peak FLOP/s used (MFU)", (v) => `${percent(v)} %`],
   main_memory_share: ["of main memory's bandwidth used", (v) => `${percent(v)} %`], main_memory_bytes: ["read and written in main memory", (v) => withPrefix(v, "B")],
-  peak_memory_bytes: ["peak of device memory", (v) => `${number(v / 2 ** 20)} MiB`], energy_J: ["energy of a run", (v) => withPrefix(v, "J")]};
+  peak_memory_bytes: ["peak of device memory", (v) => bytesText(v)], energy_J: ["energy of a run", (v) => withPrefix(v, "J")]};
 
 // The totals that both runs have; equal ones once.
 function totalCards(view) {
@@ -94,9 +94,9 @@ function showDifference(parent, view) {
   const rows = view.pairs, link = new Link();
   const change = view.afterTime - view.beforeTime;
   cards(parent, [
-    [`${us(view.beforeTime)} µs`, `before: ${view.before.label}`],
-    [`${us(view.afterTime)} µs`, `after: ${view.after.label}`],
-    [`${signedUs(change)} µs`, view.beforeTime > 0 ? `${number(100 * change / view.beforeTime).replace("-", "\u2212")} %, × ${number(view.afterTime / view.beforeTime)}` : "change"],
+    [timeText(view.beforeTime), `before: ${view.before.label}`],
+    [timeText(view.afterTime), `after: ${view.after.label}`],
+    [signedText(change), view.beforeTime > 0 ? `${number(100 * change / view.beforeTime).replace("-", "\u2212")} %, × ${number(view.afterTime / view.beforeTime)}` : "change"],
     ...totalCards(view),
     [`${rows.filter((row) => !row.is).length}, ${rows.filter((row) => !row.was).length}`, "kernels removed, added"]]);
   const grid = element("div", {class: "grid"});
@@ -131,7 +131,7 @@ function pairPlot(parent, rows, link) {
     link, label: "time of kernels before and after", xTitle: "before, µs", yTitle: "after, µs",
     x: (row) => row.was.total_s * 1e6, y: (row) => row.is.total_s * 1e6,
     colour: (row) => boundColour(row.resource),
-    text: (row) => [row.name, `${us(row.was.total_s)} → ${us(row.is.total_s)} µs: ${signedUs(row.change)} µs`,
+    text: (row) => [row.name, `${timeText(row.was.total_s)} → ${timeText(row.is.total_s)}: ${signedText(row.change)}`,
       `${boundName(row.was.bound)} → ${boundName(row.is.bound)}`].join("\n"),
   });
 }

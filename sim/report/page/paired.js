@@ -76,7 +76,7 @@ function showSides(parent, view, rows, side, against) {
     [both.length ? `${percent(d3.quantile(errors, 0.9))} %` : "", "90th percentile"],
     [both.length ? `× ${number(Math.exp(d3.mean(both, (row) => Math.log(row.ratio))))}` : "", "geometric mean of side / against"],
     [noise ? `± ${percent(noise)} %` : "", `noise of '${against.name}': median spread of ${noisy.length} rows`],
-    [`${signedUs(d3.sum(counted, (row) => row.lost))} µs`, `side − against, all launches of ${counted.length} rows`],
+    [signedText(d3.sum(counted, (row) => row.lost)), `side − against, all launches of ${counted.length} rows`],
     [covered.length ? `${percent(inside.length / covered.length)} %` : "", `of ${covered.length} 90 % intervals hold the time of '${against.name}'`]]);
   if (both.length === 0) {
     panel(parent, "No row in common", "Choose another side.");
@@ -92,7 +92,7 @@ function showSides(parent, view, rows, side, against) {
     link, noise, label: "times of two sides", xTitle: `${against.name}, µs`, yTitle: `${side.name}, µs`,
     x: (row) => row.reference * 1e6, y: (row) => row.time * 1e6, colour: (row) => colour(row.class),
     interval: (row) => row.interval && row.interval.map((v) => v * 1e6),
-    text: (row) => [row.name, row.tile, `${us(row.reference)} → ${us(row.time)} µs, × ${number(row.ratio)}`].filter(Boolean).join("\n"),
+    text: (row) => [row.name, row.tile, `${timeText(row.reference)} → ${timeText(row.time)}, × ${number(row.ratio)}`].filter(Boolean).join("\n"),
   });
   residuals(grid, both, classes, colour, link, noise);
   lostBars(grid, counted);
@@ -147,7 +147,7 @@ function lostBars(parent, rows) {
     const of = rows.filter((row) => row.class === name);
     return {name, lost: d3.sum(of, (row) => Math.abs(row.lost)), sum: d3.sum(of, (row) => row.lost)};
   }).sort((a, b) => d3.descending(a.lost, b.lost));
-  bars(node, sums.map((each) => ({name: each.name, value: each.lost, colour: kOther, text: `${us(each.lost)} µs (net ${signedUs(each.sum)})`})), {label: "time between the sides by class", width: 1100, values: 280});
+  bars(node, sums.map((each) => ({name: each.name, value: each.lost, colour: kOther, text: `${timeText(each.lost)} (net ${signedText(each.sum)})`})), {label: "time between the sides by class", width: 1100, values: 280});
 }
 
 function pairedTable(parent, rows, side, against, link, colour) {

@@ -338,12 +338,16 @@ function number(value) {
 const micro = (seconds) => seconds === null || seconds === undefined ? null : seconds * 1e6;
 const us = (seconds) => number(micro(seconds));
 const signedUs = (seconds) => (seconds > 0 ? "+" : "") + us(seconds).replace("-", "\u2212");
-const percent = (share) => d3.format(",.3~r")(100 * share);
+const percent = (share) => share !== 0 && Math.abs(share) < 1e-4 ? "<0.01" : d3.format(",.3~r")(100 * share);
 // "1.23 Tbyte/s": decimal prefixes.
 function withPrefix(value, unit = "") {
   const text = d3.format(".4~s")(value);
   return /[a-zA-Zµ]$/.test(text) ? `${text.slice(0, -1)} ${text.slice(-1)}${unit}` : `${text} ${unit}`.trim();
 }
+
+const timeText = (seconds) => seconds === 0 ? "0 s" : withPrefix(seconds, "s");
+const signedText = (seconds) => (seconds > 0 ? "+" : "") + timeText(seconds).replace("-", "\u2212");
+const bytesText = (bytes) => bytes < 2 ** 30 ? `${number(bytes / 2 ** 20)} MiB` : `${number(bytes / 2 ** 30)} GiB`;
 
 // Columns of results end in their unit: "time_s" is "time", in seconds, and 1e-4 of it is "100 µs".
 function unitOf(name) {
@@ -367,7 +371,7 @@ function byTime(rows, word, time) {
 
 // Bars and waterfalls: an SVG as wide as its place, redrawn with it. `rows`: {name, text, from, to,
 // colour}; on a narrow page names and texts stand above their bars.
-const kLetter = 6.3;  // pixels of an average letter
+const kLetter = 6.7;  // pixels of an average letter
 // The ends of names tell more than their middles.
 function clipped(text, room) {
   const most = Math.max(4, Math.floor(room / kLetter)), head = Math.ceil(most / 3);
@@ -403,7 +407,7 @@ function bars(parent, rows, {values = 150, names = 120, ...options}) {
   barPlot(parent, rows.map((row) => ({...row, from: 0, to: row.value})), {names, values, ...options});
 }
 
-// From `before` by steps {name, change} to `after`, in µs; steps that do not fit are combined.
+// From `before` by steps {name, change} to `after`, in seconds; steps that do not fit are combined.
 function waterfall(parent, before, after, steps, most = 14) {
   const shown = steps.length > most + 1 ? steps.slice(0, most) : steps;
   const rest = steps.slice(shown.length);
@@ -424,12 +428,12 @@ function drawWaterfall(parent, rows) {
   const ends = rows.flatMap((row) => row.total ? [row.to] : [row.from, row.to]);
   const least = d3.min(ends), most = d3.max(ends);
   const low = least > 0.5 * most ? Math.max(0, least - 0.25 * (most - least)) : 0;
-  barPlot(parent, rows.map((row) => ({...row, text: row.total ? `${us(row.to)} µs` : signedUs(row.change),
+  barPlot(parent, rows.map((row) => ({...row, text: row.total ? timeText(row.to) : signedText(row.change),
       colour: row.total ? kOther : row.change > 0 ? "#d55e00" : "#0072b2"})), {
     label: "waterfall of the difference", names: 300, values: 130, low,
     axis: (g, x, left) => {
-      g.call(d3.axisBottom(x).ticks((x.range()[1] - left) / 90).tickFormat((v) => number(v * 1e6)));
-      g.append("text").attr("x", x.range()[1]).attr("y", 28).attr("text-anchor", "end").attr("fill", "currentColor").text(low > 0 ? "µs; the axis does not start at 0" : "µs");
+      g.call(d3.axisBottom(x).ticks((x.range()[1] - left) / 90).tickFormat(timeText));
+      g.append("text").attr("x", x.range()[1]).attr("y", 28).attr("text-anchor", "end").attr("fill", "currentColor").text(low > 0 ? "the axis does not start at 0" : "");
     },
   });
 }

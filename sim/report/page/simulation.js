@@ -11,16 +11,16 @@ function showSimulation(parent, view) {
   parent.append(element("p", {class: "about gap"}, `${view.program} on ${view.device}, by ${view.model}` +
       (view.written ? `; written ${view.written}${view.version ? ` by Tilecast ${view.version}` : ""}` : "")));
   cards(parent, [
-    [`${us(view.time_s)} µs`, view.interval ? `time; 90 %: ${us(view.interval[0])} to ${us(view.interval[1])} µs` : "time, sum of kernels"],
+    [timeText(view.time_s), view.interval ? `time; 90 %: ${timeText(view.interval[0])} to ${timeText(view.interval[1])}` : "time, sum of kernels"],
     [boundName(most[0]), `limits most: ${percent(most[1] / (view.time_s || 1))} % of the time`],
     [share(view.mfu), "of the peak FLOP/s used (MFU)"], [share(view.main_memory_share), "of main memory's bandwidth used"],
     [(view.tokens_per_s ?? null) === null ? "" : number(view.tokens_per_s), "tokens per second"],
-    [view.timeline_s === view.time_s ? "" : `${us(view.timeline_s)} µs`, "timeline, with overlap"],
-    [`${us(d3.sum(kernels, (k) => k.above))} µs`, "left on the table, above the speed of light"],
+    [view.timeline_s === view.time_s ? "" : timeText(view.timeline_s), "timeline, with overlap"],
+    [timeText(d3.sum(kernels, (k) => k.above)), "left on the table, above the speed of light"],
     kernels.every((k) => !k.weight) ? [kernels.some((k) => k.weight === 0) ? "physics alone" : "", "no measurement corrects a kernel"] : [believed(kernels, view, (k) => k > 0.5),
       `of the time mostly corrected by measurements (k above 0.5); a little: ${believed(kernels, view, (k) => k > 0 && k <= 0.5)}; physics alone: ${believed(kernels, view, (k) => k === 0)}`],
-    [memoryText(view), !view.memory.capacity_bytes ? "peak of device memory" : `peak of device memory, of ${number(view.memory.capacity_bytes / 2 ** 20)} MiB`],
-    [energyText(view), "energy of a run"], [`${us(view.host_dispatch_s)} µs`, "host dispatch, apart"], [number(kernels.length), "kernels"]]);
+    [memoryText(view), !view.memory.capacity_bytes ? "peak of device memory" : `peak of device memory, of ${bytesText(view.memory.capacity_bytes)}`],
+    [energyText(view), "energy of a run"], [timeText(view.host_dispatch_s), "host dispatch, apart"], [number(kernels.length), "kernels"]]);
   legend(parent, bounds.map(([name]) => name), boundColour, boundName);
   const grid = element("div", {class: "grid"});
   parent.append(grid);
@@ -39,12 +39,12 @@ const believed = (kernels, view, such) => kernels.every((k) => k.weight === null
   : `${percent(d3.sum(kernels.filter((k) => k.weight !== null && such(k.weight)), (k) => k.total_s) / view.time_s)} %`;
 // Values that only some results have; "" if missing.
 const energyText = (view) => view.energy_J === null ? "" : withPrefix(view.energy_J, "J");
-const memoryText = (view) => (view.memory.peak_bytes ?? null) === null ? "" : `${number(view.memory.peak_bytes / 2 ** 20)} MiB`;
+const memoryText = (view) => (view.memory.peak_bytes ?? null) === null ? "" : bytesText(view.memory.peak_bytes);
 
 function shares(parent, view, bounds) {
-  const node = panel(parent, "What holds kernels up", "Time of the kernels bound by each resource, and by op class; µs and share of the program.", "half");
+  const node = panel(parent, "What holds kernels up", "Time of the kernels bound by each resource, and by op class, and its share of the program.", "half");
   const rows = (list, name, colour) => list.filter(([, time]) => time > 0).map(([key, time]) =>
-      ({name: name(key), value: time, colour: colour(key), text: `${us(time)} µs, ${percent(time / view.time_s)} %`}));
+      ({name: name(key), value: time, colour: colour(key), text: `${timeText(time)}, ${percent(time / view.time_s)} %`}));
   bars(node, rows(bounds, boundName, boundColour), {label: "time by resource"});
   node.append(element("p", {class: "about"}, "by op class"));
   bars(node, rows(byTime(view.kernels, (k) => k.class, (k) => k.total_s), (name) => name, () => kOther), {label: "time by op class"});
@@ -55,16 +55,16 @@ function leftOnTheTable(parent, view, kernels) {
   const most = 12;
   const losing = kernels.filter((k) => k.above > 0).sort((a, b) => d3.descending(a.above, b.above));
   const all = d3.sum(losing, (k) => k.above);
-  const node = panel(parent, "Microseconds left on the table",
-      `Time of all launches above the speed of light, ${us(all)} µs in all: what a perfect kernel on this machine could save. Share of the program's time, and what holds the kernel up.`);
+  const node = panel(parent, "Time left on the table",
+      `Time of all launches above the speed of light, ${timeText(all)} in all: what a perfect kernel on this machine could save. Share of the program's time, and what holds the kernel up.`);
   if (all === 0) {
     node.append("None: every kernel runs at the speed of light.");
     return;
   }
   const rows = losing.slice(0, most).map((k) => ({name: shortName(k.name), value: k.above, colour: boundColour(k.bound),
-    text: `${us(k.above)} µs, ${percent(k.above / view.time_s)} %, ${boundName(k.bound)}`}));
+    text: `${timeText(k.above)}, ${percent(k.above / view.time_s)} %, ${boundName(k.bound)}`}));
   const rest = d3.sum(losing.slice(most), (k) => k.above);
-  if (rest > 0) rows.push({name: `${losing.length - most} others`, value: rest, colour: kOther, text: `${us(rest)} µs, ${percent(rest / view.time_s)} %`});
+  if (rest > 0) rows.push({name: `${losing.length - most} others`, value: rest, colour: kOther, text: `${timeText(rest)}, ${percent(rest / view.time_s)} %`});
   bars(node, rows, {label: "time above the speed of light by kernel", width: 1100, values: 260, names: 240});
 }
 const shortName = (name) => name.length > 36 ? `${name.slice(0, 35)}…` : name;
@@ -96,8 +96,8 @@ function kernelTable(parent, kernels, link) {
 function kernelText(k) {
   if (!k) return "";
   const lines = [k.name, `${k.opcode}, ${k.class}`,
-    `${us(k.total_s)} µs = ${number(k.multiplicity)} × ${us(k.time_s)} µs`, `held up by ${boundName(k.bound)}`];
-  if (k.interval) lines.push(`90 %: ${us(k.interval[0])} to ${us(k.interval[1])} µs a launch`);
+    `${timeText(k.total_s)} = ${number(k.multiplicity)} × ${timeText(k.time_s)}`, `held up by ${boundName(k.bound)}`];
+  if (k.interval) lines.push(`90 %: ${timeText(k.interval[0])} to ${timeText(k.interval[1])} a launch`);
   return lines.join("\n");
 }
 
@@ -136,16 +136,16 @@ function chosenKernel(parent, view, link) {
     if (link.chosen < 0) body.append(element("p", {class: "about"}, "The longest one; choose others in plots and table."));
     facts(body, [
       ["kernel", k.name], ["op", `${k.opcode} (${k.class})`], ["in", k.computation],
-      ["time", `${us(k.time_s)} µs a launch, × ${number(k.multiplicity)} = ${us(k.total_s)} µs`],
-      ["90 % interval", k.interval ? `${us(k.interval[0])} to ${us(k.interval[1])} µs` : ""],
+      ["time", `${timeText(k.time_s)} a launch, × ${number(k.multiplicity)} = ${timeText(k.total_s)}`],
+      ["90 % interval", k.interval ? `${timeText(k.interval[0])} to ${timeText(k.interval[1])}` : ""],
       ["k of the correction", k.weight === null ? "" : d3.format(".2f")(k.weight)], ["held up by", boundName(k.bound)],
-      ["without it", k.next_bound ? `${us(k.next_time_s)} µs, by ${boundName(k.next_bound)}` : ""],
-      ["speed of light", `${us(k.speed_of_light_s)} µs`], ["work", withPrefix(k.flops, "FLOP")],
+      ["without it", k.next_bound ? `${timeText(k.next_time_s)}, by ${boundName(k.next_bound)}` : ""],
+      ["speed of light", timeText(k.speed_of_light_s)], ["work", withPrefix(k.flops, "FLOP")],
       ["main memory", `${withPrefix(k.hbm_read_bytes, "B")} read, ${withPrefix(k.hbm_write_bytes, "B")} written`],
       ["tile", k.tile], ["approximated", k.flags]]);
     const busy = k.busy.filter((each) => each.time > 0).sort((a, b) => d3.descending(a.time, b.time));
-    body.append(element("p", {class: "about gap"}, "busy in one launch, µs"));
-    bars(body, busy.map((each) => ({name: boundName(each.name), value: each.time, colour: boundColour(each.name), text: us(each.time)})),
+    body.append(element("p", {class: "about gap"}, "busy in one launch"));
+    bars(body, busy.map((each) => ({name: boundName(each.name), value: each.time, colour: boundColour(each.name), text: timeText(each.time)})),
          {label: "busy time of each resource", width: 360, values: 60});
   };
   link.onChange((what) => { if (what === "choose") show(); });
@@ -221,13 +221,13 @@ function timeline(parent, view, link) {
   if (kernels.length === 0) return;
   const lanes = ["compute", "dma", "network", "host", "to_host", "slices"].filter((lane) => kernels.some((k) => k.lane === lane));
   for (const k of kernels) if (!lanes.includes(k.lane)) lanes.push(k.lane);
-  const all = [0, d3.max(kernels, (k) => k.end_s) * 1e6];
+  const all = [0, d3.max(kernels, (k) => k.end_s)];
   const byIndex = new Map(kernels.map((k) => [k.i, k]));
   const x = d3.scaleLinear(all, [0, 1]);
   const y = d3.scaleBand(lanes, [0, 1]).paddingInner(0.15);
   const box = (k) => {
-    const from = x(k.start_s * 1e6);
-    return [from, y(k.lane), Math.max(0.6, x(k.end_s * 1e6) - from), y.bandwidth()];
+    const from = x(k.start_s);
+    return [from, y(k.lane), Math.max(0.6, x(k.end_s) - from), y.bandwidth()];
   };
   const draw = (ctx, figure) => {
     const {left, right, top, bottom} = figure.inner;
@@ -244,14 +244,14 @@ function timeline(parent, view, link) {
       ctx.fillRect(bx, by, w > 3 ? w - 0.6 : w, h);
     }
     ctx.restore();
-    figure.axes(x, null, "time, µs");
+    figure.axes(x, null, "time_s");
     for (const lane of lanes) rowName(figure, y(lane) + y.bandwidth() / 2 + 4, lane);
   };
   const figure = new Figure(node, {
     label: "timeline of the kernels", height: 52 + 40 * lanes.length, link, draw,
     margin: {top: 6, right: 16, bottom: 38, left: 70},
     pick: (px, py) => {
-      const t = x.invert(px) / 1e6, slack = Math.abs(x.invert(px + 1) - x.invert(px)) / 1e6;
+      const t = x.invert(px), slack = Math.abs(x.invert(px + 1) - x.invert(px));
       const hit = kernels.find((k) => py >= y(k.lane) && py <= y(k.lane) + y.bandwidth() && k.start_s - slack <= t && t <= k.end_s + slack);
       return hit ? hit.i : -1;
     },
@@ -301,7 +301,7 @@ function treemap(parent, view, link) {
     ctx.font = "11px system-ui, 'DejaVu Sans', sans-serif";
     for (const leaf of leaves) drawLeaf(ctx, leaf);
     ctx.fillStyle = css("--text");
-    for (const group of root.descendants().filter((each) => each.parent && each.children)) {
+    for (const group of root.descendants().filter((each) => each.parent && each.children && each.y1 - each.y0 >= 14)) {
       fitText(ctx, `${group.data.name} ${percent(group.value / root.value)} %`, group.x0 + 3, group.y0 + 11, group.x1 - group.x0 - 6);
     }
   };

@@ -155,16 +155,16 @@ function trialsPlot(parent, table, rows, link) {
     node.append("No trial was timed.");
     return;
   }
-  const times = done.flatMap((row) => [row.cells[measured], row.cells[predicted]]).filter((v) => v > 0).map((v) => v * 1e6);
+  const times = done.flatMap((row) => [row.cells[measured], row.cells[predicted]]).filter((v) => v > 0);
   let x, y;
-  const place = (row, c) => [x(row.i + 1), y(row.cells[c] * 1e6)];
+  const place = (row, c) => [x(row.i + 1), y(row.cells[c])];
   dots(node, done, {
     label: "trials", height: 320, link, at: (row) => place(row, measured),
     frame: (ctx, figure) => {
       const {left, right, top, bottom} = figure.inner;
       x = d3.scaleLinear([0.5, rows.length + 0.5], [left, right]);
       y = d3.scaleLog([d3.min(times) / 1.2, d3.max(times) * 1.2], [bottom, top]);
-      figure.axes(x, y, "trial", "time, µs");
+      figure.axes(x, y, "trial", "time_s");
     },
     paint: (ctx, marks) => {
       for (const {row, r} of marks) {
@@ -182,7 +182,7 @@ function trialsPlot(parent, table, rows, link) {
         best = next;
       }
     },
-    text: ({cells}) => [tile < 0 ? "" : cells[tile], `measured ${us(cells[measured])} µs`, cells[predicted] ? `predicted ${us(cells[predicted])} µs` : ""].filter(Boolean).join("\n"),
+    text: ({cells}) => [tile < 0 ? "" : cells[tile], `measured ${timeText(cells[measured])}`, cells[predicted] ? `predicted ${timeText(cells[predicted])}` : ""].filter(Boolean).join("\n"),
   });
 }
 
