@@ -3,9 +3,9 @@
 // unmatched[], notes[]. Text shows us and %, CSV and JSON seconds and fractions; "lost" is
 // side - reference, x launches. A comparison with a profile has profile{} and rows[].profile{} as
 // well (sim/compare.h), and its text begins with a summary. A hybrid's corrections are
-// included (sim/views/parts.h), and the spread of measured runs. A comparison of two runs has difference{} as well: before{},
-// after{}, totals[], resources[], layers[], kernels[]; its text and CSV are the difference alone.
-// Pure.
+// included (sim/views/parts.h), and the spread of measured runs. A comparison of two runs has
+// difference{} as well: before{}, after{}, totals[], resources[], layers[], kernels[]; its text and
+// CSV are the difference alone. Pure.
 #pragma once
 
 #include <cstddef>
