@@ -376,8 +376,10 @@ def label(tpu, folder, most):
                 continue
             module = open(kernel).read()
             tiles = tiles_of(module, most, name)
+            if not tiles:
+                continue
             cycles = cycles_of(compiler, module, tiles[:1])
-            tiles = tiles if cycles and cycles[0] is not None else []  # refuses its own tile: refuses all
+            tiles = tiles if cycles[0] is not None else []  # refuses its own tile: refuses all
             for at in range(1, len(tiles), TOGETHER):
                 cycles += cycles_of(compiler, module, tiles[at:at + TOGETHER])
             print(f'{name}: {sum(c is not None for c in cycles)} of {len(tiles)} tiles', flush=True)
