@@ -86,25 +86,25 @@ class SimtModel final : public TileModel {
   [[nodiscard]] double resident_code(const Block& block) const;
   [[nodiscard]] double code_starts_s(const Block& block) const;
   [[nodiscard]] double streamed_s(const Block& block, double memory_s, double bytes) const;
-
+  using Groups = std::span<const Extents>;
   [[nodiscard]] Block prepare(const TileConfig& tile, std::span<Extents> groups) const;
-  void set_needs(std::span<const Extents> groups, Block& block) const;
-  [[nodiscard]] double bytes_between_passes(const Block& block,
-                                            std::span<const Extents> groups) const;
-  [[nodiscard]] ComputeTime compute_time(const Block& block, std::span<const Extents> groups,
+  void set_needs(Groups groups, Block& block) const;
+  [[nodiscard]] double bytes_between_passes(const Block& block, Groups groups) const;
+  [[nodiscard]] ComputeTime compute_time(const Block& block, Groups groups,
                                          BoundMask removed) const;
   [[nodiscard]] double step_depth(double depth) const;
   void set_matrix_rate(), set_broadcasts(), set_taps();
-  void read_widened_operands(const ir::Kernel&kernel), set_run_slowdowns(const ir::Kernel&kernel);
+  void read_widened_operands(const ir::Kernel& kernel);
+  void set_run_slowdowns(const ir::Kernel& kernel);
   [[nodiscard]] UnitCycles multiply(const LoopSizes& extents) const;
   [[nodiscard]] double shared_memory_s(const LoopSizes& extents) const;
   [[nodiscard]] Traffic traffic(const Block& block, const Launch& launch, double splits,
-                                std::span<const Extents> groups) const;
+                                Groups groups) const;
   [[nodiscard]] double reuse(const Input& input, const Block& block, const WaveShape& wave,
                              double wave_blocks) const;
   [[nodiscard]] WaveShape shape_of_wave(const Block& block, double wave_blocks) const;
   // Seconds; fills in `accounting` unless it is null.
-  double run(const Block& block, double splits, BoundMask removed, std::span<const Extents> groups,
+  double run(const Block& block, double splits, BoundMask removed, Groups groups,
              Accounting* accounting) const;
   // The same with the best splits; infinite if the tile does not fit and no accounting is asked.
   double best_split(const TileConfig& tile, BoundMask removed, Accounting* accounting) const;
@@ -113,7 +113,7 @@ class SimtModel final : public TileModel {
     return tile.is_written() && has_schedules();
   }
   [[nodiscard]] BlockSchedule schedule_of(const TileConfig& tile, const LoopSizes& extents,
-                                          std::span<const Extents> groups) const;
+                                          Groups groups) const;
   [[nodiscard]] BlockSchedule schedule_of(const TileConfig& tile) const;
   void set_written(const TileConfig& tile, const LoopSizes& extents, BlockSchedule& schedule) const;
   void set_reads(const ir::Dims& threads, const LoopSizes& extents, BlockSchedule& schedule) const;

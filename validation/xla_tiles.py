@@ -14,7 +14,8 @@ the schedule times its trips with the compiler's latencies of transfers, content
 """
 import csv, ctypes, glob, json, math, os, random, re, signal, subprocess, sys, tempfile
 
-TOPOLOGIES = {'v5e': 'v5e:2x2', 'v5p': 'v5p:2x2x1', 'v6e': 'v6e:2x2'}
+from tpu_kernels import TOPOLOGIES, programs as tpu_programs
+
 SHORTEST = 2000  # cycles, by the compiler's estimate; below, tiles hardly matter
 LEAST = 8        # tiles of a kernel
 TOGETHER = 16    # tiles in a module
@@ -46,13 +47,13 @@ def kernels(tpu, folder):
     quiet()
     import jax
     from jax.experimental import topologies
-    import tpu_kernels, xla_cpu_programs
+    import xla_cpu_programs
     device = topologies.get_topology_desc(platform='tpu', topology_name=TOPOLOGIES[tpu]).devices[0]
     place = jax.sharding.SingleDeviceSharding(device)
     os.makedirs(f'{folder}/{tpu}', exist_ok=True)
     programs = {name: make() for name, make in xla_cpu_programs.programs().items()}
     programs |= {name: (function, [jax.ShapeDtypeStruct(*shape) for shape in shapes])
-                 for name, (function, shapes) in tpu_kernels.programs().items()}
+                 for name, (function, shapes) in tpu_programs().items()}
     for name, (function, arguments) in programs.items():
         shapes = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=place), arguments)
         try:
@@ -427,6 +428,7 @@ def described(tilecast, device):
 
 def runs(tpu, folder, tilecast):
     clock, reads, writes = described(tilecast, f'tpu_{tpu}')
+    modules = {path: open(path).read() for path in glob.glob(f'{folder}/{tpu}/*.hlo')}
     with open(f'{folder}/{tpu}_runs.csv', 'w', newline='') as out:
         names = ['file', 'config_index', 'is_default', 'compute_time_ns', *BOUNDS]
         table = csv.DictWriter(out, names)
@@ -434,7 +436,7 @@ def runs(tpu, folder, tilecast):
         for n, row in enumerate(csv.DictReader(open(f'{folder}/{tpu}.csv'))):
             tile = {b.replace('bounds', 'window_bounds') if 'iter' not in b else b: [int(x) for x in row[b].split('x') if x]
                     for b in BOUNDS}
-            read, written = moved_bytes(open(f'{folder}/{row["hlo_file"]}').read(), tile)
+            read, written = moved_bytes(modules[f'{folder}/{row["hlo_file"]}'], tile)
             seconds = max(float(row['cycles']) / clock, read / reads + written / writes)
             table.writerow({'file': row['hlo_file'], 'config_index': n, 'is_default': row['is_default'],
                             'compute_time_ns': round(seconds * 1e9, 1), **{b: row[b].replace('x', ' ') for b in BOUNDS}})

@@ -304,7 +304,7 @@ void Code::set_kind(const Operation& op, Node& node) {
       (op.result_count > 0 && is_vector(op.first_result));
   const std::string_view dialect = op.name.substr(0, op.name.find('.'));
   const std::string_view word = op.name.substr(std::min(dialect.size() + 1, op.name.size()));
-  if (op.name == "arith.constant" && op.result_count > 0) {
+  if (op.name == "arith.constant") {
     const Attribute* value = number_of(op, "value");
     if (value == nullptr || op.result_count != 1) return;
     node.kind = Kind::kConstant;

@@ -214,8 +214,7 @@ void check_preset(const std::string& name) {
   if (std::ranges::find(names, name) == names.end()) {
     throw Error(
         "device: got '{}', expected a preset; GET /v1/devices lists them. For a description of "
-        "your "
-        "own send the preset that it extends, and as \"set\" what it changes",
+        "your own send the preset that it extends, and as \"set\" what it changes",
         base::printable(name));
   }
 }

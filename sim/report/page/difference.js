@@ -144,7 +144,7 @@ function resourceTable(parent, view) {
       {title: "resource", get: (row) => boundName(row.name), swatch: (row) => boundColour(row.name)},
       {title: "before µs", get: (row) => micro(row.before), number: true},
       {title: "after µs", get: (row) => micro(row.after), number: true},
-      {title: "change µs", get: (row) => micro(row.change), number: true, cell: (v) => signedUs(v / 1e6)}]});
+      {title: "change µs", get: (row) => micro(row.change), number: true, cell: (v) => signed(v)}]});
 }
 
 function pairTable(parent, rows, link) {
@@ -156,7 +156,7 @@ function pairTable(parent, rows, link) {
     {title: "class", get: (row) => row.class},
     {title: "before µs", get: (row) => row.was ? micro(row.was.total_s) : null, number: true},
     {title: "after µs", get: (row) => row.is ? micro(row.is.total_s) : null, number: true},
-    {title: "change µs", get: (row) => micro(row.change), number: true, cell: (v) => signedUs(v / 1e6)},
+    {title: "change µs", get: (row) => micro(row.change), number: true, cell: (v) => signed(v)},
     {title: "|change| µs", get: (row) => micro(Math.abs(row.change)), number: true},
     {title: "by launches µs", get: (row) => micro(row.launches), number: true, unsaid: 0},
     {title: "resource", get: (row) => boundName(row.resource), swatch: (row) => boundColour(row.resource)},

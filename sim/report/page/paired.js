@@ -159,7 +159,7 @@ function pairedTable(parent, rows, side, against, link, colour) {
     {title: `${against.name} µs`, get: (row) => micro(row.reference), number: true},
     {title: `${side.name} µs`, get: (row) => micro(row.time), number: true},
     {title: "ratio", get: (row) => row.ratio, number: true},
-    {title: "lost µs", get: (row) => micro(row.lost), number: true, cell: (v) => v === null ? "" : signedUs(v / 1e6)},
+    {title: "lost µs", get: (row) => micro(row.lost), number: true, cell: (v) => v === null ? "" : signed(v)},
     {title: "|lost| µs", get: (row) => row.lost === null ? null : Math.abs(micro(row.lost)), number: true},
     {title: "noise %", get: (row) => row.noise === null ? null : 100 * row.noise, number: true},
     {title: "90 % low µs", get: (row) => row.interval ? micro(row.interval[0]) : null, number: true},

@@ -336,8 +336,7 @@ function number(value) {
 }
 
 const micro = (seconds) => seconds === null || seconds === undefined ? null : seconds * 1e6;
-const us = (seconds) => number(micro(seconds));
-const signedUs = (seconds) => (seconds > 0 ? "+" : "") + us(seconds).replace("-", "\u2212");
+const signed = (value) => (value > 0 ? "+" : "") + number(value).replace("-", "\u2212");
 const percent = (share) => share !== 0 && Math.abs(share) < 1e-4 ? "<0.01" : d3.format(",.3~r")(100 * share);
 // "1.23 Tbyte/s": decimal prefixes.
 function withPrefix(value, unit = "") {
