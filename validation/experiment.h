@@ -3,8 +3,9 @@
 //
 //   claim: One sentence.
 //   default: {column: x_name, like: ["*.c0.*"]}         rows of their program's default run
-//   columns: [roofline, bottleneck, analytical, analytical_scaled, calibrated, trees, hybrid]
-//   by_kernel: ["tiles: *"]                   patterns of the kernels to show as strata
+//   others: {compiler: x_compiler_cycles}                columns that stand in the sets: others'
+//   estimates columns: [roofline, bottleneck, analytical, analytical_scaled, calibrated, trees,
+//   hybrid] by_kernel: ["tiles: *"]                   patterns of the kernels to show as strata
 //   bars:
 //     - {metric: mape, column: calibrated, stratum: class matmul, at_most: 6 %}
 //     - {metric: mape, column: hybrid, stratum: every class, not_above: analytical, by: 1 %}
@@ -16,6 +17,7 @@
 // Reading is strict: Error with file, line, column and key. Plain values.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -70,7 +72,8 @@ struct DefaultRun {
 struct Experiment : sim::training::TrainingFile {
   std::string claim = {};
   std::vector<std::string> notes = {};
-  std::optional<DefaultRun> default_run = {};  // if analytical_scaled is a column
+  std::optional<DefaultRun> default_run = {};      // if analytical_scaled is a column
+  std::map<std::string, std::string> others = {};  // columns by the sets' cells, in any unit
   std::vector<std::string> columns = {};
   std::vector<std::string> kernels_shown = {};  // patterns; empty: all, if `by` has kernels
   std::vector<Bar> bars = {};

@@ -181,6 +181,10 @@ void read_columns(const ConfigNode& root, Experiment& experiment) {
                                         std::end(sim::training::kOwnColumns));
   for (const learned::LearnerSpec& learner : experiment.learners) columns.push_back(learner.name);
   for (const hybrid::HybridSpec& hybrid : experiment.hybrids) columns.push_back(hybrid.name);
+  if (const ConfigNode* others = root.find("others")) {
+    for (const ConfigNode& one : others->children) experiment.others[one.key] = text_of(one);
+  }
+  for (const auto& [name, cell] : experiment.others) columns.push_back(name);
   const ConfigNode& node = required(root, "columns");
   for (const ConfigNode& entry : list(node)) {
     experiment.columns.emplace_back(columns[choice(entry, columns)]);
@@ -209,6 +213,9 @@ void require_columns(const ConfigNode& root, const Experiment& experiment) {
   }
   for (const learned::LearnerSpec& learner : experiment.learners) {
     if (!experiment.has_column(learner.name)) missing("learner", learner.name);
+  }
+  for (const auto& [name, cell] : experiment.others) {
+    if (!experiment.has_column(name)) missing("estimate", name);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "analytical/roofline.h"
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/text.h"
 #include "hybrid/prepared_fit.h"
 #include "measured/importers/column_mapping.h"
 #include "sim/training/training.h"
@@ -69,20 +70,35 @@ HybridRound describe(const hybrid::HybridSpec& spec, const hybrid::FittedHybrid&
           .notes = fitted.notes};
 }
 
+// What the set's table says of a row.
+struct RowFacts {
+  bool is_default = false;                         // it belongs to the default run of its program
+  std::vector<std::optional<double>> others = {};  // by Experiment::others
+};
+
 // Fits each round and collects the scored rows.
 class Runner {
  public:
-  // `is_default`: by row, whether it belongs to a default run.
-  Runner(const Experiment& experiment, const LoadedSets& loaded,
-         const std::vector<bool>& is_default, int jobs)
+  // `facts`: by row.
+  Runner(const Experiment& experiment, const LoadedSets& loaded, const std::vector<RowFacts>& facts,
+         int jobs)
       : experiment_(experiment),
         loaded_(loaded),
-        is_default_(is_default),
+        facts_(facts),
         base_(base_sheet(experiment, experiment.columns, loaded, jobs)) {
     if (!experiment.learners.empty()) learned_.emplace(model_, experiment, loaded, jobs);
     for (std::size_t i = 0; i < loaded.sets.size(); ++i) {
       const auto n = std::ranges::count(base_.rows, i, &measured::ScoredRow::set);
       TC_CHECK(static_cast<std::size_t>(n) == loaded.sets[i].samples.size(), "one row per sample");
+    }
+    std::size_t other = 0;
+    for (const auto& [name, cell] : experiment.others) {
+      const std::size_t column = experiment.column_index(name);
+      base_.ranks_only[column] = true;
+      for (std::size_t i = 0; i < facts.size(); ++i) {
+        base_.rows[i].predicted_s[column] = facts[i].others[other];
+      }
+      ++other;
     }
   }
 
@@ -111,7 +127,7 @@ class Runner {
     if (experiment_.has_column(kAnalyticalScaled)) {
       std::vector<bool> is_default;
       for (const std::size_t row : named.split.score) {
-        is_default.push_back(is_default_[row]);
+        is_default.push_back(facts_[row].is_default);
       }
       answer.round.scaled = scale_by_class(
           base_.works, is_default, experiment_.column_index(kAnalyticalScaled), answer.rows);
@@ -185,7 +201,7 @@ class Runner {
 
   const Experiment& experiment_;
   const LoadedSets& loaded_;
-  const std::vector<bool>& is_default_;
+  const std::vector<RowFacts>& facts_;
   analytical::AnalyticalModel model_;
   ScoreSheet base_;
   std::optional<LearnedRows> learned_;
@@ -302,21 +318,25 @@ void add_notes(const Experiment& experiment, ExperimentResult& result) {
           : ""));
 }
 
-// By row, whether it belongs to the default run of its program.
-void add_default_rows(const Experiment& experiment, const measured::MeasurementSet& set,
-                      const SampleSet& samples, std::vector<bool>& is_default) {
-  std::set<int> lines;
+// One per sample.
+void add_facts(const Experiment& experiment, const measured::MeasurementSet& set,
+               const SampleSet& samples, std::vector<RowFacts>& facts) {
+  std::map<int, RowFacts> by_line;
   for (const measured::MeasurementRow& row : set.rows) {
-    if (!experiment.default_run) break;
-    const auto& [column, like] = *experiment.default_run;
-    const std::string_view cell = set.table.cell(set.table.rows[row.table_row], column);
-    if (std::ranges::any_of(like, [&](const auto& p) { return measured::fits_pattern(p, cell); })) {
-      lines.insert(row.line);
+    const auto cell = [&](const std::string& column) {
+      return set.table.cell(set.table.rows[row.table_row], column);
+    };
+    RowFacts& of_row = by_line[row.line];
+    if (experiment.default_run) {
+      of_row.is_default = std::ranges::any_of(experiment.default_run->like, [&](const auto& p) {
+        return measured::fits_pattern(p, cell(experiment.default_run->column));
+      });
+    }
+    for (const auto& [name, column] : experiment.others) {
+      of_row.others.push_back(base::parse_number<double>(cell(column)));
     }
   }
-  for (const measured::Sample& sample : samples.samples) {
-    is_default.push_back(lines.contains(sample.line));
-  }
+  for (const measured::Sample& sample : samples.samples) facts.push_back(by_line.at(sample.line));
 }
 
 // Whether the learners' targets are quantities other than time. Throws Error if only some are.
@@ -416,15 +436,15 @@ ExperimentResult run_experiment(const Experiment& experiment, sim::training::Imp
   ExperimentResult result;
   result.experiment = experiment;
   result.notes = experiment.notes;
-  std::vector<bool> is_default;
+  std::vector<RowFacts> facts;
   const auto seen = [&](const measured::MeasurementSet& set, const SampleSet& samples) {
-    add_default_rows(experiment, set, samples, is_default);
+    add_facts(experiment, set, samples, facts);
   };
   const LoadedSets loaded = load_sets(experiment, data, options.jobs, seen);
   result.sets = loaded.described;
   result.notes.insert(result.notes.end(), loaded.notes.begin(), loaded.notes.end());
   const std::vector<NamedSplit> splits = deal_rows(experiment, loaded.sets, loaded.names);
-  const Runner runner(experiment, loaded, is_default, options.jobs);
+  const Runner runner(experiment, loaded, facts, options.jobs);
   const std::vector<ScoreSheet> sheets =
       run_rounds(runner, splits, experiment.repeats(), options, result.rounds);
   result.strata = score_strata(experiment, sheets, options.jobs);

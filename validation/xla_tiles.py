@@ -4,6 +4,7 @@
 usage: xla_tiles.py kernels TPU FOLDER           FOLDER/TPU/PROGRAM.KERNEL.hlo: what XLA makes of
                                                  xla_cpu_programs.py and tpu_kernels.py
        xla_tiles.py label TPU FOLDER [MOST]      FOLDER/TPU.csv: MOST (32) tiles of each; goes on where it ended
+       xla_tiles.py estimates TPU FOLDER         FOLDER/TPU_estimates.csv: what the compiler's search says of each window
        xla_tiles.py runs TPU FOLDER TILECAST     FOLDER/TPU_runs.csv, for `tilecast import tiles --modules FOLDER`: the
                                                  longer of those cycles and what the tile moves at the described rates
 
@@ -18,16 +19,20 @@ from tpu_kernels import TOPOLOGIES, programs as tpu_programs
 
 SHORTEST = 2000  # cycles, by the compiler's estimate; below, tiles hardly matter
 LEAST = 8        # tiles of a kernel
+TRIED = 4        # a kernel of which so many tiles are refused is left
 TOGETHER = 16    # tiles in a module
 MOST_STEPS = 4096
-MOST_SECONDS = 120
+MOST_SECONDS = 45
 BOUNDS = ('output_bounds', 'kernel_bounds', 'input_bounds', 'iteration_bounds')
+SAME_PROGRAM = re.compile(r'(-[\dx]+|_(bf16|f32|s8))$')  # sizes and types in names of programs
 COLUMNS = ('hlo_file', *BOUNDS, 'is_default', 'cycles')
 WINDOW = re.compile(r'backend_config=(?=\{)')
 
 
 def quiet():
-    os.environ.update(TPU_SKIP_MDS_QUERY='1', JAX_PLATFORMS='cpu', TPU_MIN_LOG_LEVEL='3', ALLOW_MULTIPLE_LIBTPU_LOAD='1',
+    for name in ('TPU_MIN_LOG_LEVEL', 'TPU_STDERR_LOG_LEVEL'):
+        os.environ.setdefault(name, '3')
+    os.environ.update(TPU_SKIP_MDS_QUERY='1', JAX_PLATFORMS='cpu', ALLOW_MULTIPLE_LIBTPU_LOAD='1',
                       TPU_ACCELERATOR_TYPE='v5litepod-4', TPU_WORKER_HOSTNAMES='localhost')
 
 
@@ -73,7 +78,7 @@ def kernels(tpu, folder):
 def single(text):
     """Kernel -> a module of it alone, of those that have a window and take long enough."""
     text = re.sub(r', (metadata|sharding|frontend_attributes)=\{([^{}"]|"[^"]*"|\{[^{}]*\})*\}', '', text)
-    text = re.sub(r'S\(1\)(?=\})', '', text)  # arrays in main memory
+    text = re.sub(r'S\([16]\)(?=\})', '', text)  # arrays in main memory
     called = {m[1]: m[0] for m in re.finditer(r'^%([\w.\-]+) \(.*?^\}\n', text, re.M | re.S)}
     shapes, found = {}, {}
     for line in text.splitlines():
@@ -195,10 +200,15 @@ def as_numbers(window):
     return {k: [int(x) for x in window[k]] for k in keys}
 
 
+def own_window(module):
+    """The kernel's line and the window that the compiler chose."""
+    line = next(l for l in module.splitlines() if 'backend_config=' in l and l.lstrip().startswith('ROOT %k ='))
+    return line, as_numbers(config_of(line)[1]['window_config'])
+
+
 def tiles_of(module, most, seed):
     """The compiler's window first, then others; [] where windows are not understood."""
-    line = next(l for l in module.splitlines() if 'backend_config=' in l and l.lstrip().startswith('ROOT %k ='))
-    own = as_numbers(config_of(line)[1]['window_config'])
+    line, own = own_window(module)
     shape = re.search(r' = \(?(\S+?\})', line)[1]
     make = None
     if not own['kernel_window_bounds'] and not own['input_window_bounds']:
@@ -323,13 +333,18 @@ def variants(module, tiles):
 
 
 def plain(shape):
-    """The same bytes as an array whose dimensions are in order: the back end takes no other as argument or result."""
-    match = re.match(r'(\w+)\[([\d,]*)\]\{([\d,]*)(.*)', shape)
+    """The same bytes as rows of whole native tiles: the back end takes arguments and results in its own layout alone."""
+    match = re.match(r'([a-z]+)(\d+)\[([\d,]*)\]\{([\d,]*):T\((\d+),(\d+)\)', shape)
     if not match or not match[3]:
         return shape
-    dims, order = match[2].split(','), match[3].split(',')
-    ordered = [dims[int(o)] for o in reversed(order)]
-    return f'{match[1]}[{",".join(ordered)}]{{{",".join(str(i) for i in reversed(range(len(dims))))}{match[4]}'
+    kind, bits, dims, order, rows, lanes = match[1], int(match[2]), *match.groups()[2:]
+    sizes = [int(dims.split(',')[int(o)]) for o in reversed(order.split(','))]
+    columns = ceil_div(sizes[-1], int(lanes)) * int(lanes)
+    height = math.prod(sizes[:-2]) * ceil_div(sizes[-2], int(rows)) * int(rows) if len(sizes) > 1 else 0
+    if not height or height % ROWS:
+        return shape
+    packed = {16: '(2,1)', 8: '(4,1)'}.get(bits, '')
+    return f'{kind}{bits}[{height},{columns}]{{1,0:T({ROWS},{lanes}){packed}}}'
 
 
 def in_child(work):
@@ -379,9 +394,9 @@ def label(tpu, folder, most):
             tiles = tiles_of(module, most, name)
             if not tiles:
                 continue
-            cycles = cycles_of(compiler, module, tiles[:1])
-            tiles = tiles if cycles[0] is not None else []  # refuses its own tile: refuses all
-            for at in range(1, len(tiles), TOGETHER):
+            cycles = cycles_of(compiler, module, tiles[:TRIED])
+            tiles = tiles if any(cycles) else []
+            for at in range(TRIED, len(tiles), TOGETHER):
                 cycles += cycles_of(compiler, module, tiles[at:at + TOGETHER])
             print(f'{name}: {sum(c is not None for c in cycles)} of {len(tiles)} tiles', flush=True)
             for i, (tile, took) in enumerate(zip(tiles, cycles)):
@@ -389,6 +404,45 @@ def label(tpu, folder, most):
                     bounds = {k.replace('_window', ''): 'x'.join(map(str, v)) for k, v in tile.items()}
                     table.writerow({'hlo_file': name, **bounds, 'is_default': int(i == 0), 'cycles': took})
             file.flush()
+
+
+# ---- the compiler's estimates
+
+
+SEARCHED = re.compile(r'\] Potential (?:window config|kernel window \[([\d, ]*)\] potential output window) \[([\d, ]*)\]'
+                      r'.*? (?:total_)?cycles (\d+)')
+
+
+def estimates_of(compiler, module):
+    """(kernel window, output window) -> cycles, of all windows that the compiler's search looks at."""
+    alone = variants(module, [own_window(module)[1]])
+    line = next(l for l in alone.splitlines() if l.startswith('  %k0 ='))
+    before, _, after = config_of(line)
+    log = compiler.dump + '.log'
+
+    def search():
+        os.dup2(os.open(log, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), 2)
+        return compiler.cycles(alone.replace(line, before + '{}' + after))
+
+    in_child(search)
+    found = {}
+    with open(log, errors='replace') as file:
+        for match in filter(None, map(SEARCHED.search, file)):
+            found[tuple((part or '').replace(', ', 'x') for part in match.groups()[:2])] = int(match[3])
+    return found
+
+
+def estimates(tpu, folder):
+    os.environ.update(TPU_VMODULE='spatial_major_convolution=10,fusion_emitter=10', TPU_MIN_LOG_LEVEL='0', TPU_STDERR_LOG_LEVEL='0')
+    compiler = Compiler(tpu, tempfile.mkdtemp())
+    with open(f'{folder}/{tpu}_estimates.csv', 'w', newline='') as file:
+        table = csv.writer(file)
+        table.writerow(('hlo_file', 'kernel_bounds', 'output_bounds', 'cycles'))
+        for name in sorted({row['hlo_file'] for row in csv.DictReader(open(f'{folder}/{tpu}.csv'))}):
+            with open(f'{folder}/{name}') as module:
+                found = estimates_of(compiler, module.read())
+            table.writerows((name, *windows, cycles) for windows, cycles in found.items())
+            print(f'{name}: {len(found)} windows', flush=True)
 
 
 # ---- times
@@ -429,8 +483,11 @@ def described(tilecast, device):
 def runs(tpu, folder, tilecast):
     clock, reads, writes = described(tilecast, f'tpu_{tpu}')
     modules = {path: open(path).read() for path in glob.glob(f'{folder}/{tpu}/*.hlo')}
+    searched = f'{folder}/{tpu}_estimates.csv'
+    estimated = {(row['hlo_file'], row['kernel_bounds'], row['output_bounds']): row['cycles']
+                 for row in csv.DictReader(open(searched))} if os.path.exists(searched) else {}
     with open(f'{folder}/{tpu}_runs.csv', 'w', newline='') as out:
-        names = ['file', 'config_index', 'is_default', 'compute_time_ns', *BOUNDS]
+        names = ['file', 'config_index', 'is_default', 'compute_time_ns', 'compiler_cycles', 'family', *BOUNDS]
         table = csv.DictWriter(out, names)
         table.writeheader()
         for n, row in enumerate(csv.DictReader(open(f'{folder}/{tpu}.csv'))):
@@ -438,8 +495,11 @@ def runs(tpu, folder, tilecast):
                     for b in BOUNDS}
             read, written = moved_bytes(modules[f'{folder}/{row["hlo_file"]}'], tile)
             seconds = max(float(row['cycles']) / clock, read / reads + written / writes)
+            program = os.path.basename(row['hlo_file']).split('.')[0]
+            said = estimated.get((row['hlo_file'], row['kernel_bounds'], row['output_bounds']), '')
             table.writerow({'file': row['hlo_file'], 'config_index': n, 'is_default': row['is_default'],
-                            'compute_time_ns': round(seconds * 1e9, 1), **{b: row[b].replace('x', ' ') for b in BOUNDS}})
+                            'compute_time_ns': round(seconds * 1e9, 1), 'compiler_cycles': said,
+                            'family': SAME_PROGRAM.sub('', program), **{b: row[b].replace('x', ' ') for b in BOUNDS}})
 
 
 if __name__ == '__main__':
@@ -447,6 +507,8 @@ if __name__ == '__main__':
         kernels(sys.argv[2], sys.argv[3])
     elif len(sys.argv) > 3 and sys.argv[1] == 'label':
         label(sys.argv[2], sys.argv[3], int(sys.argv[4]) if len(sys.argv) > 4 else 32)
+    elif len(sys.argv) > 3 and sys.argv[1] == 'estimates':
+        estimates(sys.argv[2], sys.argv[3])
     elif len(sys.argv) > 4 and sys.argv[1] == 'runs':
         runs(*sys.argv[2:5])
     else:

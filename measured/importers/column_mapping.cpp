@@ -137,7 +137,8 @@ void join_devices(const ConfigNode& root, ColumnMapping& mapping) {
 // The mapping for tile runs as listed by autotuners. Runs that failed or have no tile are left out.
 TableMapping tile_runs(const std::vector<std::string>& columns, const ConfigNode& at) {
   constexpr std::string_view kRunBounds[] = {"output_bounds", "kernel_bounds", "input_bounds"};
-  constexpr std::string_view kKept[] = {"config_index", "is_default", "iteration_bounds"};
+  constexpr std::string_view kKept[] = {"config_index", "is_default", "iteration_bounds",
+                                        "compiler_cycles"};
   const auto is_there = [&](std::string_view column) {
     return std::ranges::find(columns, column) != columns.end();
   };
@@ -145,6 +146,7 @@ TableMapping tile_runs(const std::vector<std::string>& columns, const ConfigNode
   RowFilter tile{.where = at.at.describe(), .reason = "no bounds: the run has no tile"};
   table.rules = {ColumnRule::as_named("kernel", at, "file"),
                  ColumnRule::as_named("runtime_ns", at, "compute_time_ns")};
+  if (is_there("family")) table.rules.push_back(ColumnRule::as_named("family", at));
   for (const std::string_view bounds : kRunBounds) {
     if (!is_there(bounds)) continue;
     table.rules.push_back(ColumnRule::as_named(std::string(bounds), at));

@@ -339,9 +339,10 @@ std::string path_of(const std::string& path) {
 std::vector<ConfigNode> wholes_of(const std::string& text, const std::string& file) {
   std::vector<ConfigNode> wholes = with_extended(documents_of(text, file), "an experiment");
   for (const ConfigNode& whole : wholes) {
-    allow_only(whole, {"format", "name", "claim", "notes", "device", "data", "split", "fit",
-                       "score", "default", "learners", "hybrids", "columns", "by", "by_kernel",
-                       "metrics", "bars", "published", "directions"});
+    allow_only(whole,
+               {"format", "name",      "claim",   "notes",  "device",    "data",      "split",
+                "fit",    "score",     "default", "others", "learners",  "hybrids",   "columns",
+                "by",     "by_kernel", "metrics", "bars",   "published", "directions"});
     const ConfigNode& format = required(whole, "format");
     if (text_of(format) == kFormat) continue;
     fail_at(format, fmt::format("got {}, expected {}", hwdesc::show_text(format.scalar), kFormat));
