@@ -361,10 +361,10 @@ std::vector<std::string> shipped_models() {
   return directories;
 }
 
-std::string shipped_advice() {
+std::string shipped_folder(const std::string& name) {
   const std::optional<ModelDirectory> shipped = model_directory();
-  if (!shipped) return "";
-  const fs::path folder = shipped->path / "advice";
+  if (!shipped || name.empty() || name.find('/') != std::string::npos) return "";
+  const fs::path folder = shipped->path / name;
   return fs::is_directory(folder) ? folder.string() : "";
 }
 
@@ -391,6 +391,7 @@ std::string model_name_fault(const std::string& name) {
   const auto names = model_names();
   if (std::ranges::find(names, name) != names.end()) return "";
   if (learned::is_model_directory(name)) return "";
+  if (learned::is_model_directory(shipped_folder(name))) return "";
   return fmt::format("got '{}', expected {} or the folder of a trained model", name,
                      fmt::join(names, ", "));
 }
@@ -416,11 +417,28 @@ ChosenModel with_tiles(ChosenModel times, std::unique_ptr<const analytical::Tile
   return times;
 }
 
+// Throws Error unless the model was trained on machines of each device's kind.
+void require_kind(const std::string& name, const learned::ModelCard& card,
+                  std::span<const hwdesc::Device> devices) {
+  for (const hwdesc::Device& device : devices) {
+    const bool known = std::ranges::any_of(card.devices, [&](const std::string& trained) {
+      return hwdesc::load_device(trained).execution == device.execution;
+    });
+    if (!known) {
+      throw Error("--choose-tiles {}: was trained on {}; {} is another kind of machine", name,
+                  fmt::join(card.devices, ", "), device.name);
+    }
+  }
+}
+
 std::unique_ptr<const analytical::TileRanker> choose_ranker(
     const std::string& name, std::span<const hwdesc::Device> devices) {
   if (name == "analytical") return std::make_unique<const analytical::PhysicsRanker>();
-  if (learned::is_model_directory(name) && !hybrid::is_hybrid_directory(name)) {
-    learned::LoadedModel loaded = learned::load_model(name);
+  const bool shipped = !learned::is_model_directory(name);
+  const std::string folder = shipped ? shipped_folder(name) : name;
+  if (learned::is_model_directory(folder) && !hybrid::is_hybrid_directory(folder)) {
+    learned::LoadedModel loaded = learned::load_model(folder);
+    if (shipped) require_kind(name, loaded.card, devices);
     if (loaded.card.ranks_only) {
       return std::make_unique<const learned::RankModel>(std::move(loaded), analytical_prior());
     }

@@ -49,7 +49,8 @@ struct ChosenModel {
 [[nodiscard]] const analytical::CostModel& analytical_prior();
 
 [[nodiscard]] std::vector<std::string> shipped_models();  // folders, sorted
-[[nodiscard]] std::string shipped_advice();  // the folder of sim/advice.h beside them, or ""
+// The folder of this name beside them, "advice" (sim/advice.h) or "xla_tiles"; "" if there is none.
+[[nodiscard]] std::string shipped_folder(const std::string& name);
 [[nodiscard]] std::optional<std::string> shipped_model_for(const hwdesc::Device& device);
 
 // The names above, without folders.
@@ -60,7 +61,8 @@ struct ChosenModel {
 [[nodiscard]] ChosenModel choose_model(const std::string& name,
                                        std::span<const hwdesc::Device> devices);
 
-// The ranker of this name: a name accepted above, or a model trained to rank. Throws Error.
+// The ranker of this name: a name accepted above, the folder of a model trained to rank, or the
+// name of a shipped one, which must know machines of the devices' kinds. Throws Error.
 [[nodiscard]] std::unique_ptr<const analytical::TileRanker> choose_ranker(
     const std::string& name, std::span<const hwdesc::Device> devices);
 // The times of `times` for other tiles (search/tile_choice.h): chosen by `ranker`, or only those of

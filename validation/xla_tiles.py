@@ -13,13 +13,13 @@ whose arrays lie in main memory. Its tiles: the compiler's own, and random ones 
 is forced by the kernel's window_config, several in a module; only the compiler's back end runs. A label is the length of
 the schedule times its trips with the compiler's latencies of transfers, contention for memory left out.
 """
-import csv, ctypes, glob, json, math, os, random, re, signal, subprocess, sys, tempfile
+import contextlib, csv, ctypes, glob, json, math, os, random, re, signal, subprocess, sys, tempfile
 
 from tpu_kernels import TOPOLOGIES, programs as tpu_programs
 
 SHORTEST = 2000  # cycles, by the compiler's estimate; below, tiles hardly matter
 LEAST = 8        # tiles of a kernel
-TRIED = 4        # a kernel of which so many tiles are refused is left
+TRIED = 4        # a kernel of which most of so many tiles are refused is left
 TOGETHER = 16    # tiles in a module
 MOST_STEPS = 4096
 MOST_SECONDS = 45
@@ -376,14 +376,20 @@ def cycles_of(compiler, module, tiles):
     return cycles_of(compiler, module, tiles[:half]) + cycles_of(compiler, module, tiles[half:])
 
 
-def label(tpu, folder, most):
-    compiler = Compiler(tpu, tempfile.mkdtemp())
-    path = f'{folder}/{tpu}.csv'
+@contextlib.contextmanager
+def goes_on(path, columns):
+    """(writer, kernels that are there, file) of a table that a run before this one may have begun."""
     done = {row['hlo_file'] for row in csv.DictReader(open(path))} if os.path.exists(path) else set()
     with open(path, 'a', newline='') as file:
-        table = csv.DictWriter(file, COLUMNS)
+        table = csv.DictWriter(file, columns)
         if not done:
             table.writeheader()
+        yield table, done, file
+
+
+def label(tpu, folder, most):
+    compiler = Compiler(tpu, tempfile.mkdtemp())
+    with goes_on(f'{folder}/{tpu}.csv', COLUMNS) as (table, done, file):
         found = sorted(glob.glob(f'{folder}/{tpu}/*.hlo'))
         random.Random(1).shuffle(found)  # a run that is broken off has seen all kinds
         for kernel in found:
@@ -395,9 +401,10 @@ def label(tpu, folder, most):
             if not tiles:
                 continue
             cycles = cycles_of(compiler, module, tiles[:TRIED])
-            tiles = tiles if any(cycles) else []
-            for at in range(TRIED, len(tiles), TOGETHER):
-                cycles += cycles_of(compiler, module, tiles[at:at + TOGETHER])
+            tiles = tiles if 2 * sum(map(bool, cycles)) >= len(cycles) else []
+            step = TOGETHER if all(cycles) else TRIED
+            for at in range(TRIED, len(tiles), step):
+                cycles += cycles_of(compiler, module, tiles[at:at + step])
             print(f'{name}: {sum(c is not None for c in cycles)} of {len(tiles)} tiles', flush=True)
             for i, (tile, took) in enumerate(zip(tiles, cycles)):
                 if took is not None:
@@ -435,13 +442,12 @@ def estimates_of(compiler, module):
 def estimates(tpu, folder):
     os.environ.update(TPU_VMODULE='spatial_major_convolution=10,fusion_emitter=10', TPU_MIN_LOG_LEVEL='0', TPU_STDERR_LOG_LEVEL='0')
     compiler = Compiler(tpu, tempfile.mkdtemp())
-    with open(f'{folder}/{tpu}_estimates.csv', 'w', newline='') as file:
-        table = csv.writer(file)
-        table.writerow(('hlo_file', 'kernel_bounds', 'output_bounds', 'cycles'))
-        for name in sorted({row['hlo_file'] for row in csv.DictReader(open(f'{folder}/{tpu}.csv'))}):
+    with goes_on(f'{folder}/{tpu}_estimates.csv', ('hlo_file', 'kernel_bounds', 'output_bounds', 'cycles')) as (table, done, _):
+        for name in sorted({row['hlo_file'] for row in csv.DictReader(open(f'{folder}/{tpu}.csv'))} - done):
             with open(f'{folder}/{name}') as module:
                 found = estimates_of(compiler, module.read())
-            table.writerows((name, *windows, cycles) for windows, cycles in found.items())
+            for (kernel, output), cycles in found.items():
+                table.writerow({'hlo_file': name, 'kernel_bounds': kernel, 'output_bounds': output, 'cycles': cycles})
             print(f'{name}: {len(found)} windows', flush=True)
 
 

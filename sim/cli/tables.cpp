@@ -271,7 +271,7 @@ measured::CsvTable of_fusing(const AdviseArguments& arguments, const Advisor& ad
 // configs/models/advice, or the advice folder beside the shipped models.
 std::string models_of(const AdviseArguments& arguments) {
   if (!arguments.models.empty()) return arguments.models;
-  const std::string shipped = shipped_advice();
+  const std::string shipped = shipped_folder("advice");
   if (!shipped.empty()) return shipped;
   throw Error("no models of advice are shipped here; expected --models FOLDER (docs/learning.md)");
 }

@@ -24,7 +24,7 @@ void study_yaml(Bytes bytes) {
 }
 
 void advise(Bytes bytes) {
-  static const sim::Advisor advisor(sim::shipped_advice());
+  static const sim::Advisor advisor(sim::shipped_folder("advice"));
   static const hwdesc::Device device = hwdesc::load_device("cpu_generic");
   constexpr std::array kFactors{1, 4};
   answer_or_error([&] {
