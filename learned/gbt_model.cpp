@@ -7,8 +7,6 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -36,8 +34,6 @@ struct GbtTree {
 };
 
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::size_t kLanes = 16;   // rows that walk down a tree in parallel
 constexpr std::size_t kBlock = 64;   // rows that fit in the cache together with a tree
@@ -84,37 +80,26 @@ void add_tree(const GbtTree& tree, const GbtNode* nodes, const float* values, co
 
 // --- reading
 
-[[noreturn]] void refuse(const std::string& what) {
-  throw Error("trees: " + what);
-}
-
-Json document_of(std::string_view bytes) {
-  try {
-    return parse_ubjson(bytes);
-  } catch (const Error& error) {
-    refuse(error.what());
-  }
-}
-
-void require_text(const Json& value, std::string_view what, std::string_view expected) {
-  const auto& text = value.get_ref<const std::string&>();
-  if (text != expected) refuse(fmt::format("got {} '{}', expected '{}'", what, text, expected));
+void require_text(const UbjValue& value, std::string_view what, std::string_view expected) {
+  const std::string_view text = value.text();
+  if (text != expected)
+    throw Error(fmt::format("got {} '{}', expected '{}'", what, text, expected));
 }
 
 // XGBoost stores numeric parameters as text.
-void require_number(const Json& value, std::string_view what, double expected) {
-  const auto& text = value.get_ref<const std::string&>();
+void require_number(const UbjValue& value, std::string_view what, double expected) {
+  const std::string_view text = value.text();
   double got = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), got);
   if (error == std::errc() && end == text.data() + text.size() && got == expected) return;
-  refuse(fmt::format("got {} '{}', expected {}", what, text, expected));
+  throw Error(fmt::format("got {} '{}', expected {}", what, text, expected));
 }
 
 // The arrays of one tree, checked to have equal lengths.
 class TreeArrays {
  public:
-  TreeArrays(const Json& tree, std::size_t index)
-      : index_(index), left_(numbers_of(tree.at("left_children"))), size_(left_.size()) {
+  TreeArrays(const UbjValue& tree, std::size_t index)
+      : index_(index), left_(tree.at("left_children").numbers()), size_(left_.size()) {
     if (size_ == 0) fail(0, "no nodes");
     require_number(tree.at("tree_param").at("num_nodes"), "nodes of a tree",
                    static_cast<double>(size_));
@@ -122,13 +107,13 @@ class TreeArrays {
          {std::pair{"right_children", &right_}, std::pair{"split_indices", &column_},
           std::pair{"default_left", &default_left_}, std::pair{"split_type", &split_type_},
           std::pair{"split_conditions", &threshold_}}) {
-      *values = numbers_of(tree.at(key));
+      *values = tree.at(key).numbers();
       if (values->size() != size_) fail(0, "arrays of different lengths");
     }
   }
 
   [[noreturn]] void fail(std::size_t node, const std::string& what) const {
-    refuse(fmt::format("tree {}, node {}: {}", index_, node, what));
+    throw Error(fmt::format("tree {}, node {}: {}", index_, node, what));
   }
 
   [[nodiscard]] std::size_t size() const { return size_; }
@@ -173,26 +158,28 @@ struct GbtModel::Trees {
   std::vector<GbtNode> nodes;
   std::vector<float> values;  // by node: value of the leaf
   std::vector<GbtSlot> slots;
-  std::map<std::pair<std::uint32_t, bool>, std::size_t> slot_of;  // by column, missing goes left
 
-  void read(const Json& document, std::size_t columns);
+  void read(const UbjValue& document, std::size_t columns);
 
  private:
   void add(const TreeArrays& from, std::size_t columns);
   std::uint16_t slot(const TreeArrays& from, std::size_t node, std::size_t columns);
+
+  std::vector<std::uint32_t> slot_of_;  // by 2 * column + (missing goes left): 1 + slot, or 0
 };
 
-void GbtModel::Trees::read(const Json& document, std::size_t columns) {
-  const Json& learner = document.at("learner");
+void GbtModel::Trees::read(const UbjValue& document, std::size_t columns) {
+  slot_of_.resize(2 * columns);
+  const UbjValue& learner = document.at("learner");
   require_text(learner.at("gradient_booster").at("name"), "booster", "gbtree");
   require_text(learner.at("objective").at("name"), "objective", "reg:squarederror");
-  const Json& shape = learner.at("learner_model_param");
+  const UbjValue& shape = learner.at("learner_model_param");
   require_number(shape.at("num_feature"), "columns", static_cast<double>(columns));
   require_number(shape.at("num_class"), "classes", 0);
   require_number(shape.at("num_target"), "targets", 1);
   require_number(shape.at("base_score"), "base score", 0);
-  const Json& model = learner.at("gradient_booster").at("model");
-  const auto& from = model.at("trees").get_ref<const Json::array_t&>();
+  const UbjValue& model = learner.at("gradient_booster").at("model");
+  const std::vector<UbjValue>& from = model.at("trees").array();
   require_number(model.at("gbtree_model_param").at("num_trees"), "trees",
                  static_cast<double>(from.size()));
   for (std::size_t i = 0; i < from.size(); ++i) add(TreeArrays(from[i], i), columns);
@@ -228,13 +215,14 @@ void GbtModel::Trees::add(const TreeArrays& from, std::size_t columns) {
 std::uint16_t GbtModel::Trees::slot(const TreeArrays& from, std::size_t node, std::size_t columns) {
   const std::uint32_t column = from.column(node, columns);
   const bool left = from.default_left(node);
-  const auto [found, is_new] = slot_of.try_emplace({column, left}, slots.size());
-  if (is_new) {
+  std::uint32_t& slot = slot_of_[2 * std::size_t{column} + (left ? 1 : 0)];
+  if (slot == 0) {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    if (found->second > kMaxIndex) from.fail(node, "too many columns");
+    if (slots.size() > kMaxIndex) from.fail(node, "too many columns");
     slots.push_back({.column = column, .missing = left ? -kInfinity : kInfinity});
+    slot = static_cast<std::uint32_t>(slots.size());
   }
-  return static_cast<std::uint16_t>(found->second);
+  return static_cast<std::uint16_t>(slot - 1);
 }
 
 GbtModel::GbtModel(std::string bytes, std::size_t columns, std::unique_ptr<Trees> trees)
@@ -246,10 +234,9 @@ GbtModel::~GbtModel() = default;
 GbtModel GbtModel::load(std::string bytes, std::size_t columns) {
   auto trees = std::make_unique<Trees>();
   try {
-    trees->read(document_of(bytes), columns);
-  } catch (const Json::exception& error) {  // "[json.exception.KIND.NUMBER] what"
-    const std::string_view what = error.what();
-    refuse(std::string(what.substr(what.find(']') + 2)));
+    trees->read(parse_ubjson(bytes), columns);
+  } catch (const Error& error) {
+    throw Error(fmt::format("trees: {}", error.what()));
   }
   return {std::move(bytes), columns, std::move(trees)};
 }
