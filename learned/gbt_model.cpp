@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -39,7 +40,14 @@ constexpr std::size_t kLanes = 16;   // rows that walk down a tree in parallel
 constexpr std::size_t kBlock = 64;   // rows that fit in the cache together with a tree
 constexpr std::size_t kFewRows = 4;  // walk one by one: lanes would be empty
 constexpr std::uint32_t kDeepestLeaf = 64;
-constexpr std::size_t kMaxIndex = std::numeric_limits<std::uint16_t>::max();
+constexpr std::uint16_t kMaxIndex = std::numeric_limits<std::uint16_t>::max();
+
+// The compact form, little-endian: numbers of columns, slots and trees; by slot, twice its column
+// plus 1 where missing goes left; by tree, its nodes; by node, breadth first, its threshold or
+// value; by node, its slot, or kLeaf. The children of a split follow those of the one before.
+constexpr std::string_view kCompact = "tilecast.trees/1\n";
+constexpr std::uint16_t kLeaf = kMaxIndex;
+constexpr float kBeyondAll = std::numeric_limits<float>::infinity();
 
 // Copies a block of rows slot by slot; rows beyond the last repeat it.
 void copy_block(std::span<const float> rows, std::size_t columns, std::span<const GbtSlot> slots,
@@ -151,6 +159,30 @@ class TreeArrays {
   std::vector<double> right_, column_, default_left_, split_type_, threshold_;
 };
 
+// Numbers one after the other.
+class Packed {
+ public:
+  explicit Packed(std::string_view bytes) : bytes_(bytes) {}
+  [[nodiscard]] std::size_t size() const { return bytes_.size(); }
+
+  template <class Number>
+  Number next() {
+    Number number;
+    if (bytes_.size() < sizeof(number)) throw Error("the bytes end early");
+    std::memcpy(&number, bytes_.data(), sizeof(number));
+    bytes_.remove_prefix(sizeof(number));
+    return number;
+  }
+  Packed take(std::size_t bytes) {
+    const Packed taken(bytes_.substr(0, bytes));
+    bytes_.remove_prefix(bytes);
+    return taken;
+  }
+
+ private:
+  std::string_view bytes_;
+};
+
 }  // namespace
 
 struct GbtModel::Trees {
@@ -160,8 +192,10 @@ struct GbtModel::Trees {
   std::vector<GbtSlot> slots;
 
   void read(const UbjValue& document, std::size_t columns);
+  void read(Packed bytes, std::size_t columns);
 
  private:
+  void add(std::size_t size, Packed& thresholds, Packed& split_slots);
   void add(const TreeArrays& from, std::size_t columns);
   std::uint16_t slot(const TreeArrays& from, std::size_t node, std::size_t columns);
 
@@ -217,12 +251,61 @@ std::uint16_t GbtModel::Trees::slot(const TreeArrays& from, std::size_t node, st
   const bool left = from.default_left(node);
   std::uint32_t& slot = slot_of_[2 * std::size_t{column} + (left ? 1 : 0)];
   if (slot == 0) {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    if (slots.size() > kMaxIndex) from.fail(node, "too many columns");
-    slots.push_back({.column = column, .missing = left ? -kInfinity : kInfinity});
+    if (slots.size() >= kMaxIndex) from.fail(node, "too many columns");
+    slots.push_back({.column = column, .missing = left ? -kBeyondAll : kBeyondAll});
     slot = static_cast<std::uint32_t>(slots.size());
   }
   return static_cast<std::uint16_t>(slot - 1);
+}
+
+void GbtModel::Trees::read(Packed bytes, std::size_t columns) {
+  if (const auto got = bytes.next<std::uint32_t>(); got != columns) {
+    throw Error(fmt::format("got columns '{}', expected {}", got, columns));
+  }
+  const auto slot_count = bytes.next<std::uint32_t>(), tree_count = bytes.next<std::uint32_t>();
+  for (std::uint32_t i = 0; i < slot_count; ++i) {
+    const auto packed = bytes.next<std::uint32_t>();
+    const bool left = packed % 2 == 1;
+    if (packed / 2 >= columns || i >= kMaxIndex) throw Error("a slot without a column");
+    slots.push_back({.column = packed / 2, .missing = left ? -kBeyondAll : kBeyondAll});
+  }
+  if (slots.empty()) slots.push_back({});
+  std::vector<std::uint32_t> sizes;
+  std::size_t all = 0;
+  for (std::uint32_t i = 0; i < tree_count; ++i) {
+    all += sizes.emplace_back(bytes.next<std::uint32_t>());
+  }
+  if (bytes.size() != all * (sizeof(float) + sizeof(std::uint16_t))) {
+    throw Error(fmt::format("got {} bytes for {} nodes", bytes.size(), all));
+  }
+  Packed thresholds = bytes.take(all * sizeof(float));
+  nodes.reserve(all);
+  values.reserve(all);
+  for (const std::uint32_t size : sizes) add(size, thresholds, bytes);
+}
+
+void GbtModel::Trees::add(std::size_t size, Packed& thresholds, Packed& split_slots) {
+  trees.push_back({.first = static_cast<std::uint32_t>(nodes.size()), .depth = 0});
+  std::size_t next = 1, end_of_level = 1;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (i == end_of_level) {
+      ++trees.back().depth;
+      end_of_level = next;
+    }
+    const auto threshold = thresholds.next<float>();
+    const auto split = split_slots.next<std::uint16_t>();
+    const bool leaf = split == kLeaf;
+    if (i >= next || !std::isfinite(threshold) || (!leaf && split >= slots.size())) {
+      throw Error(fmt::format("tree {}: node {} is none", trees.size() - 1, i));
+    }
+    const std::size_t left = leaf ? i : std::exchange(next, next + 2);
+    nodes.push_back({leaf ? std::nanf("") : threshold, leaf ? std::uint16_t{0} : split,
+                     static_cast<std::uint16_t>(left)});
+    values.push_back(leaf ? threshold : 0);
+  }
+  if (next != size || next > kMaxIndex || trees.back().depth > kDeepestLeaf) {
+    throw Error(fmt::format("tree {}: got {} nodes, expected {}", trees.size() - 1, size, next));
+  }
 }
 
 GbtModel::GbtModel(std::string bytes, std::size_t columns, std::unique_ptr<Trees> trees)
@@ -234,11 +317,37 @@ GbtModel::~GbtModel() = default;
 GbtModel GbtModel::load(std::string bytes, std::size_t columns) {
   auto trees = std::make_unique<Trees>();
   try {
-    trees->read(parse_ubjson(bytes), columns);
+    if (bytes.starts_with(kCompact)) {
+      trees->read(Packed(std::string_view(bytes).substr(kCompact.size())), columns);
+    } else {
+      trees->read(parse_ubjson(bytes), columns);
+    }
   } catch (const Error& error) {
     throw Error(fmt::format("trees: {}", error.what()));
   }
   return {std::move(bytes), columns, std::move(trees)};
+}
+
+std::string GbtModel::compact() const {
+  std::string bytes(kCompact);
+  const auto put = [&](auto number) {
+    bytes.append(reinterpret_cast<const char*>(&number), sizeof(number));
+  };
+  for (const std::size_t count : {columns_, trees_->slots.size(), trees_->trees.size()}) {
+    put(static_cast<std::uint32_t>(count));
+  }
+  for (const GbtSlot& slot : trees_->slots) put(2 * slot.column + (slot.missing < 0 ? 1U : 0U));
+  for (std::size_t i = 0; i < trees_->trees.size(); ++i) {
+    const bool last = i + 1 == trees_->trees.size();
+    const std::size_t end = last ? trees_->nodes.size() : trees_->trees[i + 1].first;
+    put(static_cast<std::uint32_t>(end - trees_->trees[i].first));
+  }
+  const auto is_leaf = [](const GbtNode& node) { return std::isnan(node.threshold); };
+  for (std::size_t i = 0; i < trees_->nodes.size(); ++i) {
+    put(is_leaf(trees_->nodes[i]) ? trees_->values[i] : trees_->nodes[i].threshold);
+  }
+  for (const GbtNode& node : trees_->nodes) put(is_leaf(node) ? kLeaf : node.slot);
+  return bytes;
 }
 
 int GbtModel::trees() const {
