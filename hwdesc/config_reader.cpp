@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "hwdesc/plain_yaml.h"
 
 namespace tilecast::hwdesc {
 namespace {
@@ -198,6 +199,7 @@ ConfigNode read_config(const std::string& text, const std::string& file) {
                             text.size(), kMaxConfigBytes));
   }
   require_plain_text(text, Origin{file});
+  if (std::optional<ConfigNode> root = read_plain_yaml(text, file)) return *std::move(root);
   TreeBuilder builder(file);
   std::istringstream input(text);
   try {

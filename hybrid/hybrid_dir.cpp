@@ -7,10 +7,10 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/parallel.h"
 #include "base/text.h"
 #include "hwdesc/config_values.h"
 #include "hwdesc/device_yaml.h"
+#include "hwdesc/yaml_text.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -18,13 +18,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kCorrection = "correction.yaml";
-constexpr const char* kKnown = "known.csv";
 constexpr const char* kBands = "bands.csv";
-constexpr const char* kFormat = "tilecast.correction/1";
-constexpr double kMostShrinkage = 1e6;
+constexpr const char* kFormat = "tilecast.correction/2";
+constexpr double kMostShrinkage = 1e6, kMostReach = 1e3;
 
 std::string member_file(std::size_t i) {
-  return fmt::format("member_{}.ubj", i);
+  return fmt::format("member_{}.trees", i);
+}
+
+std::string known_file(std::size_t i) {
+  return fmt::format("known_{}.csv", i);
 }
 
 std::string device_file(std::size_t i) {
@@ -57,30 +60,20 @@ void require_no_path(const std::string& text, const std::string& file) {
                   parent->at.describe(), hwdesc::show_text(parent->scalar)));
 }
 
-// The name on a description's first line, as written by print_device(); "" if there is none.
-std::string first_name(std::string_view text) {
-  constexpr std::string_view kStart = "name: \"";
-  if (!text.starts_with(kStart)) return "";
-  text.remove_prefix(kStart.size());
-  const std::size_t end = std::min(text.find_first_of("\"\\\n"), text.size());
-  const bool plain = text.substr(end).starts_with("\"\n");
-  return plain ? std::string(text.substr(0, end)) : "";
-}
-
-// The devices in the folder, in order.
-KnownDevices devices_of(const Files& files, const std::string& directory) {
+// The devices in the folder, in the order of the card's.
+KnownDevices devices_of(const std::vector<std::string>& names, const Files& files,
+                        const std::string& directory) {
   KnownDevices devices;
-  const auto numbered = static_cast<std::size_t>(std::ranges::count_if(
-      files, [](const auto& file) { return file.first.starts_with("device_"); }));
-  for (std::size_t i = 0; i < numbered; ++i) {
-    const std::string file = device_file(i), path = path_of(directory, file);
-    const std::string text = file_text(files, file, directory);
-    require_no_path(text, path);
-    if (std::string name = first_name(text); !name.empty()) {
-      devices.add(std::move(name), [text, path] { return hwdesc::parse_device(text, path); });
-    } else {
-      devices.add(hwdesc::parse_device(text, path));
-    }
+  for (const std::string& name : names) {
+    const std::string file = device_file(devices.size()), path = path_of(directory, file);
+    devices.add(name, [=] {
+      const std::string text = file_text(files, file, directory);
+      require_no_path(text, path);
+      hwdesc::Device device = hwdesc::parse_device(text, path);
+      if (device.name == name) return device;
+      throw Error(fmt::format("{}: name: got {}, expected {} as in model.yaml", path,
+                              hwdesc::show_text(device.name), hwdesc::show_text(name)));
+    });
   }
   return devices;
 }
@@ -100,19 +93,23 @@ std::string correction_text(const HybridParts& parts) {
   text += fmt::format("]\nschema: \"{}\"\nmembers: {}\ncorrelation: {}\n",
                       parts.bag.features().schema().hash(), parts.bag.members().size(),
                       parts.correlation);
-  text += "near:  # by place, in the order of known.csv\n";
+  text += "near:  # place N has the kernels of known_N.csv\n";
+  const auto quoted = [](const std::string& name) { return hwdesc::yaml_text(name, kCorrection); };
   for (const Place& place : parts.known.places()) {
-    text += fmt::format("  - {{same: {}, any: {}}}\n", rule_text(place.same), rule_text(place.any));
+    text += fmt::format(
+        "  - {{device: {}, writer: {}, timed: {}, source: {}, reach: {}, same: {}, any: {}}}\n",
+        quoted(place.device), quoted(place.writer), quoted(place.timed), quoted(place.source),
+        place.reach, rule_text(place.same), rule_text(place.any));
   }
   return text;
 }
 
-double number_at(const hwdesc::ConfigNode& node, double most) {
+double number_at(const hwdesc::ConfigNode& node, double most, double least = 0) {
   const std::string& text = hwdesc::text_of(node);
   const std::optional<double> value = base::parse_number(text);
-  if (value && *value >= 0 && *value <= most) return *value;
-  hwdesc::fail_at(
-      node, fmt::format("got {}, expected a number from 0 to {}", hwdesc::show_text(text), most));
+  if (value && *value >= least && *value <= most) return *value;
+  hwdesc::fail_at(node, fmt::format("got {}, expected a number from {} to {}",
+                                    hwdesc::show_text(text), least, most));
 }
 
 Shrinkage read_rule(const hwdesc::ConfigNode& node) {
@@ -124,6 +121,17 @@ Shrinkage read_rule(const hwdesc::ConfigNode& node) {
     rule.kinds.insert(hwdesc::text_of(entry));
   }
   return rule;
+}
+
+Place read_place(const hwdesc::ConfigNode& node) {
+  hwdesc::allow_only(node, {"device", "writer", "timed", "source", "reach", "same", "any"});
+  return {.device = hwdesc::text(node, "device"),
+          .writer = hwdesc::required(node, "writer").scalar,
+          .timed = hwdesc::required(node, "timed").scalar,
+          .source = hwdesc::required(node, "source").scalar,
+          .reach = number_at(hwdesc::required(node, "reach"), kMostReach, kLeastReach),
+          .same = read_rule(hwdesc::required(node, "same")),
+          .any = read_rule(hwdesc::required(node, "any"))};
 }
 
 // Reads correction.yaml; returns the number of members.
@@ -147,40 +155,30 @@ std::size_t read_correction(const std::string& text, const std::string& file, Hy
                                 ours));
   }
   parts.correlation = number_at(hwdesc::required(root, "correlation"), 1);
-  const std::vector<hwdesc::ConfigNode>& near = hwdesc::list(hwdesc::required(root, "near"));
-  std::vector<Place>& places = parts.known.places();
-  if (near.size() != places.size()) {
-    hwdesc::fail_at(root,
-                    fmt::format("near: got {} rules, expected one for each of {} places of {}",
-                                near.size(), places.size(), kKnown));
-  }
-  for (std::size_t i = 0; i < near.size(); ++i) {
-    hwdesc::allow_only(near[i], {"same", "any"});
-    places[i].same = read_rule(hwdesc::required(near[i], "same"));
-    places[i].any = read_rule(hwdesc::required(near[i], "any"));
+  for (const hwdesc::ConfigNode& place : hwdesc::list(hwdesc::required(root, "near"))) {
+    parts.known.places().push_back(read_place(place));
   }
   return hwdesc::whole_number(hwdesc::required(root, "members"), 0, kMostMembers);
 }
 
 Bag::Members read_members(std::size_t width, std::size_t count, const Files& files,
                           const std::string& directory) {
-  std::vector<std::optional<learned::GbtModel>> read(count);
-  base::parallel_for(count, base::default_jobs(), [&](std::size_t i) {
+  Bag::Members members;
+  for (std::size_t i = 0; i < count; ++i) {
     std::string bytes = file_text(files, member_file(i), directory);
     try {
-      read[i] = learned::GbtModel::load(std::move(bytes), width);
+      members.push_back(learned::GbtModel::load(std::move(bytes), width));
     } catch (const Error& error) {
       throw Error(fmt::format("{}: {}", path_of(directory, member_file(i)), error.what()));
     }
-  });
-  Bag::Members members;
-  for (auto& member : read) members.push_back(std::move(*member));
+  }
   return members;
 }
 
-HybridParts read_parts(const Files& files, const std::string& directory) {
+HybridParts read_parts(const learned::LoadedModel& loaded, const std::string& directory) {
+  const Files& files = loaded.extra;
   const auto text_of = [&](const char* file) { return file_text(files, file, directory); };
-  HybridParts parts{.known = Known::load(text_of(kKnown), path_of(directory, kKnown))};
+  HybridParts parts;
   learned::FeatureSelection selection;
   const std::size_t members =
       read_correction(text_of(kCorrection), path_of(directory, kCorrection), parts, selection);
@@ -188,11 +186,15 @@ HybridParts read_parts(const Files& files, const std::string& directory) {
   parts.bag =
       Bag(std::move(selection), [=] { return read_members(width, members, files, directory); });
   parts.bands = Bands::load(text_of(kBands), path_of(directory, kBands));
-  parts.devices = devices_of(files, directory);
-  for (const Place& place : parts.known.places()) {
+  parts.devices = devices_of(loaded.card.devices, files, directory);
+  for (std::size_t i = 0; Place & place : parts.known.places()) {
+    const std::string file = known_file(i++);
+    place.kernels = [=] {
+      return load_kernels(file_text(files, file, directory), path_of(directory, file));
+    };
     if (parts.devices.has(place.device)) continue;
-    throw Error(fmt::format("{}: device '{}' is described by no device_N.yaml",
-                            path_of(directory, kKnown), place.device));
+    throw Error(fmt::format("{}: near: device '{}' is none of model.yaml",
+                            path_of(directory, kCorrection), place.device));
   }
   return parts;
 }
@@ -203,11 +205,12 @@ void save_hybrid(const learned::ModelCard& card, const HybridParts& parts,
                  const std::string& directory, bool force) {
   learned::ModelFiles files{.card = card, .predictor = nullptr, .training_csv = {}};
   files.card.hybrid = true;
-  files.extra = {{kCorrection, correction_text(parts)},
-                 {kKnown, parts.known.save()},
-                 {kBands, parts.bands.save()}};
+  files.extra = {{kCorrection, correction_text(parts)}, {kBands, parts.bands.save()}};
   for (std::size_t i = 0; i < parts.bag.members().size(); ++i) {
-    files.extra[member_file(i)] = parts.bag.members()[i].save();
+    files.extra[member_file(i)] = parts.bag.members()[i].compact();
+  }
+  for (std::size_t i = 0; const Place& place : parts.known.places()) {
+    files.extra[known_file(i++)] = save_kernels(*place.kernels);
   }
   if (parts.devices.size() > kMostDevices) {
     throw Error(fmt::format("{}: {} devices, expected at most {}", directory, parts.devices.size(),
@@ -225,7 +228,7 @@ LoadedHybrid load_hybrid(const std::string& directory) {
     throw Error(fmt::format("{}: is a model without physics around it; expected a hybrid",
                             path_of(directory, "model.yaml")));
   }
-  HybridParts parts = read_parts(loaded.extra, directory);
+  HybridParts parts = read_parts(loaded, directory);
   return {.card = std::move(loaded.card), .parts = std::move(parts)};
 }
 

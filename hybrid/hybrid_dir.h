@@ -1,9 +1,9 @@
 // A hybrid on disk: a model folder (learned/model_dir.h) whose card says `hybrid`, of kind physics,
 // with these files:
 //
-//   correction.yaml  feature groups of the trees, rules of regimes (hybrid/shrinkage.h)
-//   member_N.ubj     the trees of the bag (hybrid/bag.h)
-//   known.csv        measured kernels (hybrid/known_kernels.h)
+//   correction.yaml  feature groups of the trees, places and their rules (hybrid/shrinkage.h)
+//   member_N.trees   the trees of the bag (hybrid/bag.h), compact
+//   known_N.csv      the measured kernels of a place (hybrid/known_kernels.h)
 //   bands.csv        intervals (hybrid/bands.h)
 //   device_N.yaml    complete descriptions of the devices it was fitted on
 //

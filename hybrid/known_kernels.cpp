@@ -16,9 +16,8 @@ namespace {
 using measured::CsvRow;
 using measured::CsvTable;
 
-constexpr double kLeastReach = 0.05, kPerShare = 2, kKept = 0.25;
-constexpr std::size_t kReach = 4, kName = 5;  // columns before the coordinates
-constexpr double kMostCoordinate = 1e3;       // larger than the logarithm of any number
+constexpr double kPerShare = 2, kKept = 0.25;
+constexpr double kMostCoordinate = 1e3;  // larger than the logarithm of any number
 
 float squared(float value) {
   return value * value;
@@ -86,35 +85,8 @@ Coordinates rounded(Coordinates at) {
   return at;
 }
 
-// The end of the CSV record that starts at `at`, behind its line's end.
-std::size_t record_end(std::string_view text, std::size_t at) {
-  for (bool quoted = false;;) {
-    const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
-    quoted ^= std::ranges::count(text.substr(at, end - at), '"') % 2 == 1;
-    if (!quoted || end == text.size()) return end;
-    at = end;
-  }
-}
-
-// The rows of one place.
-std::vector<KnownKernel> read_kernels(const CsvTable& table) {
-  std::vector<KnownKernel> kernels;
-  for (const CsvRow& row : table.rows) {
-    KnownKernel kernel{.name = row.cells[kName]};
-    for (std::size_t i = 0; float* value : saved(kernel.at)) {
-      *value = static_cast<float>(
-          measured::number_cell(table, row, kName + ++i, -kMostCoordinate, kMostCoordinate));
-    }
-    set_largest(kernel.at);
-    kernels.push_back(std::move(kernel));
-  }
-  std::ranges::stable_sort(kernels, {}, time_of);
-  return kernels;
-}
-
-std::vector<std::string> columns_of_known() {
-  std::vector<std::string> columns = {"device", "writer", "timed", "source", "reach",
-                                      "name",   "time",   "bytes", "flops"};
+std::vector<std::string> columns_of_kernels() {
+  std::vector<std::string> columns = {"name", "time", "bytes", "flops"};
   for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
     columns.push_back(fmt::format("share_{}", analytical::name(static_cast<analytical::Bound>(i))));
   }
@@ -189,52 +161,35 @@ Known Known::of(std::vector<Place> places, std::span<const MeasuredKernel> kerne
   return known;
 }
 
-std::string Known::save() const {
-  std::string text = measured::csv_line(columns_of_known());
-  for (const Place& place : places_) {
-    for (const KnownKernel& kernel : *place.kernels) {
-      std::vector<std::string> cells = {
-          place.device, place.writer, place.timed, place.source, fmt::format("{}", place.reach),
-          kernel.name};
-      Coordinates at = kernel.at;
-      for (const float* value : saved(at)) cells.push_back(fmt::format("{}", *value));
-      text += measured::csv_line(cells);
-    }
+std::string save_kernels(std::span<const KnownKernel> kernels) {
+  std::string text = measured::csv_line(columns_of_kernels());
+  for (const KnownKernel& kernel : kernels) {
+    std::vector<std::string> cells = {kernel.name};
+    Coordinates at = kernel.at;
+    for (const float* value : saved(at)) cells.push_back(fmt::format("{}", *value));
+    text += measured::csv_line(cells);
   }
   return text;
 }
 
-Known Known::load(const std::string& text, const std::string& file) {
-  std::size_t at = record_end(text, 0);
-  const std::vector<std::string> columns = columns_of_known();
-  if (measured::read_csv(base::SourceText(file, text.substr(0, at))).columns != columns) {
+std::vector<KnownKernel> load_kernels(const std::string& text, const std::string& file) {
+  const CsvTable table = measured::read_csv(base::SourceText(file, text));
+  if (table.columns != columns_of_kernels()) {
     throw Error(
         fmt::format("{}:1: the columns are of another version: train the model again", file));
   }
-  Known known;
-  int line = 2;
-  for (std::size_t first = at; first < text.size(); first = at) {
-    at = record_end(text, first);
-    const CsvTable table =
-        measured::read_csv(base::SourceText(file, text.substr(first, at - first)), columns, line);
-    if (table.rows.empty()) throw Error(fmt::format("{}:{}: the line is empty", file, line));
-    const std::vector<std::string>& cells = table.rows.front().cells;
-    std::string start = measured::csv_line({cells.begin(), cells.begin() + kName});
-    start.back() = ',';
-    while (text.compare(at, start.size(), start) == 0) at = record_end(text, at);
-    base::SourceText rows(file, text.substr(first, at - first));
-    known.places_.push_back({.device = cells[0],
-                             .writer = cells[1],
-                             .timed = cells[2],
-                             .source = cells[3],
-                             .reach = measured::number_cell(table, table.rows.front(), kReach,
-                                                            kLeastReach, kMostCoordinate)});
-    known.places_.back().kernels = [rows, columns, line] {
-      return read_kernels(measured::read_csv(rows, columns, line));
-    };
-    line += static_cast<int>(std::ranges::count(rows.text(), '\n'));
+  std::vector<KnownKernel> kernels;
+  for (const CsvRow& row : table.rows) {
+    KnownKernel kernel{.name = row.cells.front()};
+    for (std::size_t i = 0; float* value : saved(kernel.at)) {
+      *value = static_cast<float>(
+          measured::number_cell(table, row, ++i, -kMostCoordinate, kMostCoordinate));
+    }
+    set_largest(kernel.at);
+    kernels.push_back(std::move(kernel));
   }
-  return known;
+  std::ranges::stable_sort(kernels, {}, time_of);
+  return kernels;
 }
 
 void KnownDevices::add(hwdesc::Device device) {

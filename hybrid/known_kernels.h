@@ -41,13 +41,15 @@ struct KnownKernel {
   Coordinates at{};
 };
 
+inline constexpr double kLeastReach = 0.05;
 struct Place {
   std::string device, writer, timed, source;
   double reach = 0;
   // Rules for kernels near it: `same` for times taken in the same way, `any` for all, used for
   // programs.
   Shrinkage same = {}, any = {};
-  base::Lazy<std::vector<KnownKernel>> kernels = {};  // sorted by time
+  // Sorted by time; from a folder read on first use, since most programs need those of one device.
+  base::Lazy<std::vector<KnownKernel>> kernels = {};
 
   // Distance to the nearest kernel divided by the reach; near if at most 1.
   [[nodiscard]] double distance(const Coordinates& at) const;
@@ -57,6 +59,11 @@ struct Place {
   };
   [[nodiscard]] std::vector<Neighbour> nearest(const Coordinates& at, std::size_t count) const;
 };
+
+// As CSV, sorted by time. load_kernels() throws Error with file and line.
+[[nodiscard]] std::string save_kernels(std::span<const KnownKernel> kernels);
+[[nodiscard]] std::vector<KnownKernel> load_kernels(const std::string& text,
+                                                    const std::string& file);
 
 // A measured kernel, before near duplicates are dropped.
 struct MeasuredKernel {
@@ -72,11 +79,6 @@ class Known {
 
   [[nodiscard]] const std::vector<Place>& places() const { return places_; }
   [[nodiscard]] std::vector<Place>& places() { return places_; }
-
-  // As CSV, without the rules. load() throws Error with file and line; a place reads its kernels on
-  // first use, since most programs need those of one device.
-  [[nodiscard]] std::string save() const;
-  [[nodiscard]] static Known load(const std::string& text, const std::string& file);
 
  private:
   std::vector<Place> places_;

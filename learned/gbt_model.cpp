@@ -6,9 +6,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <limits>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -37,13 +36,18 @@ struct GbtTree {
 
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::size_t kLanes = 16;   // rows that walk down a tree in parallel
 constexpr std::size_t kBlock = 64;   // rows that fit in the cache together with a tree
 constexpr std::size_t kFewRows = 4;  // walk one by one: lanes would be empty
 constexpr std::uint32_t kDeepestLeaf = 64;
-constexpr std::size_t kMaxIndex = std::numeric_limits<std::uint16_t>::max();
+constexpr std::uint16_t kMaxIndex = std::numeric_limits<std::uint16_t>::max();
+
+// The compact form, little-endian: numbers of columns, slots and trees; by slot, twice its column
+// plus 1 where missing goes left; by tree, its nodes; by node, breadth first, its threshold or
+// value; by node, its slot, or kLeaf. The children of a split follow those of the one before.
+constexpr std::string_view kCompact = "tilecast.trees/1\n";
+constexpr std::uint16_t kLeaf = kMaxIndex;
+constexpr float kBeyondAll = std::numeric_limits<float>::infinity();
 
 // Copies a block of rows slot by slot; rows beyond the last repeat it.
 void copy_block(std::span<const float> rows, std::size_t columns, std::span<const GbtSlot> slots,
@@ -84,37 +88,26 @@ void add_tree(const GbtTree& tree, const GbtNode* nodes, const float* values, co
 
 // --- reading
 
-[[noreturn]] void refuse(const std::string& what) {
-  throw Error("trees: " + what);
-}
-
-Json document_of(std::string_view bytes) {
-  try {
-    return parse_ubjson(bytes);
-  } catch (const Error& error) {
-    refuse(error.what());
-  }
-}
-
-void require_text(const Json& value, std::string_view what, std::string_view expected) {
-  const auto& text = value.get_ref<const std::string&>();
-  if (text != expected) refuse(fmt::format("got {} '{}', expected '{}'", what, text, expected));
+void require_text(const UbjValue& value, std::string_view what, std::string_view expected) {
+  const std::string_view text = value.text();
+  if (text != expected)
+    throw Error(fmt::format("got {} '{}', expected '{}'", what, text, expected));
 }
 
 // XGBoost stores numeric parameters as text.
-void require_number(const Json& value, std::string_view what, double expected) {
-  const auto& text = value.get_ref<const std::string&>();
+void require_number(const UbjValue& value, std::string_view what, double expected) {
+  const std::string_view text = value.text();
   double got = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), got);
   if (error == std::errc() && end == text.data() + text.size() && got == expected) return;
-  refuse(fmt::format("got {} '{}', expected {}", what, text, expected));
+  throw Error(fmt::format("got {} '{}', expected {}", what, text, expected));
 }
 
 // The arrays of one tree, checked to have equal lengths.
 class TreeArrays {
  public:
-  TreeArrays(const Json& tree, std::size_t index)
-      : index_(index), left_(numbers_of(tree.at("left_children"))), size_(left_.size()) {
+  TreeArrays(const UbjValue& tree, std::size_t index)
+      : index_(index), left_(tree.at("left_children").numbers()), size_(left_.size()) {
     if (size_ == 0) fail(0, "no nodes");
     require_number(tree.at("tree_param").at("num_nodes"), "nodes of a tree",
                    static_cast<double>(size_));
@@ -122,13 +115,13 @@ class TreeArrays {
          {std::pair{"right_children", &right_}, std::pair{"split_indices", &column_},
           std::pair{"default_left", &default_left_}, std::pair{"split_type", &split_type_},
           std::pair{"split_conditions", &threshold_}}) {
-      *values = numbers_of(tree.at(key));
+      *values = tree.at(key).numbers();
       if (values->size() != size_) fail(0, "arrays of different lengths");
     }
   }
 
   [[noreturn]] void fail(std::size_t node, const std::string& what) const {
-    refuse(fmt::format("tree {}, node {}: {}", index_, node, what));
+    throw Error(fmt::format("tree {}, node {}: {}", index_, node, what));
   }
 
   [[nodiscard]] std::size_t size() const { return size_; }
@@ -166,6 +159,30 @@ class TreeArrays {
   std::vector<double> right_, column_, default_left_, split_type_, threshold_;
 };
 
+// Numbers one after the other.
+class Packed {
+ public:
+  explicit Packed(std::string_view bytes) : bytes_(bytes) {}
+  [[nodiscard]] std::size_t size() const { return bytes_.size(); }
+
+  template <class Number>
+  Number next() {
+    Number number;
+    if (bytes_.size() < sizeof(number)) throw Error("the bytes end early");
+    std::memcpy(&number, bytes_.data(), sizeof(number));
+    bytes_.remove_prefix(sizeof(number));
+    return number;
+  }
+  Packed take(std::size_t bytes) {
+    const Packed taken(bytes_.substr(0, bytes));
+    bytes_.remove_prefix(bytes);
+    return taken;
+  }
+
+ private:
+  std::string_view bytes_;
+};
+
 }  // namespace
 
 struct GbtModel::Trees {
@@ -173,26 +190,30 @@ struct GbtModel::Trees {
   std::vector<GbtNode> nodes;
   std::vector<float> values;  // by node: value of the leaf
   std::vector<GbtSlot> slots;
-  std::map<std::pair<std::uint32_t, bool>, std::size_t> slot_of;  // by column, missing goes left
 
-  void read(const Json& document, std::size_t columns);
+  void read(const UbjValue& document, std::size_t columns);
+  void read(Packed bytes, std::size_t columns);
 
  private:
+  void add(std::size_t size, Packed& thresholds, Packed& split_slots);
   void add(const TreeArrays& from, std::size_t columns);
   std::uint16_t slot(const TreeArrays& from, std::size_t node, std::size_t columns);
+
+  std::vector<std::uint32_t> slot_of_;  // by 2 * column + (missing goes left): 1 + slot, or 0
 };
 
-void GbtModel::Trees::read(const Json& document, std::size_t columns) {
-  const Json& learner = document.at("learner");
+void GbtModel::Trees::read(const UbjValue& document, std::size_t columns) {
+  slot_of_.resize(2 * columns);
+  const UbjValue& learner = document.at("learner");
   require_text(learner.at("gradient_booster").at("name"), "booster", "gbtree");
   require_text(learner.at("objective").at("name"), "objective", "reg:squarederror");
-  const Json& shape = learner.at("learner_model_param");
+  const UbjValue& shape = learner.at("learner_model_param");
   require_number(shape.at("num_feature"), "columns", static_cast<double>(columns));
   require_number(shape.at("num_class"), "classes", 0);
   require_number(shape.at("num_target"), "targets", 1);
   require_number(shape.at("base_score"), "base score", 0);
-  const Json& model = learner.at("gradient_booster").at("model");
-  const auto& from = model.at("trees").get_ref<const Json::array_t&>();
+  const UbjValue& model = learner.at("gradient_booster").at("model");
+  const std::vector<UbjValue>& from = model.at("trees").array();
   require_number(model.at("gbtree_model_param").at("num_trees"), "trees",
                  static_cast<double>(from.size()));
   for (std::size_t i = 0; i < from.size(); ++i) add(TreeArrays(from[i], i), columns);
@@ -228,13 +249,63 @@ void GbtModel::Trees::add(const TreeArrays& from, std::size_t columns) {
 std::uint16_t GbtModel::Trees::slot(const TreeArrays& from, std::size_t node, std::size_t columns) {
   const std::uint32_t column = from.column(node, columns);
   const bool left = from.default_left(node);
-  const auto [found, is_new] = slot_of.try_emplace({column, left}, slots.size());
-  if (is_new) {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    if (found->second > kMaxIndex) from.fail(node, "too many columns");
-    slots.push_back({.column = column, .missing = left ? -kInfinity : kInfinity});
+  std::uint32_t& slot = slot_of_[2 * std::size_t{column} + (left ? 1 : 0)];
+  if (slot == 0) {
+    if (slots.size() >= kMaxIndex) from.fail(node, "too many columns");
+    slots.push_back({.column = column, .missing = left ? -kBeyondAll : kBeyondAll});
+    slot = static_cast<std::uint32_t>(slots.size());
   }
-  return static_cast<std::uint16_t>(found->second);
+  return static_cast<std::uint16_t>(slot - 1);
+}
+
+void GbtModel::Trees::read(Packed bytes, std::size_t columns) {
+  if (const auto got = bytes.next<std::uint32_t>(); got != columns) {
+    throw Error(fmt::format("got columns '{}', expected {}", got, columns));
+  }
+  const auto slot_count = bytes.next<std::uint32_t>(), tree_count = bytes.next<std::uint32_t>();
+  for (std::uint32_t i = 0; i < slot_count; ++i) {
+    const auto packed = bytes.next<std::uint32_t>();
+    const bool left = packed % 2 == 1;
+    if (packed / 2 >= columns || i >= kMaxIndex) throw Error("a slot without a column");
+    slots.push_back({.column = packed / 2, .missing = left ? -kBeyondAll : kBeyondAll});
+  }
+  if (slots.empty()) slots.push_back({});
+  std::vector<std::uint32_t> sizes;
+  std::size_t all = 0;
+  for (std::uint32_t i = 0; i < tree_count; ++i) {
+    all += sizes.emplace_back(bytes.next<std::uint32_t>());
+  }
+  if (bytes.size() != all * (sizeof(float) + sizeof(std::uint16_t))) {
+    throw Error(fmt::format("got {} bytes for {} nodes", bytes.size(), all));
+  }
+  Packed thresholds = bytes.take(all * sizeof(float));
+  nodes.reserve(all);
+  values.reserve(all);
+  for (const std::uint32_t size : sizes) add(size, thresholds, bytes);
+}
+
+void GbtModel::Trees::add(std::size_t size, Packed& thresholds, Packed& split_slots) {
+  trees.push_back({.first = static_cast<std::uint32_t>(nodes.size()), .depth = 0});
+  std::size_t next = 1, end_of_level = 1;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (i == end_of_level) {
+      ++trees.back().depth;
+      end_of_level = next;
+    }
+    const auto threshold = thresholds.next<float>();
+    const auto split = split_slots.next<std::uint16_t>();
+    const bool leaf = split == kLeaf;
+    if (i >= next || !std::isfinite(threshold) || (!leaf && split >= slots.size())) {
+      throw Error(fmt::format("tree {}: node {} is none", trees.size() - 1, i));
+    }
+    const std::size_t left = leaf ? i : std::exchange(next, next + 2);
+    nodes.push_back({leaf ? std::nanf("") : threshold, leaf ? std::uint16_t{0} : split,
+                     static_cast<std::uint16_t>(left)});
+    values.push_back(leaf ? threshold : 0);
+  }
+  if (next != size || next > kMaxIndex || trees.back().depth > kDeepestLeaf) {
+    throw Error(fmt::format("tree {}: got {} nodes, expected {}", trees.size() - 1, size, next));
+  }
 }
 
 GbtModel::GbtModel(std::string bytes, std::size_t columns, std::unique_ptr<Trees> trees)
@@ -246,12 +317,37 @@ GbtModel::~GbtModel() = default;
 GbtModel GbtModel::load(std::string bytes, std::size_t columns) {
   auto trees = std::make_unique<Trees>();
   try {
-    trees->read(document_of(bytes), columns);
-  } catch (const Json::exception& error) {  // "[json.exception.KIND.NUMBER] what"
-    const std::string_view what = error.what();
-    refuse(std::string(what.substr(what.find(']') + 2)));
+    if (bytes.starts_with(kCompact)) {
+      trees->read(Packed(std::string_view(bytes).substr(kCompact.size())), columns);
+    } else {
+      trees->read(parse_ubjson(bytes), columns);
+    }
+  } catch (const Error& error) {
+    throw Error(fmt::format("trees: {}", error.what()));
   }
   return {std::move(bytes), columns, std::move(trees)};
+}
+
+std::string GbtModel::compact() const {
+  std::string bytes(kCompact);
+  const auto put = [&](auto number) {
+    bytes.append(reinterpret_cast<const char*>(&number), sizeof(number));
+  };
+  for (const std::size_t count : {columns_, trees_->slots.size(), trees_->trees.size()}) {
+    put(static_cast<std::uint32_t>(count));
+  }
+  for (const GbtSlot& slot : trees_->slots) put(2 * slot.column + (slot.missing < 0 ? 1U : 0U));
+  for (std::size_t i = 0; i < trees_->trees.size(); ++i) {
+    const bool last = i + 1 == trees_->trees.size();
+    const std::size_t end = last ? trees_->nodes.size() : trees_->trees[i + 1].first;
+    put(static_cast<std::uint32_t>(end - trees_->trees[i].first));
+  }
+  const auto is_leaf = [](const GbtNode& node) { return std::isnan(node.threshold); };
+  for (std::size_t i = 0; i < trees_->nodes.size(); ++i) {
+    put(is_leaf(trees_->nodes[i]) ? trees_->values[i] : trees_->nodes[i].threshold);
+  }
+  for (const GbtNode& node : trees_->nodes) put(is_leaf(node) ? kLeaf : node.slot);
+  return bytes;
 }
 
 int GbtModel::trees() const {

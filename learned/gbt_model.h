@@ -18,9 +18,9 @@ namespace tilecast::learned {
 
 class GbtModel {
  public:
-  // Reads XGBoost's UBJSON. Throws Error with the reason unless the bytes are a tree model over
-  // `columns` columns for squared error with base score 0. Safe for truncated, corrupted and
-  // hostile input.
+  // Reads XGBoost's UBJSON or compact(). Throws Error with the reason unless the bytes are a tree
+  // model over `columns` columns for squared error with base score 0. Safe for truncated, corrupted
+  // and hostile input.
   [[nodiscard]] static GbtModel load(std::string bytes, std::size_t columns);
   GbtModel(GbtModel&&) noexcept;
   GbtModel& operator=(GbtModel&&) noexcept;
@@ -32,6 +32,8 @@ class GbtModel {
   // rank score). Does not allocate after a thread's first call.
   void predict(std::span<const float> rows, std::span<float> out) const;
   [[nodiscard]] const std::string& save() const { return bytes_; }  // equal models give equal bytes
+  // The same model for load() in a fifth of the bytes, without what only XGBoost reads.
+  [[nodiscard]] std::string compact() const;
 
  private:
   struct Trees;

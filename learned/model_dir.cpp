@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/output_file.h"
 #include "base/source_text.h"
+#include "base/text.h"
 #include "hwdesc/config_reader.h"
 #include "learned/model_card_yaml.h"
 #include "measured/measurement_set.h"
@@ -58,24 +59,34 @@ constexpr const char* kTrees = "trees.ubj";
 constexpr const char* kWeights = "weights.bin";
 constexpr const char* kVocabulary = "vocabulary.csv";
 constexpr std::size_t kMostScalerBytes = std::size_t{1} << 24;
-constexpr int kMostDevices = 16, kMostTrees = 32;  // limits of a hybrid's files
+// A hybrid's files, by number.
+struct Numbered {
+  std::string_view prefix, suffix;
+  unsigned most;
+};
+constexpr Numbered kNumbered[] = {{"device_", ".yaml", 16},
+                                  {"known_", ".csv", 10000},
+                                  {"member_", ".trees", 32},
+                                  {"member_", ".ubj", 32}};  // of older ones, as is known.csv
 constexpr std::string_view kFiles[] = {kCard,
                                        kTrees,
                                        kWeights,
                                        kVocabulary,
                                        kLog,
+                                       "known.csv",
                                        "scaler_node.csv",
                                        "scaler_at_nodes.csv",
                                        "scaler_at_kernel.csv"};
 
 // A hybrid's file.
 bool is_extra(std::string_view file) {
-  if (file == "correction.yaml" || file == "known.csv" || file == "bands.csv") return true;
-  for (int i = 0; i < kMostDevices; ++i) {
-    if (file == fmt::format("device_{}.yaml", i)) return true;
-  }
-  for (int i = 0; i < kMostTrees; ++i) {
-    if (file == fmt::format("member_{}.ubj", i)) return true;
+  if (file == "correction.yaml" || file == "bands.csv") return true;
+  for (const Numbered& form : kNumbered) {
+    if (!file.starts_with(form.prefix) || !file.ends_with(form.suffix)) continue;
+    file.remove_prefix(form.prefix.size());
+    file.remove_suffix(std::min(file.size(), form.suffix.size()));
+    const auto number = base::parse_number<unsigned>(file);
+    return number && *number < form.most;
   }
   return false;
 }

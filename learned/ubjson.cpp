@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,8 +13,6 @@
 
 namespace tilecast::learned {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr int kDeepest = 32;
 
@@ -71,8 +69,8 @@ class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
 
-  Json document() {
-    Json value = value_of(next_marker());
+  UbjValue document() {
+    UbjValue value = value_of(next_marker());
     if (at_ != bytes_.size()) fail("expected end of input");
     return value;
   }
@@ -128,14 +126,13 @@ class Reader {
     return static_cast<std::size_t>(value);
   }
 
-  Json value_of(char marker) {
+  UbjValue value_of(char marker) {
     if (const std::size_t width = width_of(marker); width > 0) {
-      const char* const at = take(width).data();
-      return with_decoder(marker, [&](const auto& decode) { return Json(decode(at)); });
+      return {.type = marker, .bytes = take(width)};
     }
     switch (marker) {
       case 'S':
-        return std::string(take(size()));
+        return {.type = marker, .bytes = take(size())};
       case '[':
         return array();
       case '{':
@@ -173,26 +170,27 @@ class Reader {
     --depth_;
   }
 
-  Json element_of(const Head& head) { return value_of(head.type ? *head.type : next_marker()); }
+  UbjValue element_of(const Head& head) { return value_of(head.type ? *head.type : next_marker()); }
 
-  Json array() {
+  UbjValue array() {
     const Head head = enter();
+    UbjValue values{.type = '['};
     if (const std::size_t width = head.type ? width_of(*head.type) : 0; width > 0) {
-      const std::string_view packed = take(*head.count * width);
+      values.packed = *head.type;
+      values.bytes = take(*head.count * width);
       --depth_;
-      return Json::binary({packed.begin(), packed.end()}, static_cast<std::uint8_t>(*head.type));
+      return values;
     }
-    Json values = Json::array();
-    elements(head, ']', [&] { values.push_back(element_of(head)); });
+    elements(head, ']', [&] { values.items.push_back(element_of(head)); });
     return values;
   }
 
-  Json object() {
+  UbjValue object() {
     const Head head = enter();
-    Json members = Json::object();
+    UbjValue members{.type = '{'};
     elements(head, '}', [&] {
-      std::string key(take(size()));
-      members[std::move(key)] = element_of(head);
+      members.keys.push_back(take(size()));
+      members.items.push_back(element_of(head));
     });
     return members;
   }
@@ -204,23 +202,46 @@ class Reader {
 
 }  // namespace
 
-Json parse_ubjson(std::string_view bytes) {
+UbjValue parse_ubjson(std::string_view bytes) {
   return Reader(bytes).document();
 }
 
-std::vector<double> numbers_of(const Json& array) {
-  if (!array.is_binary()) return array.get<std::vector<double>>();
-  const Json::binary_t& packed = array.get_binary();
-  const auto marker = static_cast<char>(packed.subtype());
-  const std::size_t width = width_of(marker);
-  std::vector<double> values(packed.size() / width);
-  const char* const bytes = reinterpret_cast<const char*>(packed.data());
-  with_decoder(marker, [&](const auto& decode) {
+const UbjValue& UbjValue::at(std::string_view key) const {
+  const auto found = std::ranges::find(keys.rbegin(), keys.rend(), key);
+  if (found == keys.rend()) throw Error(fmt::format("key '{}' not found", key));
+  return items[static_cast<std::size_t>(keys.rend() - found) - 1];
+}
+
+std::string_view UbjValue::text() const {
+  if (type != 'S') throw Error(fmt::format("got type '{}', expected a text", type));
+  return bytes;
+}
+
+const std::vector<UbjValue>& UbjValue::array() const {
+  if (type != '[' || packed != 0) throw Error(fmt::format("got type '{}', expected a list", type));
+  return items;
+}
+
+std::vector<double> UbjValue::numbers() const {
+  std::vector<double> values;
+  if (packed == 0) {
+    for (const UbjValue& item : array()) values.push_back(item.number());
+    return values;
+  }
+  const std::size_t width = width_of(packed);
+  values.resize(bytes.size() / width);
+  with_decoder(packed, [&](const auto& decode) {
     for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = static_cast<double>(decode(bytes + i * width));
+      values[i] = static_cast<double>(decode(bytes.data() + i * width));
     }
   });
   return values;
+}
+
+double UbjValue::number() const {
+  if (width_of(type) == 0) throw Error(fmt::format("got type '{}', expected a number", type));
+  return with_decoder(
+      type, [&](const auto& decode) { return static_cast<double>(decode(bytes.data())); });
 }
 
 }  // namespace tilecast::learned

@@ -301,7 +301,7 @@ TEST_F(HybridCommand, TrainFitsAHybridAndTellsItsHeldOutErrorsBesidePhysics) {
   EXPECT_THAT(card, HasSubstr("hybrid: yes"));
   EXPECT_THAT(card, HasSubstr("coverage_90"));
   EXPECT_THAT(card, HasSubstr(json["data"][0]["hash"].get<std::string>()));
-  EXPECT_TRUE(exists("m/known.csv") && exists("m/bands.csv") && exists("m/device_0.yaml"));
+  EXPECT_TRUE(exists("m/known_0.csv") && exists("m/bands.csv") && exists("m/device_0.yaml"));
   expect_error("train e.yaml --learner hybrid --out m", 1, "--force replaces a model");
   expect_error("train e.yaml --learner hibrid --out x", 1, "there are: hybrid");
   EXPECT_THAT(fit("m", "--force").out, HasSubstr("groups left out"));

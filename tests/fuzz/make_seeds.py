@@ -80,10 +80,12 @@ def tables(out):
     for path in sorted(ROOT.glob("validation/measured/*.zip")):
         with zipfile.ZipFile(path) as archive:
             add(out, "manifest_yaml", archive.read("manifest.yaml"))
-    for first, name in ((b"v", "vocabulary.csv"), (b"b", "bands.csv"), (b"k", "known.csv"),
+    for first, name in ((b"v", "vocabulary.csv"), (b"b", "bands.csv"), (b"k", "known_0.csv"),
                         (b"m", "model.yaml")):
         for path in sorted(ROOT.glob(f"configs/models/**/{name}")):
             add(out, "model_folder", first + path.read_bytes()[:MOST_BYTES - 1])
+    for path in sorted(ROOT.glob("configs/models/**/member_0.trees")):
+        add(out, "model_folder", b"t" + path.read_bytes()[:MOST_BYTES - 1])
     add(out, "model_folder", b"t" + ubjson(trees()))
 
 

@@ -1,4 +1,5 @@
 // For any text the loader either loads it or explains the error.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,6 +8,7 @@
 #include "base/error.h"
 #include "hwdesc/device_check.h"
 #include "hwdesc/device_yaml.h"
+#include "hwdesc/plain_yaml.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::hwdesc {
@@ -43,6 +45,45 @@ void expect_sound(const Device& device) {
   EXPECT_GE(device.memory.size(), 2u);
   for (const CheckResult& result : check(device)) EXPECT_TRUE(std::isfinite(result.computed_si));
   EXPECT_EQ(flatten(parse_device(print_device(device), device.name + ".yaml")), flatten(device));
+}
+
+std::string listing(const ConfigNode& node) {
+  std::string text = fmt::format("{} {} {} '{}' (", static_cast<int>(node.kind), node.key,
+                                 node.at.describe(), node.scalar);
+  for (const ConfigNode& child : node.children) text += listing(child);
+  return text + ")\n";
+}
+
+// As yaml-cpp reads it: the short reader takes no text with a tab.
+std::string listing_by_yaml_cpp(const std::string& text, const std::string& file) {
+  try {
+    return listing(read_config(text + "\n# \t\n", file));
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(PlainYaml, GivesTheTreeOfYamlCppForEveryPresetAndForPartsWithFaults) {
+  std::mt19937_64 random(21);
+  int read = 0;
+  for (const std::string& name : preset_names()) {
+    const std::string path = preset_path(name), text = support::bytes_of(path);
+    const auto whole = read_plain_yaml(text, path);
+    ASSERT_TRUE(whole) << path;
+    EXPECT_EQ(listing(*whole), listing_by_yaml_cpp(text, path));
+    for (int i = 0; i < 200; ++i) {
+      const std::size_t first = text.rfind('\n', random() % text.size()) + 1;
+      std::string part = text.substr(first, 50 + random() % 300);
+      part.erase(0, part.find_first_not_of(' '));
+      for (std::uint64_t edits = random() % 3; edits > 0; --edits) mutate(part, random);
+      const auto plain = read_plain_yaml(part, "part.yaml");
+      const std::string expected = listing_by_yaml_cpp(part, "part.yaml");
+      if (!plain || expected.ends_with("expected UTF-8 text")) continue;
+      ++read;
+      EXPECT_EQ(listing(*plain), expected) << part;
+    }
+  }
+  EXPECT_GT(read, 500);
 }
 
 TEST(LoaderProperty, LoadsOrExplainsAThousandMutatedDescriptions) {

@@ -135,15 +135,18 @@ TEST_F(HybridDir, IsOnlyReplacedWhenForced) {
 
 TEST_F(HybridDir, RefusesFilesThatWereChangedOrTakenAway) {
   for (const std::string file :
-       {"known.csv", "bands.csv", "correction.yaml", "member_3.ubj", "device_0.yaml"}) {
+       {"known_0.csv", "bands.csv", "correction.yaml", "member_3.trees", "device_0.yaml"}) {
     save();
     write(folder_ + "/" + file, support::bytes_of(folder_ + "/" + file) + "\n");
     EXPECT_THAT(refusal(), HasSubstr(file + ": is not the file that was saved"));
     save_hybrid(fitted().card, fitted().parts, folder_ + file);
     fs::remove(folder_ + file + "/" + file);
-    EXPECT_EQ(
-        support::error_of([&] { return load_hybrid(folder_ + file).parts.bag.members().size(); }),
-        folder_ + file + "/" + file + ": there is no such file");
+    EXPECT_EQ(support::error_of([&] {
+                const HybridParts parts = load_hybrid(folder_ + file).parts;
+                return parts.bag.members().size() + parts.devices.all().size() +
+                       parts.known.places().front().kernels->size();
+              }),
+              folder_ + file + "/" + file + ": there is no such file");
   }
 }
 
@@ -154,36 +157,33 @@ struct Damage {
 // Files with correct hashes that are not those of a hybrid.
 TEST_F(HybridDir, SaysWhereAFileIsWrong) {
   const Damage damages[] = {
-      {"correction.yaml", "tilecast.correction/1", "tilecast.correction/9",
-       "correction.yaml:1:1: format: expected tilecast.correction/1"},
+      {"correction.yaml", "tilecast.correction/2", "tilecast.correction/1",
+       "correction.yaml:1:1: format: expected tilecast.correction/2"},
       {"correction.yaml", "features: [prior]", "features: [moon]",
        "correction.yaml:2:12: there is no group"},
       {"correction.yaml", "features: [prior]", "features: [shape]", "schema: expected "},
       {"correction.yaml", "near:...", "", "correction.yaml:1:1: near is missing"},
-      {"correction.yaml", "near:...", "near: []\n", "near: "},
-      {"correction.yaml",
-       "  - {same:", "  - {same: {c: 1, kinds: []}, any: {c: 1, kinds: []}}\n  - {same:",
-       "got 2 rules, expected one for each of 1 places of known.csv"},
-      {"correction.yaml", "{c: ", "{d: 1, c: ", "correction.yaml:7:13: d: unknown key"},
+      {"correction.yaml", "reach: ", "reach: -", "expected a number from 0.05 to 1000"},
+      {"correction.yaml", "reach: ", "reach: nan", "expected a number from 0.05 to 1000"},
+      {"correction.yaml", "device: \"tpu_v3\"", "device: \"other\"",
+       "correction.yaml: near: device 'other' is none of model.yaml"},
+      {"correction.yaml", "{c: ", "{d: 1, c: ", ": d: unknown key"},
       {"correction.yaml", "{c: 0", "{c: nan", "c: got 'nan', expected a number from 0 to"},
       {"correction.yaml", "{c: ", "{c: 1e300", "expected a number from 0 to 1000000"},
       {"correction.yaml", "{c: 0", "{c: -1", "expected a number from 0 to 1000000"},
       {"correction.yaml", "correlation: ", "correlation: 7", "expected a number from 0 to 1"},
       {"correction.yaml", "members: 12", "members: 13",
-       "model.yaml: files: member_12.ubj is missing"},
+       "model.yaml: files: member_12.trees is missing"},
       {"correction.yaml", "members: 12", "members: 99", "expected a whole number from 0 to 32"},
-      {"member_4.ubj", "{...", "{", "member_4.ubj: "},
-      {"known.csv", "device,", "machine,", "known.csv:1: the columns are of another version"},
-      {"known.csv", "\ntpu_v3,...", "\ntpu_v3,,,synthetic\n", "known.csv:2"},
-      {"known.csv", "\ntpu_v3,,,synthetic,", "\ntpu_v3,,,synthetic,nan", "known.csv:2"},
-      {"known.csv", "\ntpu_v3,,,synthetic,", "\ntpu_v3,,,synthetic,1e300", "known.csv:2"},
-      {"known.csv", "\ntpu_v3,...", "\n", "got 1 rules, expected one for each of 0 places"},
+      {"member_4.trees", "tilecast...", "{", "member_4.trees: "},
+      {"known_0.csv", "name,", "kernel,", "known_0.csv:1: the columns are of another version"},
+      {"known_0.csv", "\n", "\nk,1\n", "known_0.csv:2"},
+      {"known_0.csv", "\n", "\nk,nan,0,0,0,0,0,0,0,0,0,0,0,0,0,0\n", "known_0.csv:2"},
       {"bands.csv", "near,", "far,", "bands.csv:2"},
       {"bands.csv", ",-0.", ",-nan", "bands.csv:2"},
       {"device_0.yaml", "name: \"tpu_v3\"", "name: \"other\"",
-       "known.csv: device 'tpu_v3' is described by no device_N.yaml"},
+       "device_0.yaml: name: got 'other', expected 'tpu_v3' as in model.yaml"},
       {"device_0.yaml", "\nclock:...", "\n", "device_0.yaml"},
-      {"device_0.yaml", "name: \"tpu_v3\"...", "name: tpu_v3\n", "device_0.yaml"},
       {"device_0.yaml", "name: \"tpu_v3\"...", "name: \"tpu_v3", "device_0.yaml"},
   };
   for (const Damage& damage : damages) {

@@ -114,6 +114,10 @@ TEST(GbtModel, AnswersTheSameAfterSavingAndLoading) {
   EXPECT_EQ(predictions(again, table), predictions(model, table));
   EXPECT_EQ(again.save(), model.save());
   EXPECT_EQ(again.trees(), 3);
+  const GbtModel compact = GbtModel::load(model.compact(), model.columns());
+  EXPECT_EQ(predictions(compact, table), predictions(model, table));
+  EXPECT_EQ(compact.compact(), model.compact());
+  EXPECT_LT(3 * model.compact().size(), model.save().size());
 }
 
 TEST(GbtModel, WithoutASplitGivesTheMean) {
@@ -148,12 +152,17 @@ TEST(GbtModel, RefusesTruncatedBytesOfEveryLength) {
   for (std::size_t length = 0; length < bytes.size(); ++length) {
     EXPECT_THAT(refusal(bytes.substr(0, length)), HasSubstr("parse error at byte")) << length;
   }
+  const std::string compact = small_model().compact();
+  for (std::size_t length = 0; length < compact.size(); ++length) {
+    EXPECT_THAT(refusal(compact.substr(0, length)), StartsWith("trees: ")) << length;
+  }
   EXPECT_THAT(refusal(bytes + "}"), HasSubstr("expected end of input"));
 }
 
 TEST(GbtModel, RefusesModelsOfAnotherKindOrWidth) {
   const std::string bytes = small_model().save();
   EXPECT_THAT(refusal(bytes, 5), HasSubstr("got columns '4', expected 5"));
+  EXPECT_THAT(refusal(small_model().compact(), 5), HasSubstr("got columns '4', expected 5"));
   EXPECT_THAT(refusal(support::replaced(bytes, text("gbtree"), text("gblinear"))),
               HasSubstr("got booster 'gblinear', expected 'gbtree'"));
   EXPECT_THAT(refusal(support::replaced(bytes, text("gbtree"), text("dart"))),
@@ -205,6 +214,7 @@ TEST(GbtModel, RefusesHugeSizesWithoutAskingForTheMemory) {
 
 // One random change: a bit, a byte, a run removed, repeated or zeroed, or a truncation.
 std::string mutated(std::string bytes, std::mt19937_64& random) {
+  if (bytes.empty()) return bytes;
   const std::size_t at = random() % bytes.size();
   const std::size_t length = std::min<std::size_t>(random() % 16 + 1, bytes.size() - at);
   switch (random() % 6) {
@@ -231,12 +241,12 @@ std::string mutated(std::string bytes, std::mt19937_64& random) {
 }
 
 TEST(GbtModel, LoadsOrRefusesWhateverTheBytesBecame) {
-  const std::string bytes = small_model().save();
+  const std::string forms[] = {small_model().save(), small_model().compact()};
   const GbtTable table = formula_table(5, {.rows = 10, .missing = 0.3});
   std::mt19937_64 random(7);
   int loaded = 0, refused = 0;
   for (int i = 0; i < 20'000; ++i) {
-    std::string hostile = bytes;
+    std::string hostile = forms[i % 2];
     for (std::uint64_t changes = random() % 3 + 1; changes > 0; --changes) {
       hostile = mutated(std::move(hostile), random);
     }

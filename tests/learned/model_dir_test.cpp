@@ -357,7 +357,7 @@ class HybridFolder : public testing::Test {
   measured::SetOnDisk folder_;
   std::string path_ = folder_.path() + "/hybrid";
   ModelCard card_ = about();
-  const ExtraFiles extra_{{"known.csv", "a,b\n1,2\n"},
+  const ExtraFiles extra_{{"known_0.csv", "a,b\n1,2\n"},
                           {"correction.yaml", ""},
                           {"device_0.yaml", "x: \"y\"\n"},
                           {"device_15.yaml", "last"}};
@@ -391,7 +391,7 @@ TEST_F(HybridFolder, OfTreesIsTheModelAndItsFiles) {
 TEST_F(HybridFolder, IsReplacedWholeAndOnlyWhenItsFilesAreOfAModel) {
   save_model({card_, nullptr, "", extra_}, path_);
   save_model({card_, nullptr, "", {{"correction.yaml", "t"}}}, path_, /*force=*/true);
-  EXPECT_FALSE(fs::exists(file("known.csv")));
+  EXPECT_FALSE(fs::exists(file("known_0.csv")));
   EXPECT_EQ(texts(load_model(path_)), (ExtraFiles{{"correction.yaml", "t"}}));
   write(file("device_16.yaml"), "mine");
   EXPECT_THROW(save_model({card_, nullptr, "", extra_}, path_, /*force=*/true), Error);
@@ -400,10 +400,10 @@ TEST_F(HybridFolder, IsReplacedWholeAndOnlyWhenItsFilesAreOfAModel) {
 
 TEST_F(HybridFolder, ChangedOrMissingFilesAreRefusedByName) {
   save_model({card_, nullptr, "", extra_}, path_);
-  write(file("known.csv"), "a,b\n1,3\n");
-  EXPECT_THAT(message(), StartsWith("known.csv: is not the file that was saved"));
-  fs::remove(file("known.csv"));
-  EXPECT_EQ(message(), "known.csv: there is no such file");
+  write(file("known_0.csv"), "a,b\n1,3\n");
+  EXPECT_THAT(message(), StartsWith("known_0.csv: is not the file that was saved"));
+  fs::remove(file("known_0.csv"));
+  EXPECT_EQ(message(), "known_0.csv: there is no such file");
 }
 
 TEST_F(HybridFolder, PhysicsIsNoModelUnlessTheCardSaysHybrid) {
