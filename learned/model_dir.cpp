@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "hwdesc/config_reader.h"
 #include "learned/model_card_yaml.h"
+#include "learned/terms.h"
 #include "measured/measurement_set.h"
 
 namespace tilecast::learned {
@@ -262,10 +263,11 @@ std::unique_ptr<Predictor> ModelFolder::network() const {
                               .network = nullptr,
                               .target = model_.card.target,
                               .ranks_only = model_.card.ranks_only};
+  const bool terms = model_.network.terms;
   const NetworkWidths widths{.opcodes = opcode_count(features),
-                             .node = nodes.columns.size(),
+                             .node = nodes.columns.size() + (terms ? analytical::kBoundCount : 0),
                              .at_nodes = at_nodes.width(),
-                             .at_kernel = at_kernel.width()};
+                             .at_kernel = at_kernel.width() + (terms ? kTermColumns : 0)};
   const std::string weights = read(kWeights, kMostBytes);
   parts.network = naming_file(at(kWeights),
                               [&] { return graph_module().load(model_.network, widths, weights); });
