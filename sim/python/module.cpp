@@ -13,13 +13,17 @@
 
 #include "analytical/tile.h"
 #include "base/error.h"
+#include "base/jobs.h"
 #include "base/text.h"
 #include "hwdesc/xla_target.h"
 #include "ir/load_program.h"
 #include "measured/csv.h"
 #include "sim/answers.h"
 #include "sim/cli/commands.h"
+#include "sim/study/study_run.h"
+#include "sim/study/study_table.h"
 #include "sim/tables.h"
+#include "sim/version.h"
 #include "sim/views/explain.h"
 #include "sim/views/rows.h"
 #include "sim/views/simulation.h"
@@ -323,6 +327,48 @@ void bind_simulation(py::module_& m) {
   m.def("_explain", &run_explain, Released());
 }
 
+// A study whose rows, lines of CSV without names, are computed by ranges of points.
+struct OpenStudy {
+  OpenStudy(const std::string& path, const std::string& pareto, bool front)
+      : study(load_study(path)), run(study), objectives(front_objectives(study, pareto, front)) {}
+  [[nodiscard]] std::string identity() const {
+    return fmt::format("{:016x}", base::fnv1a(version() + run.identity()));
+  }
+  [[nodiscard]] std::string rows(std::size_t first, std::size_t last) const {
+    std::string lines;
+    for (std::size_t point = first; point < last; ++point) lines += run.rows(point);
+    return lines;
+  }
+  [[nodiscard]] std::string front(const std::vector<std::string>& rows) const {
+    std::string lines;
+    for (const auto& row : pareto_rows(study, run.table(rows), objectives).rows) {
+      lines += measured::csv_line(row.cells);
+    }
+    return lines;
+  }
+  [[nodiscard]] std::vector<std::string> texts() const {  // columns that are not numbers
+    std::vector<std::string> names = {"device", "program", "model", "bound", "broken", "error"};
+    for (const StudyAxis& axis : study.axes) {
+      if (!axis.numeric) names.push_back(axis.key);
+    }
+    return names;
+  }
+  Study study;
+  StudyRun run;
+  std::vector<StudyObjective> objectives;
+};
+
+void bind_studies(py::module_& m) {
+  py::class_<OpenStudy>(m, "_Study")
+      .def(py::init<const std::string&, const std::string&, bool>(), Released())
+      .def_property_readonly("points", [](const OpenStudy& s) { return s.run.points(); })
+      .def_property_readonly("columns", [](const OpenStudy& s) { return s.run.columns(); })
+      .def_property_readonly("texts", &OpenStudy::texts)
+      .def_property_readonly("identity", &OpenStudy::identity)
+      .def("rows", &OpenStudy::rows, Released())
+      .def("front", &OpenStudy::front, Released());
+}
+
 // The command; returns its exit code.
 int command(std::vector<std::string> arguments) {
   std::vector<char*> argv;
@@ -338,6 +384,7 @@ PYBIND11_MODULE(_tilecast, m) {
   tilecast::sim::python::bind_devices(m);
   tilecast::sim::python::bind_simulation(m);
   tilecast::sim::python::bind_tables(m);
+  tilecast::sim::python::bind_studies(m);
   m.def("_command", &tilecast::sim::python::command,
         pybind11::call_guard<pybind11::gil_scoped_release>());
 }

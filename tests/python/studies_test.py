@@ -1,4 +1,5 @@
 """evaluate, calibrate, train, sweep and tile_table give the same results as the command."""
+import concurrent.futures
 import csv
 import io
 import json
@@ -59,6 +60,74 @@ class Studies(unittest.TestCase):
         self.assertEqual(list(map(repr, whole["time_s"])), list(map(repr, again["time_s"])))
         with self.assertRaisesRegex(tilecast.Error, "journal"):
             tilecast.sweep(STUDY, resume=True)
+        with self.assertRaisesRegex(tilecast.Error, "exists"):
+            tilecast.sweep(STUDY, journal=journal)
+        parts = sorted(journal.glob("*-*.csv"))
+        self.assertGreater(len(parts), 2)
+        parts[0].unlink(), parts[-1].unlink()
+        kept = {part: part.stat().st_mtime_ns for part in parts[1:-1]}
+        table = tilecast.sweep(STUDY, journal=journal, resume=True)
+        self.assert_rows(table, command("sweep", STUDY, "-f", "csv"))
+        self.assertEqual({part: part.stat().st_mtime_ns for part in kept}, kept)
+        other = self.folder / "other.yaml"
+        other.write_text(STUDY.read_text().replace("../programs", f"{ROOT}/configs/programs").replace("400", "390"))
+        with self.assertRaisesRegex(tilecast.Error, "of another study"):
+            tilecast.sweep(other, journal=journal, resume=True)
+
+    def assert_same_bytes(self, **options):
+        """By the client's workers as by the command."""
+        for name, more, choice in (("all.csv", {}, []), ("front.csv", {"front": True}, ["--front"])):
+            path = tilecast.sweep(STUDY, output=self.folder / name, **more, **options)
+            self.assertEqual(pathlib.Path(path).read_text(), command("sweep", STUDY, "-f", "csv", *choice))
+            self.assertEqual(list(self.folder.glob("*.journal")), [])
+
+    def test_threads_and_processes_give_the_commands_bytes(self):
+        self.assert_same_bytes(jobs=2)
+        with concurrent.futures.ProcessPoolExecutor(2) as client:
+            self.assert_same_bytes(client=client)
+
+    def test_workers_of_dask_give_the_commands_bytes(self):
+        try:
+            import distributed
+        except ImportError:
+            self.skipTest("dask.distributed is not installed")
+        with distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+            self.assert_same_bytes(client=client)
+
+    def test_what_was_done_before_a_failure_stays(self):
+        class Failing(concurrent.futures.ThreadPoolExecutor):
+            left = 5
+
+            def submit(self, function, *arguments):
+                self.left -= 1
+                if self.left < 0:
+                    return super().submit(lambda: 1 / 0)
+                return super().submit(function, *arguments)
+
+        journal = self.folder / "journal"
+        with Failing(1) as client, self.assertRaises(ZeroDivisionError):
+            tilecast.sweep(STUDY, client=client, journal=journal)
+        self.assertEqual(len(list(journal.glob("*-*.csv"))), 5)
+        self.assert_rows(tilecast.sweep(STUDY, journal=journal, resume=True),
+                         command("sweep", STUDY, "-f", "csv"))
+
+    def test_a_worker_refuses_another_study_of_that_name(self):
+        with self.assertRaisesRegex(tilecast.Error, "another study"):
+            tilecast.studies._rows(str(STUDY), "0123", 0, 1)
+
+    def test_parquet_where_pyarrow_is_there(self):
+        path = self.folder / "points.parquet"
+        try:
+            import pandas
+            import pyarrow  # noqa: F401
+        except ImportError:
+            with self.assertRaisesRegex(tilecast.Error, "pyarrow"):
+                tilecast.sweep(STUDY, output=path)
+            return
+        frame = pandas.read_parquet(tilecast.sweep(STUDY, output=path))
+        self.assertEqual(frame["point"].dtype.kind, "i")
+        self.assert_rows(tilecast.Table({name: frame[name].to_list() for name in frame}),
+                         command("sweep", STUDY, "-f", "csv"))
 
     def test_ctrl_c_ends_a_sweep(self):
         study = self.folder / "long.yaml"

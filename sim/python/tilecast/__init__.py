@@ -30,6 +30,8 @@ from ._tilecast import Error, devices  # noqa: E402
 from .results import (Calibration, Comparison, Evaluation, Explanation, Simulation, Table,  # noqa: E402
                       Training, Tuning)
 from .results import Command as _Command  # noqa: E402
+from .studies import replace_file as _replace_file  # noqa: E402
+from .studies import sweep  # noqa: E402
 
 if _typing.TYPE_CHECKING:
     from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
@@ -215,14 +217,6 @@ def _list(one_or_more):
     return [one_or_more] if alone else list(one_or_more)
 
 
-def _replace_file(path, text):
-    """Writes the whole file or nothing."""
-    temporary = f"{path}.{_os.getpid()}.tmp"
-    with open(temporary, "w", encoding="utf-8", newline="") as file:
-        file.write(text)
-    _os.replace(temporary, path)
-
-
 def _paths(one_or_more):
     return [_os.fspath(path) for path in _list(one_or_more)]
 
@@ -289,18 +283,6 @@ def train(experiment: _Path, out: _Path, learner: str = "", data: _Path = "", fo
     """
     return Training(_Command("train", _os.fspath(experiment), *_options(
         out=out, learner=learner, data=data, force=force, resume=resume, jobs=jobs)), _os.fspath(out))
-
-
-def sweep(study: _Path, pareto: _Names = (), front: bool = False, journal: _Path = "",
-          resume: bool = False, jobs: int = 1) -> Table:
-    """A study of machines (docs/studies.md), as `tilecast sweep --format csv`. Returns a Table.
-
-    pareto: only rows not dominated in these columns, "-name": larger is better; front=True: the
-    same for the study's objectives; journal: a file of finished work, resume=True continues it.
-    Ctrl-C stops the sweep.
-    """
-    return _Command("sweep", _os.fspath(study), *_options(
-        pareto=",".join(_list(pareto)), front=front, journal=journal, resume=resume, jobs=jobs)).rows()
 
 
 def compare(inputs: _Paths, devices: Union[_ADevice, Iterable[_ADevice]] = (), **options: Any) -> Comparison:

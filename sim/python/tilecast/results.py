@@ -35,6 +35,14 @@ class Table:
         names = dict.fromkeys(name for row in rows for name in row)
         return cls({name: [row.get(name) for row in rows] for name in names})
 
+    @classmethod
+    def of_csv(cls, text: str) -> Table:
+        """From text with the header in the first line, as to_csv() gives it."""
+        import csv
+        import io
+        names, *lines = csv.reader(io.StringIO(text))
+        return cls({name: [line[i] for line in lines] for i, name in enumerate(names)})
+
     @property
     def names(self) -> List[str]:
         return list(self._columns)
@@ -384,8 +392,6 @@ class Command:
 
     def rows(self, option=""):
         """Of the CSV that it prints, or writes to the file of an option."""
-        import csv
-        import io
         import tempfile
         if option:
             with tempfile.TemporaryDirectory() as folder:
@@ -395,8 +401,7 @@ class Command:
                     text = file.read()
         else:
             text = self.run("--format", "csv")
-        lines = list(csv.reader(io.StringIO(text)))
-        return Table({name: [line[i] for line in lines[1:]] for i, name in enumerate(lines[0])})
+        return Table.of_csv(text)
 
 
 class _Ran(_Answer):

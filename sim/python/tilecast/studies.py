@@ -1,0 +1,213 @@
+"""Studies of machines in parts, by the threads of this process or the workers of a cluster."""
+from __future__ import annotations
+
+import concurrent.futures as _futures
+import contextlib as _contextlib
+import functools as _functools
+import os as _os
+import sys as _sys
+import tempfile as _tempfile
+import time as _time
+import typing as _typing
+
+from . import _tilecast as _core
+from . import results as _results
+
+if _typing.TYPE_CHECKING:
+    from typing import Any, Iterable, Optional, Union
+    _Path = Union[str, _os.PathLike[str]]
+
+_MOST_POINTS, _PART_S, _LEAST_PARTS = 2000, 1.0, 64  # of a part: points, about seconds; of a study
+_GROUP_BYTES = 16 << 20  # of CSV, that become one group of rows in Parquet
+
+
+def sweep(study: _Path, pareto: Union[str, Iterable[str]] = (), front: bool = False, journal: _Path = "",
+          resume: bool = False, jobs: int = 1, client: Any = None,
+          output: Optional[_Path] = None) -> Union[_results.Table, str]:
+    """A study of machines (docs/studies.md), as `tilecast sweep --format csv`. Returns a Table, or the path `output`.
+
+    pareto: only rows not dominated in these columns, "-name": larger is better; front=True: the same for the study's
+    objectives.
+    client: who computes, instead of `jobs` threads: a dask.distributed.Client, the module ray, or any
+    concurrent.futures.Executor. Workers read the study by the path given here.
+    output: a file to write, CSV or Parquet (NAME.parquet, needs pyarrow), part by part.
+    journal: a folder of finished parts (default: OUTPUT.journal, removed at the end); resume=True continues it.
+    Ctrl-C stops the sweep.
+    """
+    study, output = _os.fspath(study), _os.fspath(output or "")
+    run = _core._Study(study, ",".join([pareto] if isinstance(pareto, str) else pareto), front)
+    write = _write_parquet() if output.endswith(".parquet") else _write_csv
+    folder = _os.fspath(journal) or output and output + ".journal"
+    if resume and not folder:
+        raise _core.Error("resume: expected journal=, or output=, whose journal is OUTPUT.journal")
+    with _contextlib.ExitStack() as stack:
+        parts = _Parts(run, folder or stack.enter_context(_tempfile.TemporaryDirectory()), resume)
+        parts.compute(client, jobs, study)
+        texts = [run.front(list(parts.texts()))] if pareto or front else parts.texts()
+        if not output:
+            return _results.Table.of_csv(",".join(run.columns) + "\n" + "".join(texts))
+        replaced = f"{output}.{_os.getpid()}.tmp"
+        write(replaced, run, texts)
+        _os.replace(replaced, output)
+    if not journal:
+        parts.remove()
+    return output
+
+
+def _rows(study, identity, first, last):
+    """In a worker: rows of points first to last - 1, as CSV without names."""
+    run = _read(study, identity)
+    if run.identity != identity:
+        raise _core.Error(f"{study}: this worker reads another study, program, description or version")
+    return run.rows(first, last)
+
+
+@_functools.lru_cache(maxsize=1)
+def _read(study, identity):
+    return _core._Study(study, "", False)
+
+
+def _submitter(client):
+    """submit(function, *arguments) -> concurrent.futures.Future, of Dask, Ray or an executor."""
+    if hasattr(client, "get_executor"):
+        return client.get_executor().submit
+    if hasattr(client, "remote"):
+        return lambda function, *arguments: client.remote(function).remote(*arguments).future()
+    return client.submit
+
+
+class _Parts:
+    """A folder with a file FIRST-LAST.csv for each range of points that is done."""
+
+    def __init__(self, run, folder, resume):
+        self._run, self._folder = run, folder
+        header = f"tilecast.parts/1 {run.identity} {run.points}\n"
+        self._header = _os.path.join(folder, "study")
+        _os.makedirs(folder, exist_ok=True)
+        if not _os.listdir(folder):
+            replace_file(self._header, header)
+        elif not _os.path.exists(self._header):
+            raise _core.Error(f"{folder}: expected a journal, or an empty folder")
+        elif not resume:
+            raise _core.Error(f"{folder}: this journal exists: resume=True goes on with it; remove it to start over")
+        with open(self._header, encoding="utf-8") as file:
+            if file.read() != header:
+                raise _core.Error(f"{folder}: the journal is of another study, program, device or version; remove it "
+                                  "to start over")
+
+    def _done(self):
+        """Ranges that are done, without overlaps, by their first point."""
+        at = 0
+        names = [name[:-4].split("-") for name in _os.listdir(self._folder) if name.endswith(".csv")]
+        for first, last in sorted((int(first), int(last)) for first, last in names):
+            if first >= at:
+                yield first, last
+                at = last
+
+    def _path(self, first, last):
+        return _os.path.join(self._folder, f"{first}-{last}.csv")
+
+    def _open(self):
+        """Ranges that are not done, each of about a second's work."""
+        ends = [(0, 0), *self._done(), (self._run.points, self._run.points)]
+        gaps = [(last, first) for (_, last), (first, _) in zip(ends, ends[1:]) if last < first]
+        if not gaps:
+            return
+        self._run.rows(0, 1)  # reads what is read once
+        started = _time.perf_counter()
+        self._run.rows(self._run.points - 1, self._run.points)
+        fit = _PART_S / (_time.perf_counter() - started)
+        size = max(1, min(_MOST_POINTS, int(fit), self._run.points // _LEAST_PARTS))
+        for begin, end in gaps:
+            yield from ((first, min(first + size, end)) for first in range(begin, end, size))
+
+    def compute(self, client, jobs, study):
+        """Does what is not done. Raises what a worker raised, or KeyboardInterrupt; what was done stays."""
+        work = self._run.rows
+        with _contextlib.ExitStack() as stack:
+            if client is None:
+                if jobs < 1:
+                    raise _core.Error(f"jobs: got {jobs}, expected at least 1")
+                client = stack.enter_context(_futures.ThreadPoolExecutor(jobs))
+            else:
+                work = _functools.partial(_rows, study, self._run.identity)
+            submit, done = _submitter(client), sum(last - first for first, last in self._done())
+            asked = {submit(work, *part): part for part in self._open()}
+            try:
+                for future in _futures.as_completed(list(asked)):
+                    first, last = asked.pop(future)
+                    replace_file(self._path(first, last), future.result())
+                    done += last - first
+                    _tell(f"swept {done} of {self._run.points}")
+            finally:
+                _tell("")
+                for future in asked:
+                    future.cancel()
+
+    def texts(self):
+        """The rows of all points, in parts."""
+        for part in self._done():
+            with open(self._path(*part), encoding="utf-8", newline="") as file:
+                yield file.read()
+
+    def remove(self):
+        """Of the journal's files only; a folder that holds others stays."""
+        for name in [f"{first}-{last}.csv" for first, last in self._done()] + ["study"]:
+            _os.remove(_os.path.join(self._folder, name))
+        with _contextlib.suppress(OSError):
+            _os.rmdir(self._folder)
+
+
+def _tell(line):
+    """Replaces the line on the terminal."""
+    if _sys.stderr and _sys.stderr.isatty():
+        print("\r\x1b[K" + line, end="", file=_sys.stderr, flush=True)
+
+
+def replace_file(path, text):
+    """Writes the whole file or nothing; on disk once it returns."""
+    temporary = f"{path}.{_os.getpid()}.tmp"
+    with open(temporary, "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+        file.flush()
+        _os.fsync(file.fileno())
+    _os.replace(temporary, path)
+
+
+def _write_csv(path, run, texts):
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.write(",".join(run.columns) + "\n")
+        file.writelines(texts)
+
+
+def _write_parquet():
+    """The writer; raises before any work where pyarrow is not installed."""
+    try:
+        import pyarrow
+        import pyarrow.csv
+        import pyarrow.parquet
+    except ImportError:
+        raise _core.Error("output: Parquet is written by pyarrow (pip install pyarrow); NAME.csv needs "
+                          "nothing") from None
+
+    def write(path, run, texts):
+        types = {name: pyarrow.string() if name in run.texts else pyarrow.float64() for name in run.columns}
+        types.update(point=pyarrow.int64(), feasible=pyarrow.int64())
+        reading = {"read_options": pyarrow.csv.ReadOptions(column_names=run.columns),
+                   "parse_options": pyarrow.csv.ParseOptions(newlines_in_values=True),
+                   "convert_options": pyarrow.csv.ConvertOptions(column_types=types)}
+        with pyarrow.parquet.ParquetWriter(path, pyarrow.schema(list(types.items()))) as file:
+            for group in _groups(texts):
+                file.write_table(pyarrow.csv.read_csv(pyarrow.py_buffer(group), **reading))
+    return write
+
+
+def _groups(texts):
+    group = b""
+    for text in texts:
+        group += text.encode()
+        if len(group) > _GROUP_BYTES:
+            yield group
+            group = b""
+    if group:
+        yield group
