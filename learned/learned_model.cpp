@@ -96,6 +96,20 @@ std::vector<std::optional<Estimate>> LearnedModel::estimate(std::span<const Kern
   return answers;
 }
 
+namespace {
+
+// Whether kernels of this class, or fused ones that do the like, are among those trained on.
+// XLA:TPU writes products as convolutions.
+bool knows(const std::vector<std::string>& trained, const ir::Kernel& kernel) {
+  const std::string fused = measured::fused_class(kernel);
+  return std::ranges::any_of(trained, [&](const std::string& one) {
+    return one == measured::op_class(kernel) || one == fused ||
+           (fused == "matmul_fusion" && one == "convolution_fusion");
+  });
+}
+
+}  // namespace
+
 RankModel::RankModel(LoadedModel model, const analytical::CostModel& prior)
     : model_(std::move(model)), prior_(prior) {
   TC_CHECK(model_.predictor != nullptr, "a model without a predictor");
@@ -105,8 +119,7 @@ std::vector<std::optional<double>> RankModel::scores(const ir::Kernel& kernel,
                                                      std::span<const analytical::TileConfig> tiles,
                                                      const hwdesc::Device& device) const {
   std::vector<std::optional<double>> scores(tiles.size());
-  const std::vector<std::string>& known = model_.card.op_classes;
-  if (std::ranges::find(known, measured::op_class(kernel)) == known.end()) return scores;
+  if (!knows(model_.card.op_classes, kernel)) return scores;
   std::vector<analytical::KernelQuery> queries;
   for (const analytical::TileConfig& tile : tiles) queries.push_back({kernel, &tile});
   std::vector<double> answers(tiles.size());

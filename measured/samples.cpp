@@ -370,7 +370,11 @@ bool has(const ir::Kernel& kernel, Opcode opcode) {
 }  // namespace
 
 std::string op_class(const ir::Kernel& kernel) {
-  if (kernel.opcode() != Opcode::kFusion) return std::string(ir::name(kernel.opcode()));
+  if (kernel.opcode() == Opcode::kFusion) return fused_class(kernel);
+  return std::string(ir::name(kernel.opcode()));
+}
+
+std::string fused_class(const ir::Kernel& kernel) {
   if (has(kernel, Opcode::kConvolution)) return "convolution_fusion";
   if (has(kernel, Opcode::kDot)) return "matmul_fusion";
   // A reduction or transpose dominates if its extent is at least a quarter of the largest array.

@@ -83,6 +83,8 @@ struct SampleOptions {
 // The class of a kernel: its opcode or, for fusions, the kind of its dominant op
 // ("convolution_fusion", "matmul_fusion", "reduce_fusion", "transpose_fusion", "loop_fusion").
 [[nodiscard]] std::string op_class(const ir::Kernel& kernel);
+// The class of a fusion that does what this kernel does.
+[[nodiscard]] std::string fused_class(const ir::Kernel& kernel);
 
 struct Prediction {
   bool answered = false;  // false: outside the model's domain; nothing else is set
