@@ -318,6 +318,17 @@ TEST_F(TuneProgramCommand, AModelOfRanksChoosesAndPhysicsTimes) {
   EXPECT_EQ(program_of(chosen)["kernels"][0]["time_s"], kernel["time_s"]);
 }
 
+// Its times are those of physics; of another kind of machine it knows nothing.
+TEST_F(TuneProgramCommand, TheShippedRankerIsNamed) {
+  write_dot();
+  const std::string asked = "tiles dot.hlo --model analytical --choose-tiles xla_tiles -f json -d ";
+  const Json tiles = Json::parse(tilecast_ok(asked + "tpu_v5e").out);
+  EXPECT_FALSE(tiles.empty());
+  const Answer refused = tilecast(asked + "h100_sxm");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("h100_sxm is another kind of machine"));
+}
+
 TEST_F(TuneProgramCommand, RanksAreShownAsRanks) {
   train_ranks();
   write_dot();

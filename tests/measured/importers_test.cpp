@@ -428,8 +428,9 @@ TEST_F(Import, TileRunsTakeTheirKernelsAlong) {
   write("a.hlo", kHlo);
   write("unused.hlo", kHlo);
   write("runs.csv",
-        "file,config_index,error,compute_time_ns,output_bounds\n"
-        "a.hlo,0,0,500,4 2\na.hlo,1,1,0,8 2\nunused.hlo,2,0,700,\na.hlo,3,0,900,8 1\n");
+        "file,config_index,error,compute_time_ns,output_bounds,family,compiler_cycles\n"
+        "a.hlo,0,0,500,4 2,net,410\na.hlo,1,1,0,8 2,net,\nunused.hlo,2,0,700,,net,\n"
+        "a.hlo,3,0,900,8 1,net,820\n");
   const ImportReport report = imported("runs.csv");
   EXPECT_EQ(report.rows, 2);
   EXPECT_THAT(report.left_out, ElementsAre(Pair("no bounds: the run has no tile", 1),
@@ -439,6 +440,8 @@ TEST_F(Import, TileRunsTakeTheirKernelsAlong) {
   EXPECT_EQ(set.rows[1].file, "kernels/a.hlo");
   EXPECT_THAT(set.rows[1].tile.output, ElementsAre(8, 1));
   EXPECT_DOUBLE_EQ(set.rows[1].runtime->value, 900e-9);
+  EXPECT_EQ(set.rows[1].family, "net");
+  EXPECT_EQ(set.table.cell(set.table.rows[1], "x_compiler_cycles"), "820");
   EXPECT_FALSE(fs::exists(at("out/kernels/unused.hlo")));
 }
 

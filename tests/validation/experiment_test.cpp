@@ -342,6 +342,27 @@ TEST_F(ExperimentOnDisk, PhysicsIsScaledByClassWithDefaultRowsOfTheScoredProgram
   EXPECT_EQ(value(none, 0), value(none, 1)) << "no default rows: as physics says";
 }
 
+// Others' estimates stand in the set: here the measured times' ranks, and one cell is empty.
+TEST_F(ExperimentOnDisk, AColumnOfTheSetIsScoredOnTheRowsThatHaveIt) {
+  std::ofstream(folder() / "set/measurements.csv")
+      << "op,dtype,elements,runtime_ns,x_said\ngelu,bf16,1000000,5000,1\n"
+         "gelu,bf16,2000000,9000,2\ngelu,bf16,3000000,13000,3\ngelu,bf16,4000000,17000,\n";
+  ImportedData data(folder().string());
+  const ExperimentResult result = run_experiment(
+      parse_experiment(std::string(kHead) +
+                           "split: {kind: none}\nothers: {they: x_said}\n"
+                           "columns: [analytical, they]\nmetrics: [mape, row_tau_b]\n",
+                       "e.yaml"),
+      data, {});
+  EXPECT_EQ(result.strata.front().rows, 3U);
+  EXPECT_EQ(result.strata.front().rows_measured, 4U);
+  const std::vector<Cell>& they = result.strata.front().cells[1];
+  EXPECT_FALSE(they[static_cast<std::size_t>(Metric::kMape)].value) << "their unit is not time";
+  EXPECT_THAT(message_of(std::string(kHead) + "split: {kind: none}\nothers: {they: x_said}\n"
+                                              "columns: [analytical]\nmetrics: [mape]\n"),
+              HasSubstr("the estimate they is missing"));
+}
+
 TEST(ExperimentReader, AScaledColumnAndItsDefaultRowsComeTogether) {
   const std::string none = std::string(kHead) + "split: {kind: none}\nmetrics: [mape]\n";
   EXPECT_THAT(message_of(none + "columns: [analytical_scaled]\n"),
