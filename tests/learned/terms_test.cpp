@@ -79,7 +79,9 @@ TEST(Terms, CombineToTheTimeOfThePhysics) {
       const auto terms = terms_of(*estimate);
       const double error = combined(terms) - 1;
       EXPECT_GT(error, -1e-4) << name << ": " << what;
-      if (terms.back() > 1 / kMostPower + 1e-4) EXPECT_LT(error, 1e-4) << name << ": " << what;
+      if (terms.back() > 1 / kMostPower + 1e-4) {
+        EXPECT_LT(error, 1e-4) << name << ": " << what;
+      }
     }
   }
 }
@@ -102,7 +104,7 @@ TEST(Terms, NodesShareThemByWhatTheyDo) {
   for (std::size_t i = 0; i < kernel.ops().size(); ++i) {
     const ir::Op& op = kernel.ops()[i];
     const double large = 256.0 * 128, small = 128, size = op.shape.rank() == 2 ? large : small;
-    const bool is_exp = op.opcode == ir::Opcode::kExponential;
+    const bool is_exp = op.opcode == ir::Opcode::kExp;
     const bool is_given = op.opcode == ir::Opcode::kParameter;
     const bool is_result = op.opcode == ir::Opcode::kAdd;
     EXPECT_NEAR(share(shares, i, Bound::kTranscendental), is_exp ? size / (large + small) : 0,
