@@ -6,10 +6,12 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import numpy
 
 import tilecast
+import tilecast.cache
 from tilecast_test import MLP, PRODUCT, ROOT, command
 
 SET = ROOT / "configs/measurements/example_matmul"
@@ -49,6 +51,26 @@ class Objects(unittest.TestCase):
         said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
         self.assertEqual(said.splitlines()[0], "1")
         self.assertIn("pip install pandas", said)
+
+    def test_the_cache_lists_limits_and_clears_what_is_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            changed = {**os.environ, "TILECAST_CACHE": folder}
+
+            def cache(*arguments):
+                return subprocess.run([sys.executable, "-m", "tilecast", "cache", *arguments], check=True, text=True,
+                                      capture_output=True, env=changed).stdout.splitlines()
+
+            self.assertEqual(cache(), [f"{folder}: at most 1073.7 MB"])
+            with mock.patch.dict(os.environ, changed):
+                for i in range(4):
+                    tilecast.cache.put("xla", str(i), "x" * 1000)
+                    os.utime(os.path.join(folder, "xla", str(i)), (i, i))
+                self.assertEqual(tilecast.cache.get("xla", "3"), "x" * 1000)
+                self.assertIsNone(tilecast.cache.get("xla", "4"))
+                self.assertEqual(cache("--limit", "2.5kB"), [f"{folder}: at most 0.0 MB", "xla: 2 files, 0.0 MB"])
+                tilecast.cache.put("xla", "5", "y" * 1000)  # the limit stays
+                self.assertEqual(sorted(os.listdir(os.path.join(folder, "xla"))), ["3", "5"])
+            self.assertEqual(cache("--clear"), [f"{folder}: at most 0.0 MB"])
 
     def test_tables_show_units_and_leave_empty_columns_out(self):
         table = tilecast.Table.of_rows([{"kernel": "a", "time_s": 1.5e-6, "fits": True, "none": None},

@@ -94,6 +94,15 @@ class Studies(unittest.TestCase):
         with distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
             self.assert_same_bytes(client=client)
 
+    def test_workers_of_ray_give_the_commands_bytes(self):
+        try:
+            import ray
+        except ImportError:
+            self.skipTest("ray is not installed")
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+        self.addCleanup(ray.shutdown)
+        self.assert_same_bytes(client=ray)
+
     def test_what_was_done_before_a_failure_stays(self):
         class Failing(concurrent.futures.ThreadPoolExecutor):
             left = 5

@@ -7,6 +7,9 @@ from . import _core
 
 def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # as of a program of its own
+    if sys.argv[1:2] == ["cache"]:
+        from . import cache
+        return cache.main(sys.argv[2:])
     return _core._command(["tilecast", *sys.argv[1:]])
 
 

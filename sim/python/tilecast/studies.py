@@ -1,12 +1,10 @@
 """Studies of machines in parts, by the threads of this process or the workers of a cluster."""
 from __future__ import annotations
 
-import concurrent.futures as _futures
 import contextlib as _contextlib
 import functools as _functools
 import os as _os
 import sys as _sys
-import tempfile as _tempfile
 import time as _time
 import typing as _typing
 
@@ -34,6 +32,7 @@ def sweep(study: _Path, pareto: Union[str, Iterable[str]] = (), front: bool = Fa
     journal: a folder of finished parts (default: OUTPUT.journal, removed at the end); resume=True continues it.
     Ctrl-C stops the sweep.
     """
+    import tempfile
     study, output = _os.fspath(study), _os.fspath(output or "")
     run = _core._Study(study, ",".join([pareto] if isinstance(pareto, str) else pareto), front)
     write = _write_parquet() if output.endswith(".parquet") else _write_csv
@@ -41,7 +40,7 @@ def sweep(study: _Path, pareto: Union[str, Iterable[str]] = (), front: bool = Fa
     if resume and not folder:
         raise _core.Error("resume: expected journal=, or output=, whose journal is OUTPUT.journal")
     with _contextlib.ExitStack() as stack:
-        parts = _Parts(run, folder or stack.enter_context(_tempfile.TemporaryDirectory()), resume)
+        parts = _Parts(run, folder or stack.enter_context(tempfile.TemporaryDirectory()), resume)
         parts.compute(client, jobs, study)
         texts = [run.front(list(parts.texts()))] if pareto or front else parts.texts()
         if not output:
@@ -67,13 +66,13 @@ def _read(study, identity):
     return _core._Study(study, "", False)
 
 
-def _submitter(client):
-    """submit(function, *arguments) -> concurrent.futures.Future, of Dask, Ray or an executor."""
-    if hasattr(client, "get_executor"):
-        return client.get_executor().submit
+def _submitter(client, function):
+    """submit(*arguments) -> concurrent.futures.Future of the function's result, by Dask, Ray or an executor."""
     if hasattr(client, "remote"):
-        return lambda function, *arguments: client.remote(function).remote(*arguments).future()
-    return client.submit
+        remote = client.remote(function)
+        return lambda *arguments: remote.remote(*arguments).future()
+    executor = client.get_executor() if hasattr(client, "get_executor") else client
+    return _functools.partial(executor.submit, function)
 
 
 class _Parts:
@@ -123,18 +122,19 @@ class _Parts:
 
     def compute(self, client, jobs, study):
         """Does what is not done. Raises what a worker raised, or KeyboardInterrupt; what was done stays."""
-        work = self._run.rows
+        from concurrent import futures
         with _contextlib.ExitStack() as stack:
             if client is None:
                 if jobs < 1:
                     raise _core.Error(f"jobs: got {jobs}, expected at least 1")
-                client = stack.enter_context(_futures.ThreadPoolExecutor(jobs))
+                submit = _submitter(stack.enter_context(futures.ThreadPoolExecutor(jobs)), self._run.rows)
             else:
-                work = _functools.partial(_rows, study, self._run.identity)
-            submit, done = _submitter(client), sum(last - first for first, last in self._done())
-            asked = {submit(work, *part): part for part in self._open()}
+                submit = _functools.partial(_submitter(client, _rows), study, self._run.identity)
+            done = sum(last - first for first, last in self._done())
+            asked: Any = {}
             try:
-                for future in _futures.as_completed(list(asked)):
+                asked.update((submit(*part), part) for part in self._open())
+                for future in futures.as_completed(list(asked)):
                     first, last = asked.pop(future)
                     replace_file(self._path(first, last), future.result())
                     done += last - first

@@ -24,6 +24,7 @@ import time as _time
 import typing as _typing
 
 import tilecast as _tilecast
+from tilecast import cache as _cache
 
 try:
     import jax as _jax
@@ -39,7 +40,6 @@ if _typing.TYPE_CHECKING:
 __all__ = ["Compiled", "Run", "compile", "simulate", "write"]
 
 _EXTRA = {"tpu": "tilecast[tpu]", "cuda": "tilecast[cuda]"}
-_CACHE_LIMIT = 1 << 30  # bytes of compiled programs that are kept
 _NO_TRITON = "--xla_gpu_enable_triton_gemm=false"
 
 
@@ -202,41 +202,19 @@ def _cannot_compile(device, platform):
     return ""
 
 
-def _cache_folder():
-    base = _os.environ.get("XDG_CACHE_HOME") or _os.path.expanduser("~/.cache")
-    return _os.environ.get("TILECAST_CACHE") or _os.path.join(base, "tilecast")
-
-
 def _cached(text, request, flags, timeout_s):
     """HLO and the compiler's answer, by content: from the cache folder if they are there."""
     asked = _json.dumps([request, flags, _compiler.compiler_of(request["platform"]),
                          _jax.__version__], sort_keys=True)
-    key = _hashlib.sha256((asked + text).encode()).hexdigest()
-    path = _os.path.join(_cache_folder(), "xla", key + ".json")
+    key = _hashlib.sha256((asked + text).encode()).hexdigest() + ".json"
     try:
-        with open(path, encoding="utf-8") as file:
-            held = _json.load(file)
+        held = _json.loads(_cache.get("xla", key) or "")
         return held["hlo"], held["answer"]
-    except (OSError, ValueError, KeyError):
+    except (ValueError, KeyError):
         pass
     hlo, answer = _run_compiler(text, request, flags, timeout_s)
-    try:
-        _os.makedirs(_os.path.dirname(path), exist_ok=True)
-        _tilecast._replace_file(path, _json.dumps({"hlo": hlo, "answer": answer}))
-        _shrink(_os.path.dirname(path))
-    except OSError:
-        pass  # a folder that cannot be written costs time, not the answer
+    _cache.put("xla", key, _json.dumps({"hlo": hlo, "answer": answer}))
     return hlo, answer
-
-
-def _shrink(folder):
-    """Removes the oldest files beyond the limit."""
-    entries = sorted(_os.scandir(folder), key=lambda entry: -entry.stat().st_mtime)
-    size = 0
-    for entry in entries:
-        size += entry.stat().st_size
-        if size > _CACHE_LIMIT:
-            _os.remove(entry.path)
 
 
 def _run_compiler(text, request, flags, timeout_s):
