@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
-#include <set>
 
 #include "base/parallel.h"
 #include "base/random.h"
@@ -11,28 +10,7 @@
 namespace tilecast::hybrid {
 namespace {
 
-constexpr std::size_t kLeastOpinions = 3;
-
 using Left = std::vector<bool>;  // by group number: whether it is left out
-
-Left leave_out(std::span<const std::uint32_t> numbers, double share, std::mt19937_64& random) {
-  const std::set<std::uint32_t> distinct(numbers.begin(), numbers.end());
-  std::vector<std::uint32_t> order(distinct.begin(), distinct.end());
-  base::shuffle(order, random);
-  const auto count =
-      static_cast<std::size_t>(std::lround(share * static_cast<double>(order.size())));
-  order.resize(std::min(count, order.size() - 1));
-  Left left(*distinct.rbegin() + 1U);
-  for (const std::uint32_t number : order) left[number] = true;
-  return left;
-}
-
-std::vector<std::uint32_t> numbers_of(const std::vector<std::uint32_t>& all,
-                                      std::span<const std::size_t> chosen) {
-  std::vector<std::uint32_t> numbers;
-  for (const std::size_t row : chosen) numbers.push_back(all[row]);
-  return numbers;
-}
 
 class BagFit {
  public:
@@ -73,10 +51,17 @@ class BagFit {
   }
 
   void plan() {
+    std::vector<std::uint32_t> groups;
+    for (std::uint32_t group = 0; group < group_rows_.size(); ++group) {
+      if (group_rows_[group] > 0) groups.push_back(group);
+    }
+    const std::size_t folds = std::max<std::size_t>(1, spec_.members / kOpinions);
     std::mt19937_64 random(spec_.seed);
-    const std::vector<std::uint32_t> groups = numbers_of(rows_.group, chosen_);
     for (std::size_t member = 0; member < spec_.members; ++member) {
-      without_groups_.push_back(leave_out(groups, kWithoutGroups, random));
+      if (member % folds == 0) base::shuffle(groups, random);
+      Left& left = without_groups_.emplace_back(group_rows_.size());
+      if (folds == 1 || groups.size() == 1) continue;
+      for (std::size_t i = member % folds; i < groups.size(); i += folds) left[groups[i]] = true;
     }
   }
 
@@ -120,7 +105,7 @@ class BagFit {
       }
       const double mean = sum / std::max(n, 1.0);
       result.push_back(
-          n < double{kLeastOpinions}
+          n < double{kOpinions}
               ? std::nullopt
               : std::optional(Opinion{mean, std::sqrt(std::max(0.0, squares / n - mean * mean))}));
     }

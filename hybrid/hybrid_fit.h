@@ -25,13 +25,13 @@ namespace tilecast::hybrid {
 // The settings of a hybrid, as YAML:
 //
 //   hybrids:                                      in an experiment, beside `learners:`
-//     - {name: hybrid, features: [prior], trial_by: kernel}
+//     - {name: hybrid, features: [prior], trial_by: family}
 //
 //   name       name of the column
 //   features   groups of the trees' columns (learned/feature_schema.h); default: prior,
 //              the analytical terms; if all devices are processors, every group without text
-//   trial_by   unit that trials leave out: family | kernel | row, default kernel; the next finer
-//              one for a set with few of them
+//   trial_by   unit that trials leave out: family | kernel | row, default family (programs);
+//              the next finer one for a set with few of them
 //   members    members of the bag, default 12
 //   guard      no: applies the full correction everywhere (for ablations)
 //   seed       seed of the bag, default 1
@@ -40,7 +40,7 @@ namespace tilecast::hybrid {
 struct HybridSpec {
   std::string name;
   std::optional<std::vector<learned::FeatureGroup>> features = {};
-  learned::ValidateBy trial_by = learned::ValidateBy::kKernel;
+  learned::ValidateBy trial_by = learned::ValidateBy::kFamily;
   std::size_t members = 12;
   Belief belief = Belief::kRules;
   std::uint64_t seed = 1;

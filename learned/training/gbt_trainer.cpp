@@ -18,9 +18,11 @@ const ParameterTable<GbtSpec>& gbt_parameters() {
   static const ParameterTable<GbtSpec> table = [] {
     ParameterTable<GbtSpec> t;
     t.choice("objective", &GbtSpec::objective, kGbtObjectives,
-             "squared error of log time, its quantile, or order within a kernel");
+             "squared error of log time, Huber's loss, a quantile, or order within a kernel");
     t.number("rank_weight", &GbtSpec::rank_weight, 0, 1,
              "pairwise, all_pairs: share of the loss; the rest is squared error of log time");
+    t.number("linear_above", &GbtSpec::linear_above, 1e-6, 1e6,
+             "huber: errors of log time above it count linearly");
     t.number("quantile", &GbtSpec::quantile, 0.01, 0.99, "the one that 'quantile' predicts");
     t.number("trees", &GbtSpec::trees, 1, 5000, "most trees");
     t.number("depth", &GbtSpec::depth, 1, 14, "splits from the root to a leaf, at most");

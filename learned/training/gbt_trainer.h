@@ -12,12 +12,14 @@
 
 namespace tilecast::learned {
 
-// kLogTime: squared error of the target. kQuantile: pinball loss (Koenker and Bassett, 1978),
-// minimal at the quantile GbtSpec::quantile of the target. kPairwise: pairwise ranking within
-// groups (RankNet's loss; Burges et al., ICML 2005), lower score = lower target. kAllPairs:
-// predictions of a pair should differ like its targets. Gradients: xgboost/gbt_objective.h.
-enum class GbtObjective { kLogTime, kQuantile, kPairwise, kAllPairs };
-inline constexpr std::string_view kGbtObjectives[] = {"log_time", "quantile", "pairwise",
+// kLogTime: squared error of the target. kHuber: the same up to GbtSpec::linear_above, linear
+// beyond (Huber, 1964), so that few bad rows do not decide. kQuantile: pinball loss (Koenker and
+// Bassett, 1978), minimal at the quantile GbtSpec::quantile of the target. kPairwise: pairwise
+// ranking within groups (RankNet's loss; Burges et al., ICML 2005), lower score = lower target.
+// kAllPairs: predictions of a pair should differ like its targets. Gradients:
+// xgboost/gbt_objective.h.
+enum class GbtObjective { kLogTime, kHuber, kQuantile, kPairwise, kAllPairs };
+inline constexpr std::string_view kGbtObjectives[] = {"log_time", "huber", "quantile", "pairwise",
                                                       "all_pairs"};
 [[nodiscard]] constexpr bool ranks(GbtObjective objective) {
   return objective >= GbtObjective::kPairwise;
@@ -27,6 +29,7 @@ struct GbtSpec {
   GbtObjective objective = GbtObjective::kLogTime;
   // Weight of the ranking loss; the remainder is squared error, so predictions are times below 1.
   double rank_weight = 1;
+  double linear_above = 0.02;  // error of the target
   double quantile = 0.1;
   int trees = 600;  // maximum
   int depth = 6;
@@ -61,8 +64,8 @@ struct GbtTable {
 
 struct GbtRound {
   int round = 0;
-  // RMSE of the target; mean pinball loss; or 1 - share of ordered pairs (ties count half; mean
-  // over groups, weighted by rows), combined with RMSE by GbtSpec::rank_weight.
+  // RMSE of the target; mean Huber or pinball loss; or 1 - share of ordered pairs (ties count half;
+  // mean over groups, weighted by rows), combined with RMSE by GbtSpec::rank_weight.
   double train = 0, validation = 0;
 };
 struct GbtHooks {

@@ -152,8 +152,11 @@ const Gradients& GbtLoss::gradients(std::span<const float> margins) {
 
 void GbtLoss::add_rows(std::span<const float> margins) {
   for (std::size_t i = 0; i < margins.size(); ++i) {
-    const double weight = (1 - rank_weight_) * weights_[i];
     const double error = static_cast<double>(margins[i]) - table_->targets[i];
+    const double robust = spec_.objective == GbtObjective::kHuber
+                              ? spec_.linear_above / std::max(std::abs(error), spec_.linear_above)
+                              : 1;
+    const double weight = (1 - rank_weight_) * weights_[i] * robust;
     const double slope = spec_.objective != GbtObjective::kQuantile ? error
                          : error < 0                                ? -spec_.quantile
                                                                     : 1 - spec_.quantile;
@@ -204,18 +207,24 @@ void GbtLoss::leave_out_rows() {
   }
 }
 
+double GbtLoss::loss_of(double error) const {
+  const double size = std::abs(error), d = spec_.linear_above;
+  if (spec_.objective == GbtObjective::kHuber) {
+    return size <= d ? size * size / 2 : d * (size - d / 2);
+  }
+  if (spec_.objective != GbtObjective::kQuantile) return error * error;
+  return size * (error < 0 ? spec_.quantile : 1 - spec_.quantile);
+}
+
 double GbtLoss::score_of_rows(std::span<const float> margins) const {
-  const bool is_quantile = spec_.objective == GbtObjective::kQuantile;
   double sum = 0, weight = 0;
   for (std::size_t i = 0; i < margins.size(); ++i) {
-    const double error = static_cast<double>(margins[i]) - table_->targets[i];
-    const double loss = !is_quantile ? error * error
-                        : error < 0  ? -spec_.quantile * error
-                                     : (1 - spec_.quantile) * error;
-    sum += weights_[i] * loss;
+    sum += weights_[i] * loss_of(static_cast<double>(margins[i]) - table_->targets[i]);
     weight += weights_[i];
   }
-  return is_quantile ? sum / weight : std::sqrt(sum / weight);
+  const bool mean =
+      spec_.objective == GbtObjective::kHuber || spec_.objective == GbtObjective::kQuantile;
+  return mean ? sum / weight : std::sqrt(sum / weight);
 }
 
 double GbtLoss::score_of_pairs(std::span<const float> margins) const {

@@ -1,7 +1,10 @@
 // The objectives of boosted trees: gradients of the loss at the current margins, and a score for
 // monitoring. Private to module.cpp.
 //
-// kLogTime: (margin - target)^2 / 2 per row. kQuantile, with x = target - margin: x q above 0, x (q
+// kLogTime: (margin - target)^2 / 2 per row. kHuber: errors x above d = linear_above get |x| d -
+// d^2 / 2, with the second derivative d / |x| of a parabola that touches it from above (Hunter and
+// Lange, "A tutorial on MM algorithms", 2004), so that leaves are weighted means. kQuantile, with x
+// = target - margin: x q above 0, x (q
 // - 1) below; its second derivative, 0, is replaced by 1. Pairs of one group with target_i <
 // target_j: kPairwise log(1 + exp(margin_i - margin_j)) (RankNet: Burges et al., ICML 2005);
 // kAllPairs max(0, x)^2 / 2 with x = (target_j - target_i) - (margin_j - margin_i). A group of at
@@ -49,6 +52,7 @@ class GbtLoss {
   void add_pairs(const Group& group, std::span<const float> margins);
   void add_pair(std::size_t i, std::size_t j, double weight, std::span<const float> margins);
   void leave_out_rows();
+  [[nodiscard]] double loss_of(double error) const;  // of a row
   [[nodiscard]] double score_of_rows(std::span<const float> margins) const;
   [[nodiscard]] double score_of_pairs(std::span<const float> margins) const;
 
