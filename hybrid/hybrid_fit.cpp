@@ -86,7 +86,7 @@ class HybridFit {
     std::vector<std::vector<Trial>> of_place(rows_.places.size());
     for (const Trial& trial : trials) of_place[rows_.place[trial.row]].push_back(trial);
     for (std::size_t i = 0; i < of_place.size(); ++i) {
-      const Shrinkage own = choose_shrinkage(of_place[i]);
+      const Shrinkage own = spec_.corrects ? choose_shrinkage(of_place[i]) : Shrinkage{};
       Place& place = fitted_.parts.known.places()[i];
       place.same = limited(own, across.same[i]);
       place.any = limited(own, across.any[i]);
@@ -207,11 +207,14 @@ std::vector<FeatureGroup> read_groups(const ConfigNode& node) {
 
 HybridSpec read_hybrid(const ConfigNode& node) {
   if (!node.is_mapping()) fail_at(node, "expected {name: ...}");
-  allow_only(node, {"name", "features", "trial_by", "members", "guard", "seed"});
+  allow_only(node, {"name", "features", "trial_by", "members", "guard", "correct", "seed"});
   HybridSpec spec{.name = text(node, "name")};
   if (const ConfigNode* groups = node.find("features")) spec.features = read_groups(*groups);
   if (const ConfigNode* guard = node.find("guard"); guard && choice(*guard, kNoOrYes) == 0) {
     spec.belief = Belief::kEverything;
+  }
+  if (const ConfigNode* correct = node.find("correct")) {
+    spec.corrects = choice(*correct, kNoOrYes) == 1;
   }
   if (const ConfigNode* by = node.find("trial_by")) {
     spec.trial_by = static_cast<learned::ValidateBy>(choice(*by, learned::kValidateBy));

@@ -33,6 +33,7 @@ namespace tilecast::hybrid {
 //   trial_by   unit that trials leave out: family | kernel | row, default family (programs);
 //              the next finer one for a set with few of them
 //   members    members of the bag, default 12
+//   correct    no: physics with intervals, whatever trials gain
 //   guard      no: applies the full correction everywhere (for ablations)
 //   seed       seed of the bag, default 1
 // Plain values.
@@ -42,6 +43,7 @@ struct HybridSpec {
   std::optional<std::vector<learned::FeatureGroup>> features = {};
   learned::ValidateBy trial_by = learned::ValidateBy::kFamily;
   std::size_t members = 12;
+  bool corrects = true;
   Belief belief = Belief::kRules;
   std::uint64_t seed = 1;
 };
