@@ -87,11 +87,15 @@ std::string correction_cell(const std::optional<Correction>& correction) {
 
 std::string correction_text(const CorrectionReasons& reasons) {
   const Correction& c = reasons.correction;
-  std::string out = fmt::format("analytical      {}, before measurements corrected it\n",
-                                duration(c.analytical.value));
-  out += fmt::format("correction      x {:.3f}: trees say x {:.3f} (+- {} %), k = {}\n", c.factor,
-                     std::exp(reasons.said.mean), percent(std::expm1(reasons.said.deviation)),
-                     c.weight == 0 ? "0: physics alone" : fmt::format("{:.2f}", c.weight));
+  const bool has_trees = reasons.said.mean != 0 || reasons.said.deviation != 0;
+  std::string out = fmt::format("analytical      {}{}\n", duration(c.analytical.value),
+                                has_trees ? ", before measurements corrected it" : "");
+  out += !has_trees
+             ? "correction      none: this model keeps physics\n"
+             : fmt::format("correction      x {:.3f}: trees say x {:.3f} (+- {} %), k = {}\n",
+                           c.factor, std::exp(reasons.said.mean),
+                           percent(std::expm1(reasons.said.deviation)),
+                           c.weight == 0 ? "0: physics alone" : fmt::format("{:.2f}", c.weight));
   out += fmt::format("90 % interval   {} to {}\n", duration(c.low.value), duration(c.high.value));
   if (!reasons.verdict.empty()) out += fmt::format("where           {}\n", reasons.verdict);
   out += fmt::format("nearest         {}\n", nearest_line(reasons));
