@@ -15,7 +15,7 @@ if _typing.TYPE_CHECKING:
     from typing import Any, Iterable, Optional, Union
     _Path = Union[str, _os.PathLike[str]]
 
-_MOST_POINTS, _PART_S, _LEAST_PARTS = 2000, 1.0, 64  # of a part: points, about seconds; of a study
+_MOST_POINTS, _PART_S, _LEAST_PARTS = 2000, 0.5, 128  # of a part: points, about seconds; of a study
 _GROUP_BYTES = 16 << 20  # of CSV, that become one group of rows in Parquet
 
 
@@ -107,7 +107,7 @@ class _Parts:
         return _os.path.join(self._folder, f"{first}-{last}.csv")
 
     def _open(self):
-        """Ranges that are not done, each of about a second's work."""
+        """Ranges that are not done, each of about half a second of work."""
         ends = [(0, 0), *self._done(), (self._run.points, self._run.points)]
         gaps = [(last, first) for (_, last), (first, _) in zip(ends, ends[1:]) if last < first]
         if not gaps:
