@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse as _argparse
 import os as _os
+import pathlib as _pathlib
 import re as _re
 import sys as _sys
 import typing as _typing
@@ -20,55 +21,40 @@ if _typing.TYPE_CHECKING:
 __all__ = ["folder", "get", "limit", "main", "put", "shrink"]
 
 
-def folder() -> str:
+def folder() -> _pathlib.Path:
     base = _os.environ.get("XDG_CACHE_HOME") or _os.path.expanduser("~/.cache")
-    return _os.environ.get("TILECAST_CACHE") or _os.path.join(base, "tilecast")
+    return _pathlib.Path(_os.environ.get("TILECAST_CACHE") or _os.path.join(base, "tilecast"))
 
 
-def limit() -> int:
-    """Bytes that are kept."""
+def get(kind: str, key: str, default: str = "") -> str:
+    """What put() kept; `default` if it is not there."""
     try:
-        with open(_os.path.join(folder(), "limit"), encoding="utf-8") as file:
-            return int(file.read())
+        return (folder() / kind / key).read_text(encoding="utf-8")
     except (OSError, ValueError):
-        return 1 << 30
-
-
-def get(kind: str, key: str) -> Optional[str]:
-    """What put() kept; None if it is not there."""
-    try:
-        with open(_os.path.join(folder(), kind, key), encoding="utf-8") as file:
-            return file.read()
-    except (OSError, ValueError):
-        return None
+        return default
 
 
 def put(kind: str, key: str, text: str) -> None:
     """Keeps a text by the hash of what it follows from. A folder that cannot be written costs time, not the answer."""
     try:
-        _os.makedirs(_os.path.join(folder(), kind), exist_ok=True)
-        _replace_file(_os.path.join(folder(), kind, key), text)
+        (folder() / kind).mkdir(parents=True, exist_ok=True)
+        _replace_file(folder() / kind / key, text)
         shrink(limit())
     except OSError:
         pass
 
 
-def _files():
-    """Path, bytes and time of what is kept, newest first."""
-    found = []
-    for kind in _os.scandir(folder()) if _os.path.isdir(folder()) else ():
-        for file in _os.scandir(kind) if kind.is_dir() else ():
-            found.append((file.path, file.stat().st_size, file.stat().st_mtime))
-    return sorted(found, key=lambda file: -file[2])
+def limit() -> int:
+    """Bytes that are kept."""
+    return int(get("", "limit", str(1 << 30)))
 
 
 def shrink(most: int) -> None:
     """Removes the oldest files beyond `most` bytes."""
-    held = 0
-    for path, size, _ in _files():
-        held += size
-        if held > most:
-            _os.remove(path)
+    for path in sorted(folder().glob("*/*"), key=lambda path: -path.stat().st_mtime):
+        most -= path.stat().st_size
+        if most < 0:
+            path.unlink()
 
 
 def _bytes(text):
@@ -84,15 +70,14 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     said.add_argument("--clear", action="store_true", help="remove all that is kept")
     options = said.parse_args(arguments)
     if options.limit is not None:
-        _os.makedirs(folder(), exist_ok=True)
-        _replace_file(_os.path.join(folder(), "limit"), str(options.limit))
+        folder().mkdir(parents=True, exist_ok=True)
+        _replace_file(folder() / "limit", str(options.limit))
     shrink(0 if options.clear else limit())
-    sizes: dict = {}
-    for path, size, _ in _files():
-        sizes.setdefault(_os.path.basename(_os.path.dirname(path)), []).append(size)
     print(f"{folder()}: at most {limit() / 1e6:.1f} MB")
-    for kind, held in sizes.items():
-        print(f"{kind}: {len(held)} files, {sum(held) / 1e6:.1f} MB")
+    for kind in sorted(folder().glob("*/")):
+        sizes = [path.stat().st_size for path in kind.glob("*")]
+        if sizes:
+            print(f"{kind.name}: {len(sizes)} files, {sum(sizes) / 1e6:.1f} MB")
     return 0
 
 

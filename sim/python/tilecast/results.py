@@ -390,18 +390,14 @@ class Command:
             _core._raise((said or [done.stderr.strip()])[-1])
         return done.stdout
 
-    def rows(self, option=""):
-        """Of the CSV that it prints, or writes to the file of an option."""
+    def rows(self, option):
+        """Of the CSV that it writes to the file of an option."""
         import tempfile
-        if option:
-            with tempfile.TemporaryDirectory() as folder:
-                path = _os.path.join(folder, "rows.csv")
-                self.run(option, path)
-                with open(path, encoding="utf-8") as file:
-                    text = file.read()
-        else:
-            text = self.run("--format", "csv")
-        return Table.of_csv(text)
+        with tempfile.TemporaryDirectory() as folder:
+            path = _os.path.join(folder, "rows.csv")
+            self.run(option, path)
+            with open(path, encoding="utf-8") as file:
+                return Table.of_csv(file.read())
 
 
 class _Ran(_Answer):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib as _contextlib
 import functools as _functools
+import itertools as _itertools
 import os as _os
 import sys as _sys
 import time as _time
@@ -15,7 +16,7 @@ if _typing.TYPE_CHECKING:
     from typing import Any, Iterable, Optional, Union
     _Path = Union[str, _os.PathLike[str]]
 
-_MOST_POINTS, _PART_S, _LEAST_PARTS = 2000, 1.0, 64  # of a part: points, about seconds; of a study
+_MOST_POINTS, _PART_S, _LEAST_PARTS = 2000, 0.5, 128  # of a part: points, about seconds; of a study
 _GROUP_BYTES = 16 << 20  # of CSV, that become one group of rows in Parquet
 
 
@@ -32,24 +33,30 @@ def sweep(study: _Path, pareto: Union[str, Iterable[str]] = (), front: bool = Fa
     journal: a folder of finished parts (default: OUTPUT.journal, removed at the end); resume=True continues it.
     Ctrl-C stops the sweep.
     """
+    import shutil
     import tempfile
     study, output = _os.fspath(study), _os.fspath(output or "")
     run = _core._Study(study, ",".join([pareto] if isinstance(pareto, str) else pareto), front)
-    write = _write_parquet() if output.endswith(".parquet") else _write_csv
+    arrow = _arrow() if output.endswith(".parquet") else None
     folder = _os.fspath(journal) or output and output + ".journal"
     if resume and not folder:
         raise _core.Error("resume: expected journal=, or output=, whose journal is OUTPUT.journal")
     with _contextlib.ExitStack() as stack:
         parts = _Parts(run, folder or stack.enter_context(tempfile.TemporaryDirectory()), resume)
         parts.compute(client, jobs, study)
+        names = ",".join(run.columns) + "\n"
         texts = [run.front(list(parts.texts()))] if pareto or front else parts.texts()
         if not output:
-            return _results.Table.of_csv(",".join(run.columns) + "\n" + "".join(texts))
+            return _results.Table.of_csv(names + "".join(texts))
         replaced = f"{output}.{_os.getpid()}.tmp"
-        write(replaced, run, texts)
+        if arrow:
+            _write_parquet(arrow, replaced, run, texts)
+        else:
+            with open(replaced, "w", encoding="utf-8", newline="") as file:
+                file.writelines(_itertools.chain([names], texts))
         _os.replace(replaced, output)
     if not journal:
-        parts.remove()
+        shutil.rmtree(folder)
     return output
 
 
@@ -107,7 +114,7 @@ class _Parts:
         return _os.path.join(self._folder, f"{first}-{last}.csv")
 
     def _open(self):
-        """Ranges that are not done, each of about a second's work."""
+        """Ranges that are not done, each of about half a second of work."""
         ends = [(0, 0), *self._done(), (self._run.points, self._run.points)]
         gaps = [(last, first) for (_, last), (first, _) in zip(ends, ends[1:]) if last < first]
         if not gaps:
@@ -150,13 +157,6 @@ class _Parts:
             with open(self._path(*part), encoding="utf-8", newline="") as file:
                 yield file.read()
 
-    def remove(self):
-        """Of the journal's files only; a folder that holds others stays."""
-        for name in [f"{first}-{last}.csv" for first, last in self._done()] + ["study"]:
-            _os.remove(_os.path.join(self._folder, name))
-        with _contextlib.suppress(OSError):
-            _os.rmdir(self._folder)
-
 
 def _tell(line):
     """Replaces the line on the terminal."""
@@ -174,40 +174,26 @@ def replace_file(path, text):
     _os.replace(temporary, path)
 
 
-def _write_csv(path, run, texts):
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        file.write(",".join(run.columns) + "\n")
-        file.writelines(texts)
-
-
-def _write_parquet():
-    """The writer; raises before any work where pyarrow is not installed."""
+def _arrow():
     try:
-        import pyarrow
         import pyarrow.csv
         import pyarrow.parquet
+        return pyarrow
     except ImportError:
         raise _core.Error("output: Parquet is written by pyarrow (pip install pyarrow); NAME.csv needs "
                           "nothing") from None
 
-    def write(path, run, texts):
-        types = {name: pyarrow.string() if name in run.texts else pyarrow.float64() for name in run.columns}
-        types.update(point=pyarrow.int64(), feasible=pyarrow.int64())
-        reading = {"read_options": pyarrow.csv.ReadOptions(column_names=run.columns),
-                   "parse_options": pyarrow.csv.ParseOptions(newlines_in_values=True),
-                   "convert_options": pyarrow.csv.ConvertOptions(column_types=types)}
-        with pyarrow.parquet.ParquetWriter(path, pyarrow.schema(list(types.items()))) as file:
-            for group in _groups(texts):
-                file.write_table(pyarrow.csv.read_csv(pyarrow.py_buffer(group), **reading))
-    return write
 
-
-def _groups(texts):
-    group = b""
-    for text in texts:
-        group += text.encode()
-        if len(group) > _GROUP_BYTES:
-            yield group
-            group = b""
-    if group:
-        yield group
+def _write_parquet(arrow, path, run, texts):
+    types = {name: arrow.string() if name in run.texts else arrow.float64() for name in run.columns}
+    types.update(point=arrow.int64(), feasible=arrow.int64())
+    reading = {"read_options": arrow.csv.ReadOptions(column_names=run.columns),
+               "parse_options": arrow.csv.ParseOptions(newlines_in_values=True),
+               "convert_options": arrow.csv.ConvertOptions(column_types=types)}
+    with arrow.parquet.ParquetWriter(path, arrow.schema(list(types.items()))) as file:
+        group = b""
+        for text in _itertools.chain(texts, [""]):
+            group += text.encode()
+            if group and (len(group) > _GROUP_BYTES or not text):
+                file.write_table(arrow.csv.read_csv(arrow.py_buffer(group), **reading))
+                group = b""

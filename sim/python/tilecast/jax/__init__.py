@@ -208,7 +208,7 @@ def _cached(text, request, flags, timeout_s):
                          _jax.__version__], sort_keys=True)
     key = _hashlib.sha256((asked + text).encode()).hexdigest() + ".json"
     try:
-        held = _json.loads(_cache.get("xla", key) or "")
+        held = _json.loads(_cache.get("xla", key))
         return held["hlo"], held["answer"]
     except (ValueError, KeyError):
         pass
