@@ -62,15 +62,15 @@ def sweep(study: _Path, pareto: Union[str, Iterable[str]] = (), front: bool = Fa
 
 def _rows(study, identity, first, last):
     """In a worker: rows of points first to last - 1, as CSV without names."""
-    run = _read(study, identity)
-    if run.identity != identity:
-        raise _core.Error(f"{study}: this worker reads another study, program, description or version")
-    return run.rows(first, last)
+    return _read(study, identity).rows(first, last)
 
 
 @_functools.lru_cache(maxsize=1)
 def _read(study, identity):
-    return _core._Study(study, "", False)
+    run = _core._Study(study, "", False)
+    if run.identity != identity:
+        raise _core.Error(f"{study}: this worker reads another study, program, description or version")
+    return run
 
 
 def _submitter(client, function):
