@@ -330,7 +330,7 @@ TEST(HybridSpec, ReadsEveryKey) {
 TEST(HybridSpec, ANameIsEnough) {
   const HybridSpec spec = read("{name: mine}");
   EXPECT_FALSE(spec.features.has_value());
-  EXPECT_EQ(spec.trial_by, learned::ValidateBy::kKernel);
+  EXPECT_EQ(spec.trial_by, learned::ValidateBy::kFamily);
   EXPECT_EQ(spec.members, BagSpec{}.members);
   EXPECT_EQ(spec.belief, Belief::kRules);
   EXPECT_EQ(read("{name: mine, guard: yes}").belief, Belief::kRules);

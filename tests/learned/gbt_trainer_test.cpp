@@ -17,8 +17,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr GbtObjective kObjectives[] = {GbtObjective::kLogTime, GbtObjective::kQuantile,
-                                        GbtObjective::kPairwise, GbtObjective::kAllPairs};
+constexpr GbtObjective kObjectives[] = {GbtObjective::kLogTime, GbtObjective::kHuber,
+                                        GbtObjective::kQuantile, GbtObjective::kPairwise,
+                                        GbtObjective::kAllPairs};
 
 // Mean over rows.
 double pinball(const std::vector<float>& margins, const std::vector<float>& targets, double q) {
@@ -68,10 +69,21 @@ double share_wrong(const std::vector<float>& margins, const GbtTable& table) {
   return sum / weight;
 }
 
+// Huber's loss, mean over rows.
+double huber(const std::vector<float>& margins, const std::vector<float>& targets, double d) {
+  double sum = 0;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const double x = std::abs(static_cast<double>(targets[i]) - margins[i]);
+    sum += x <= d ? x * x / 2 : d * x - d * d / 2;
+  }
+  return sum / static_cast<double>(targets.size());
+}
+
 // The score of a model with the usual settings.
 double score_of(GbtObjective objective, const GbtModel& model, const GbtTable& table) {
   const std::vector<float> margins = predictions(model, table);
   return objective == GbtObjective::kLogTime ? rmse(margins, table.targets)
+         : objective == GbtObjective::kHuber ? huber(margins, table.targets, GbtSpec().linear_above)
          : objective == GbtObjective::kQuantile
              ? pinball(margins, table.targets, GbtSpec().quantile)
              : share_wrong(margins, table);
@@ -173,6 +185,28 @@ TEST(GbtTrainer, AQuantileHasItsShareOfTheRowsBelow) {
     for (std::size_t i = 0; i < margins.size(); ++i) below += test.targets[i] < margins[i] ? 1 : 0;
     EXPECT_NEAR(below / static_cast<double>(test.rows()), q, 0.05);
   }
+}
+
+// A third of the rows is wrong by 1: squared errors move by a third, Huber's loss hardly.
+TEST(GbtTrainer, WrongRowsDoNotDecideHubersLoss) {
+  GbtTable train = formula_table(1, {.rows = 3000});
+  const GbtTable test = formula_table(2, {.rows = 1000});
+  std::mt19937_64 random(3);
+  for (float& target : train.targets) target += random() % 3 == 0 ? 1.0F : 0;
+  double moved[2];
+  for (const GbtObjective objective : {GbtObjective::kLogTime, GbtObjective::kHuber}) {
+    const GbtSpec spec{.objective = objective,
+                       .trees = 200,
+                       .depth = 4,
+                       .learning_rate = 0.15,
+                       .min_child_weight = 5};
+    const std::vector<float> margins = predictions(train_gbt(train, {}, spec), test);
+    double sum = 0;
+    for (std::size_t i = 0; i < margins.size(); ++i) sum += margins[i] - test.targets[i];
+    moved[objective == GbtObjective::kHuber] = sum / static_cast<double>(test.rows());
+  }
+  EXPECT_NEAR(moved[0], 1.0 / 3, 0.05);
+  EXPECT_LT(std::abs(moved[1]), 0.1);
 }
 
 TEST(GbtTrainer, GivesTheSameBytesOnAnyNumberOfThreads) {
@@ -377,9 +411,10 @@ TEST(GbtTrainer, ParametersReadBackAsTheyAreWritten) {
       EXPECT_EQ(parameter.get(spec), value) << parameter.name;
     }
   }
-  EXPECT_THAT(names, ::testing::ElementsAre("objective", "rank_weight", "quantile", "trees",
-                                            "depth", "learning_rate", "subsample", "column_sample",
-                                            "min_child_weight", "lambda", "early_stopping"));
+  EXPECT_THAT(
+      names, ::testing::ElementsAre("objective", "rank_weight", "linear_above", "quantile", "trees",
+                                    "depth", "learning_rate", "subsample", "column_sample",
+                                    "min_child_weight", "lambda", "early_stopping"));
 }
 
 }  // namespace
