@@ -17,7 +17,6 @@
 #include "base/text.h"
 #include "hwdesc/config_reader.h"
 #include "learned/model_card_yaml.h"
-#include "learned/terms.h"
 #include "measured/measurement_set.h"
 
 namespace tilecast::learned {
@@ -263,11 +262,10 @@ std::unique_ptr<Predictor> ModelFolder::network() const {
                               .network = nullptr,
                               .target = model_.card.target,
                               .ranks_only = model_.card.ranks_only};
-  const bool terms = model_.network.terms;
   const NetworkWidths widths{.opcodes = opcode_count(features),
-                             .node = nodes.columns.size() + (terms ? analytical::kBoundCount : 0),
+                             .node = nodes.columns.size(),
                              .at_nodes = at_nodes.width(),
-                             .at_kernel = at_kernel.width() + (terms ? kTermColumns : 0)};
+                             .at_kernel = at_kernel.width()};
   const std::string weights = read(kWeights, kMostBytes);
   parts.network = naming_file(at(kWeights),
                               [&] { return graph_module().load(model_.network, widths, weights); });

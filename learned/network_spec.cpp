@@ -42,7 +42,6 @@ const ParameterTable<NetworkSpec>& network_parameters() {
         .number("head_width", &NetworkSpec::head_width, 4, 1024,
                 "Width of the first of them; each next one is half as wide.")
         .flag("biases", &NetworkSpec::biases, "Of all layers.")
-        .flag("terms", &NetworkSpec::terms, "Corrects the terms of physics before they combine.")
         .number("dropout", &NetworkSpec::dropout, 0, 0.9,
                 "Share of the values that is zeroed after each layer, in training.");
     return rows;
@@ -97,9 +96,6 @@ std::string contradiction(const NetworkSpec& spec) {
       (spec.hops == 0 || spec.module_layers > 0 || spec.graph == GraphLayer::kConv1d)) {
     return "encoder: no leaves nothing before the hops; expected hops of 1 or more, no "
            "module_layers and another graph than conv1d";
-  }
-  if (spec.terms && spec.reduction == Reduction::kNone) {
-    return "terms: belong to nodes, but reduction: none reads no nodes";
   }
   if (spec.head_layers > 0 && spec.reduction == Reduction::kPerNode) {
     return "head_layers: a sum of scalars, per_node, has no head; expected another reduction";

@@ -46,9 +46,6 @@ struct NetworkSpec {
   // as wide. 0 layers: none, or one of width `hidden` if the kernel has features.
   int head_layers = 0, head_width = 128;
   bool biases = true;  // in all layers
-  // Corrects the terms of the analytical time before they are combined (learned/terms.h); without
-  // training it answers what physics does. For residuals.
-  bool terms = false;
   double dropout = 0;
 };
 [[nodiscard]] const ParameterTable<NetworkSpec>& network_parameters();

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "learned/terms.h"
 
 namespace tilecast::learned {
 namespace {
@@ -95,7 +94,7 @@ class NetworkPredictor final : public ChunkedPredictor {
 
   [[nodiscard]] bool ranks_only() const override { return parts_.ranks_only; }
   [[nodiscard]] bool needs_prior() const override {
-    return at_nodes_.needs_prior() || at_kernel_.needs_prior() || parts_.spec.terms;
+    return at_nodes_.needs_prior() || at_kernel_.needs_prior();
   }
   [[nodiscard]] const NetworkPredictorParts* network() const override { return &parts_; }
 
@@ -107,22 +106,10 @@ class NetworkPredictor final : public ChunkedPredictor {
                               Graphs& graphs) const {
     const auto [known, is_new] = graphs.try_emplace(graph_key(query, parts_.features));
     if (is_new) {
-      KernelGraph& graph = known->second = make_graph(query, device, parts_.features);
-      parts_.node_scaler.apply(graph.features);
-      if (parts_.spec.terms) {
-        append_columns(term_shares(query.kernel, device), analytical::kBoundCount, graph.features);
-      }
+      known->second = make_graph(query, device, parts_.features);
+      parts_.node_scaler.apply(known->second.features);
     }
     return &known->second;
-  }
-
-  // Appends the terms of each prior; of absent ones not a number.
-  static void add_terms(Priors priors, std::vector<float>& at_kernel) {
-    std::vector<float> terms(priors.size() * kTermColumns, std::nanf(""));
-    for (std::size_t i = 0; i < priors.size(); ++i) {
-      if (priors[i]) terms_of(*priors[i], std::span(terms).subspan(i * kTermColumns, kTermColumns));
-    }
-    append_columns(terms, kTermColumns, at_kernel);
   }
 
   void predict_chunk(const Chunk& chunk, std::span<double> out) const override {
@@ -131,9 +118,7 @@ class NetworkPredictor final : public ChunkedPredictor {
     extract(at_kernel_, chunk, at_kernel);
     parts_.at_nodes_scaler.apply(at_nodes);
     parts_.at_kernel_scaler.apply(at_kernel);
-    if (parts_.spec.terms) add_terms(chunk.priors, at_kernel);
-    const std::size_t node_width = at_nodes_.width();
-    const std::size_t kernel_width = at_kernel.size() / chunk.queries.size();
+    const std::size_t node_width = at_nodes_.width(), kernel_width = at_kernel_.width();
     Graphs graphs;
     std::vector<GraphInput> inputs(chunk.queries.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "learned/terms.h"
 #include "learned/torch/binary_file.h"
 #include "learned/torch/layers.h"
 #include "learned/torch/sampler.h"
@@ -18,7 +17,6 @@ namespace tilecast::learned::torch_module {
 namespace {
 
 using torch::Tensor;
-constexpr auto kTerms = static_cast<std::int64_t>(analytical::kBoundCount);
 
 const NetworkSpec& checked(const NetworkSpec& spec) {
   const std::string wrong = contradiction(spec);
@@ -42,46 +40,11 @@ Tensor opcode_table(Weights& weights, const NetworkSpec& spec, const NetworkWidt
   return weights.matrix("opcodes", rows, columns, gain);
 }
 
-// Terms (G, kTerms) combined as learned/terms.h says: (G).
-Tensor combined(const Tensor& terms, const Tensor& inverse_power) {
-  const Tensor beside = terms.narrow(1, 0, kOverlapping);
-  const Tensor longest = beside.detach().amax(1, /*keepdim=*/true).clamp_min(1e-20);
-  const Tensor sum = (beside / longest).pow(1 / inverse_power).sum(1, /*keepdim=*/true);
-  const auto alone = static_cast<std::int64_t>(analytical::kBoundCount - kOverlapping);
-  return (longest * sum.pow(inverse_power)).squeeze(1) +
-         terms.narrow(1, kOverlapping, alone).sum(1);
-}
-
-// The physics of a batch, in its last columns of nodes and kernels (learned/terms.h).
-struct Physics {
-  Physics(const Batch& batch, const NetworkWidths& widths, torch::ScalarType dtype) {
-    const auto columns = static_cast<std::int64_t>(kTermColumns);
-    const Tensor shares =
-        batch.features.narrow(1, static_cast<std::int64_t>(widths.node) - kTerms, kTerms);
-    const Tensor terms = batch.at_kernel.slice(1, -columns).to(dtype);
-    busy = shares.to(dtype) * gather(terms.narrow(1, 0, kTerms), batch.kernel_of);
-    inverse_power = terms.narrow(1, kTerms, 1);
-    kernels = make_segments(batch.lengths);
-  }
-  // log of the time with the terms of each node times `factors`, over the time: (G)
-  [[nodiscard]] Tensor corrected(const Tensor& factors) const {
-    const auto whole = [&](const Tensor& of_nodes) {
-      return combined(reduce(of_nodes, kernels, Aggregate::kSum), inverse_power).log();
-    };
-    return whole(busy * factors) - whole(busy);
-  }
-
-  Tensor busy;           // (N, kTerms): seconds over the kernel's time
-  Tensor inverse_power;  // (G, 1)
-  Segments kernels;
-};
-
 }  // namespace
 
 struct Network::Layers {
   Layers(Weights& weights, const NetworkSpec& spec, const NetworkWidths& widths);
-  // `busy`: of nodes, for networks that correct terms.
-  [[nodiscard]] Tensor embed(const NetworkSpec& spec, const Batch& batch, const Tensor& busy,
+  [[nodiscard]] Tensor embed(const NetworkSpec& spec, const Batch& batch,
                              const Dropout& dropout) const;
 
   Tensor opcodes;
@@ -92,7 +55,7 @@ struct Network::Layers {
   std::vector<Dense> final;
   std::optional<Pool> pool;
   std::vector<Dense> hidden;
-  Dense out, at_node;  // terms: `out` of the kernel, `at_node` of each node, 0 at first
+  Dense out;
 };
 
 // Widths of the layers between a kernel and its number.
@@ -112,7 +75,6 @@ Network::Layers::Layers(Weights& weights, const NetworkSpec& spec, const Network
     opcodes = opcode_table(weights, spec, widths);
     std::int64_t width =
         spec.opcode_width + static_cast<std::int64_t>(widths.node + widths.at_nodes);
-    if (spec.terms) width += kTerms;
     if (spec.encoder) f1 = Dense(weights, "f1", std::exchange(width, spec.hidden), spec.hidden);
     module = dense_layers(weights, "module", spec.module_layers, spec.hidden);
     for (int i = 0; i < spec.hops; ++i) {
@@ -132,21 +94,17 @@ Network::Layers::Layers(Weights& weights, const NetworkSpec& spec, const Network
     hidden.emplace_back(weights, name, std::exchange(width, head[i]), head[i]);
   }
   // Per-node scalars are summed unchanged: the sum is the prediction.
-  if (spec.terms) {
-    at_node = Dense(weights, "at_node", spec.hidden, kTerms, /*gain=*/0);
-    out = Dense(weights, "out", width, kTerms, /*gain=*/0);
-  } else if (spec.reduction != Reduction::kPerNode || !head.empty()) {
+  if (spec.reduction != Reduction::kPerNode || !head.empty()) {
     out = Dense(weights, "out", width, 1);
   }
 }
 
 // (N, hidden)
-Tensor Network::Layers::embed(const NetworkSpec& spec, const Batch& batch, const Tensor& busy,
+Tensor Network::Layers::embed(const NetworkSpec& spec, const Batch& batch,
                               const Dropout& dropout) const {
   const auto dtype = opcodes.scalar_type();
   Tensor nodes = torch::embedding(opcodes, batch.opcodes);
   if (batch.features.size(1) > 0) nodes = torch::cat({nodes, batch.features.to(dtype)}, 1);
-  if (spec.terms) nodes = torch::cat({nodes, busy}, 1);
   if (spec.encoder) nodes = dropout(f1(nodes).relu());
   for (const Dense& layer : module) nodes = dropout(layer(nodes).relu());
   if (!hops.empty()) {
@@ -182,19 +140,12 @@ Tensor Network::forward(const Batch& batch, torch::Generator* generator) {
   if (batch.lengths.empty()) return torch::empty({0}, dtype);
   const Dropout dropout{spec_.dropout, generator};
 
-  std::optional<Physics> physics;
-  if (spec_.terms) physics.emplace(batch, widths_, dtype);
-  Tensor kernels = batch.at_kernel.to(dtype), nodes;
+  Tensor kernels = batch.at_kernel.to(dtype);
   if (spec_.reduction != Reduction::kNone) {
-    nodes = layers.embed(spec_, batch, physics ? physics->busy : Tensor(), dropout);
-    const Tensor pooled = (*layers.pool)(nodes, batch, dropout);
+    const Tensor pooled = (*layers.pool)(layers.embed(spec_, batch, dropout), batch, dropout);
     kernels = widths_.at_kernel > 0 ? torch::cat({pooled, kernels}, 1) : pooled;
   }
   for (const Dense& layer : layers.hidden) kernels = dropout(layer(kernels).relu());
-  if (physics) {
-    const Tensor of_kernels = gather(layers.out(kernels), batch.kernel_of);
-    return physics->corrected((layers.at_node(nodes) + of_kernels).exp());
-  }
   return (layers.out.weight.defined() ? layers.out(kernels) : kernels).squeeze(1);
 }
 
@@ -208,8 +159,7 @@ std::size_t Network::nodes_together() const {
 std::string Network::architecture() const {
   std::string text;
   for (const Parameter<NetworkSpec>& parameter : network_parameters().parameters()) {
-    const bool is_new = parameter.name == "terms" && !spec_.terms;  // absent in older files
-    if (parameter.name == "dropout" || is_new) continue;
+    if (parameter.name == "dropout") continue;
     text += fmt::format("{}={}\n", parameter.name, parameter.get(spec_));
   }
   // configured: always 0, kept so that files of older networks are read.

@@ -7,7 +7,6 @@
 #include <map>
 
 #include "base/error.h"
-#include "learned/terms.h"
 
 namespace tilecast::learned {
 namespace {
@@ -62,11 +61,10 @@ std::vector<float> row_weights(const Examples& examples, std::span<const std::si
   return weights;
 }
 
-// The scale of these rows' targets; ranks and corrections of terms have none.
+// The scale of these rows' targets; ranks have none.
 Standardisation target_of(const LearnerSpec& spec, const Examples& examples,
                           std::span<const std::size_t> rows) {
-  const bool has_none = spec.ranks_only() || spec.network.terms;
-  return has_none ? Standardisation{} : standardisation_of(examples, rows);
+  return spec.ranks_only() ? Standardisation{} : standardisation_of(examples, rows);
 }
 
 // Stably sorted by kernel.
@@ -179,7 +177,6 @@ class NetworkFitter final : public Fitter {
   NetworkFitter(const LearnerSpec& spec, const Examples& examples, const TrainValidation& split,
                 int threads)
       : features_(spec.network_features),
-        terms_(spec.network.terms),
         target_(target_of(spec, examples, split.train)),
         train_rows_(split.train.size()) {
     std::vector<std::size_t> rows = by_kernel(examples, split.train);
@@ -187,7 +184,6 @@ class NetworkFitter final : public Fitter {
     std::ranges::copy(by_kernel(examples, split.validation), std::back_inserter(rows));
     at_nodes_ = scaled(features_.at_nodes, examples, rows, threads);
     at_kernel_ = scaled(features_.at_kernel, examples, rows, threads);
-    if (terms_) add_terms(examples, rows);
     const std::vector<std::size_t> graph_of = make_graphs(examples, rows);
     const std::vector<float> targets = standard_targets(examples, rows, target_);
     const bool on_physics = spec.target.residual && spec.ranks();
@@ -247,15 +243,6 @@ class NetworkFitter final : public Fitter {
     return result;
   }
 
-  void add_terms(const Examples& examples, std::span<const std::size_t> rows) {
-    std::vector<float> terms(rows.size() * kTermColumns);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      terms_of(*examples.priors[rows[i]], std::span(terms).subspan(i * kTermColumns, kTermColumns));
-    }
-    append_columns(terms, kTermColumns, at_kernel_.rows);
-    at_kernel_.width += kTermColumns;
-  }
-
   // One graph per kernel object (and per tile, if relevant), with the scales of the training rows.
   // Returns the graph of each row.
   std::vector<std::size_t> make_graphs(const Examples& examples,
@@ -264,35 +251,28 @@ class NetworkFitter final : public Fitter {
     Extremes extremes(width);
     std::map<GraphKey, std::size_t> numbers;
     std::vector<std::size_t> graph_of;
-    std::vector<std::vector<float>> shares;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const analytical::KernelQuery query = examples.shown(rows[i]);
       const auto [known, is_new] = numbers.emplace(graph_key(query, features_), graphs_.size());
       graph_of.push_back(known->second);
       if (!is_new) continue;
-      const hwdesc::Device& device = *examples.rows[rows[i]].device;
-      graphs_.push_back(make_graph(query, device, features_));
-      if (terms_) shares.push_back(term_shares(query.kernel, device));
+      graphs_.push_back(make_graph(query, *examples.rows[rows[i]].device, features_));
       if (graphs_.back().nodes() == 0) throw Error(query.kernel.name() + ": a kernel without ops");
       if (i < train_rows_) extremes.add(graphs_.back().features);
     }
     node_scaler_ = FeatureScaler(extremes.rows(), width, features_.logarithmic);
-    for (std::size_t i = 0; i < graphs_.size(); ++i) {
-      node_scaler_.apply(graphs_[i].features);
-      if (terms_) append_columns(shares[i], analytical::kBoundCount, graphs_[i].features);
-    }
+    for (KernelGraph& graph : graphs_) node_scaler_.apply(graph.features);
     return graph_of;
   }
 
   [[nodiscard]] NetworkWidths widths() const {
     return {.opcodes = opcode_count(features_),
-            .node = node_scaler_.width() + (terms_ ? analytical::kBoundCount : 0),
+            .node = node_scaler_.width(),
             .at_nodes = at_nodes_.width,
             .at_kernel = at_kernel_.width};
   }
 
   NetworkFeatures features_;
-  bool terms_;
   Standardisation target_;
   std::size_t train_rows_;
   Scaled at_nodes_, at_kernel_;

@@ -77,7 +77,7 @@ void read_selections(const ConfigNode& root,
 SearchRange read_range(const ConfigNode& node, LearnerSpec scratch) {
   const ParameterRange& range = range_of(scratch.kind, node.key);
   const bool is_resource = node.key == "trees" || node.key == "epochs" || node.key == "steps";
-  constexpr std::string_view kOfLoss[] = {"loss", "objective", "rank_weight", "quantile", "terms"};
+  constexpr std::string_view kOfLoss[] = {"loss", "objective", "rank_weight", "quantile"};
   const bool is_loss = std::ranges::find(kOfLoss, node.key) != std::end(kOfLoss);
   if (is_resource) fail_at(node, "cannot be searched: it is what the rounds of a search share out");
   if (is_loss) fail_at(node, "cannot be searched: trials of different losses do not compare");
@@ -260,12 +260,6 @@ LearnerSpec read_learner(const ConfigNode& node) {
   check_text(node, spec);
   at(node, [&] { check_parameters(spec); });
   read_target(node, spec);
-  if (spec.network.terms &&
-      (!spec.target.residual || spec.network_features.encoding != GraphEncoding::kTilecast)) {
-    fail_at(*node.find("terms"),
-            "are those of physics at ops; expected 'target: residual' and "
-            "'encoding: tilecast'");
-  }
   read_validation(node, spec);
   if (const ConfigNode* search = node.find("search")) spec.search = read_search(*search, spec);
   return spec;

@@ -177,8 +177,6 @@ TEST(Learner, ATargetThatCannotBeLearnedIsRefused) {
               HasSubstr("times are learned as logarithms"));
   EXPECT_THAT(message(std::string(kTrees) + "target: spills\nobjective: pairwise\n"),
               HasSubstr("a loss that ranks tiles by time cannot learn 'spills'"));
-  EXPECT_THAT(message("name: net\nmodel: network\nterms: yes\n"),
-              HasSubstr("are those of physics at ops; expected 'target: residual'"));
 }
 
 TEST(Learner, AResidualIsAddedToThePhysicsThatGoesWithIt) {

@@ -122,21 +122,6 @@ TEST(NetworkLearner, RanksOnTopOfPhysics) {
   }
 }
 
-TEST(NetworkLearner, OfTermsStartsFromPhysicsAndPredictsTheSameAfterItWasLoaded) {
-  const SyntheticSet set(12, 4);
-  const Examples examples = set.examples(/*with_priors=*/true);
-  const std::string terms = "target: residual\nterms: yes\nvalidation: 0\nlearning_rate: ";
-  const Trained untrained = train(small_network(terms + "1e-7\n", 1), examples);
-  const std::vector<double> at_first = predictions(*untrained.predictor, examples, set.device());
-  for (std::size_t i = 0; i < at_first.size(); ++i) {
-    EXPECT_NEAR(at_first[i], std::log(examples.priors[i]->time.value), 1e-4);
-  }
-  const Trained trained = train(small_network(terms + "0.01\n", 40), examples);
-  EXPECT_LT(rmse(predictions(*trained.predictor, examples, set.device()), examples),
-            0.5 * rmse(at_first, examples));
-  EXPECT_EQ(reloaded(trained, set, examples).card.settings, settings_of(trained.spec));
-}
-
 TEST(NetworkLearner, ScalesByItsTrainingRowsAlone) {
   const SyntheticSet set(16, 2);
   const Examples examples = set.examples();

@@ -6,18 +6,12 @@
 #include <random>
 
 #include "learned/graph_network.h"
-#include "learned/terms.h"
 
 namespace tilecast::learned {
 namespace {
 
 constexpr int kNodes = 41;
 constexpr NetworkWidths kWidths{.opcodes = 100, .node = 110, .at_nodes = 40, .at_kernel = 0};
-// With the columns of terms.
-constexpr NetworkWidths kTermWidths{.opcodes = 100,
-                                    .node = 110 + analytical::kBoundCount,
-                                    .at_nodes = 40,
-                                    .at_kernel = kTermColumns};
 constexpr int kTokens = 200;
 constexpr NetworkWidths kTextWidths{.opcodes = 2000, .node = 0, .at_nodes = 0, .at_kernel = 0};
 
@@ -26,12 +20,12 @@ float draw(std::mt19937& engine) {
   return static_cast<float>(engine() >> 8) * 0x1p-24F;
 }
 
-KernelGraph random_kernel(std::mt19937& engine, const NetworkWidths& widths) {
+KernelGraph random_kernel(std::mt19937& engine) {
   KernelGraph graph;
   for (std::int32_t node = 0; node < kNodes; ++node) {
     graph.opcodes.push_back(static_cast<std::int32_t>(engine() % 100));
     graph.topological.push_back(node);
-    for (std::size_t i = 0; i < widths.node; ++i) graph.features.push_back(draw(engine));
+    for (std::size_t i = 0; i < kWidths.node; ++i) graph.features.push_back(draw(engine));
     for (int inputs = 0; node > 0 && inputs < 2; ++inputs) {
       const auto producer = static_cast<std::int32_t>(engine() % static_cast<unsigned>(node));
       const GraphEdge edge{producer, node};
@@ -53,11 +47,10 @@ KernelGraph random_text(std::mt19937& engine) {
 // Repeatedly runs a network of this kind on the graphs.
 void predict_graphs(benchmark::State& state, const NetworkSpec& spec, const NetworkWidths& widths,
                     const std::vector<KernelGraph>& graphs, std::span<const float> at_nodes) {
-  const std::vector<float> at_kernel(widths.at_kernel, 0.5F);
   std::vector<GraphExample> examples;
   std::vector<GraphInput> inputs;
   for (const KernelGraph& graph : graphs) {
-    inputs.push_back({&graph, at_nodes, at_kernel});
+    inputs.push_back({&graph, at_nodes, {}});
     examples.push_back({inputs.back()});
   }
   TrainingSpec training;
@@ -74,19 +67,17 @@ bool skips(benchmark::State& state) {
   return !has_graph_module();
 }
 
-void predict_kernels(benchmark::State& state, Reduction reduction, bool terms = false) {
+void predict_kernels(benchmark::State& state, Reduction reduction) {
   if (skips(state)) return;
-  const NetworkWidths& widths = terms ? kTermWidths : kWidths;
   std::mt19937 engine(1);
   const auto batch = static_cast<std::size_t>(state.range(0));
   std::vector<KernelGraph> graphs;
-  for (std::size_t i = 0; i < batch; ++i) graphs.push_back(random_kernel(engine, widths));
+  for (std::size_t i = 0; i < batch; ++i) graphs.push_back(random_kernel(engine));
   std::vector<float> at_nodes;
   for (std::size_t i = 0; i < kWidths.at_nodes; ++i) at_nodes.push_back(draw(engine));
   NetworkSpec spec;
   spec.reduction = reduction;
-  spec.terms = terms;
-  predict_graphs(state, spec, widths, graphs, at_nodes);
+  predict_graphs(state, spec, kWidths, graphs, at_nodes);
 }
 
 // The networks of docs/learning.md.
@@ -108,7 +99,6 @@ void predict_texts(benchmark::State& state, GraphLayer graph, Reduction reductio
 }
 
 BENCHMARK_CAPTURE(predict_kernels, column_wise, Reduction::kColumnWise)->Arg(1)->Arg(64)->Arg(1024);
-BENCHMARK_CAPTURE(predict_kernels, terms, Reduction::kColumnWise, true)->Arg(64)->Arg(1024);
 BENCHMARK_CAPTURE(predict_kernels, lstm, Reduction::kLstm)->Arg(64);
 BENCHMARK_CAPTURE(predict_kernels, transformer, Reduction::kTransformer)->Arg(64);
 BENCHMARK_CAPTURE(predict_texts, conv1d, GraphLayer::kConv1d, Reduction::kColumnWise)

@@ -9,7 +9,6 @@
 #include <set>
 
 #include "base/error.h"
-#include "learned/terms.h"
 #include "learned/torch/segments.h"
 #include "tests/learned/torch/random_graphs.h"
 
@@ -497,61 +496,6 @@ TEST(Networks, WithoutBiasesHaveNoneAndKernelsOfZerosGiveZero) {
   }
 }
 
-constexpr NetworkWidths kTermWidths{.opcodes = 5,
-                                    .node = 3 + analytical::kBoundCount,
-                                    .at_nodes = 2,
-                                    .at_kernel = 1 + kTermColumns};
-// Shares and terms are random; the last column is 1 / p.
-std::vector<RandomKernel> kernels_with_terms(std::uint64_t seed) {
-  std::vector<RandomKernel> kernels = RandomKernels(seed, kTermWidths).make_many(40, 30);
-  for (RandomKernel& kernel : kernels) kernel.at_kernel.back() = 1 - kernel.at_kernel.back() / 2;
-  return kernels;
-}
-
-// The time of learned/terms.h with term i of every node times factors[i].
-double time_of(const RandomKernel& kernel, const std::vector<double>& factors) {
-  const std::span<const float> terms = std::span(kernel.at_kernel).last(kTermColumns);
-  double beside = 0, alone = 0;
-  for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
-    double busy = 0;
-    for (std::size_t node = 0; node < kernel.graph.nodes(); ++node) {
-      busy += factors[i] * terms[i] * kernel.graph.features[node * kTermWidths.node + 3 + i];
-    }
-    (i < kOverlapping ? beside : alone) +=
-        i < kOverlapping ? std::pow(busy, 1 / terms.back()) : busy;
-  }
-  return std::pow(beside, terms.back()) + alone;
-}
-
-TEST_P(EveryNetwork, OfTermsAnswersPhysicsUntilItIsTrained) {
-  NetworkSpec chosen = spec();
-  chosen.terms = true;
-  Network network(chosen, kTermWidths, 3);
-  for (const float log_factor : predict(network, inputs_of(kernels_with_terms(4)), kTermWidths)) {
-    EXPECT_EQ(log_factor, 0);
-  }
-}
-
-TEST(Networks, OfTermsCorrectThemBeforeTheyAreCombined) {
-  NetworkSpec spec = small();
-  spec.terms = true;
-  Network network(spec, kTermWidths, 3);
-  const std::vector<RandomKernel> kernels = kernels_with_terms(5);
-  std::vector<double> factors, none(analytical::kBoundCount, 1);
-  const torch::NoGradGuard no_gradients;
-  for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
-    factors.push_back(0.5 + static_cast<double>(i % 5));
-    const auto term = static_cast<std::int64_t>(i);
-    network.named_parameters()["out_bias"][term] = std::log(factors[i]) / 2;
-    network.named_parameters()["at_node_bias"][term] = std::log(factors[i]) / 2;
-  }
-  const std::vector<float> out = predict(network, inputs_of(kernels), kTermWidths);
-  for (std::size_t i = 0; i < kernels.size(); ++i) {
-    EXPECT_NEAR(out[i], std::log(time_of(kernels[i], factors) / time_of(kernels[i], none)),
-                kTolerance);
-  }
-}
-
 TEST(Networks, NoKernelsGiveNoPredictions) {
   Network network(small(), kTestWidths, 3);
   EXPECT_TRUE(predict(network, std::vector<GraphInput>{}).empty());
@@ -576,10 +520,6 @@ TEST(Networks, SpecsThatContradictThemselvesAreRefused) {
   EXPECT_NO_THROW(Network(bare, kTestWidths, 3));
   bare.module_layers = 1;
   EXPECT_THROW(Network(bare, kTestWidths, 3), Error);
-  NetworkSpec terms = small();
-  terms.terms = true;
-  terms.reduction = Reduction::kNone;
-  EXPECT_THROW(Network(terms, kTermWidths, 3), Error);
   NetworkSpec pools = small();
   pools.pool_mean = pools.pool_max = pools.pool_sum = false;
   EXPECT_THROW(Network(pools, kTestWidths, 3), Error);
