@@ -17,6 +17,7 @@
 #include "analytical/winograd.h"
 #include "analytical/xla_cpu.h"
 #include "base/error.h"
+#include "base/lazy.h"
 #include "hwdesc/device.h"
 #include "ir/kernels/in_place_update.h"
 
@@ -107,14 +108,14 @@ using EstimateOn = std::function<Estimate(const hwdesc::Device&)>;
 
 // Fills in speed of light, energy, power limit and utilisation. `estimate_on`: the same launch on
 // the device at another clock.
-void complete(Estimate& estimate, const Kernel& kernel, const hwdesc::Device& device,
+void complete(Estimate& estimate, const Kernel& kernel, const hwdesc::Device& device, Seconds light,
               const EstimateOn& estimate_on) {
   estimate.model = kModelName;
   const auto& cost = kernel.custom_call_cost();
   const double counted = cost ? cost->flops : double{kernel.work().flops};
   estimate.flops = Flops{kernel.on_host() ? 0 : std::max(0.0, counted)};
-  estimate.speed_of_light = has_empty_result(kernel) ? Seconds{0} : speed_of_light(kernel, device);
-  estimate.time = std::max(estimate.time, estimate.speed_of_light);
+  estimate.speed_of_light = light;
+  estimate.time = std::max(estimate.time, light);
   estimate.energy = launch_energy(kernel, device, estimate);
   estimate = hold_to_power_limit(std::move(estimate), device, estimate_on);
   estimate.utilisation = estimate.time.value > 0 ? estimate.speed_of_light / estimate.time : 1.0;
@@ -129,6 +130,7 @@ struct KernelAnalysis::State {
   std::vector<Kernel> nests = {};               // empty unless there are several
   std::unique_ptr<const TileModel> tiled = {};  // null: no tiles, or several nests
   TileConfig full = {};                         // of `tiled`
+  base::Lazy<Seconds> light = {};               // the speed of light, for every tile
 };
 
 KernelAnalysis::KernelAnalysis(const Kernel& kernel, const hwdesc::Device& described)
@@ -137,6 +139,10 @@ KernelAnalysis::KernelAnalysis(const Kernel& kernel, const hwdesc::Device& descr
     state_->device = &state_->calibrated.emplace(hwdesc::apply_calibration(described));
   }
   const hwdesc::Device& device = *state_->device;
+  state_->light = [state = state_.get()] {
+    return has_empty_result(*state->kernel) ? Seconds{0}
+                                            : speed_of_light(*state->kernel, *state->device);
+  };
   if (!has_tiles(kernel, device)) return;
   state_->nests = loop_nests(kernel);
   if (state_->nests.empty()) state_->nests = library_calls(kernel, device);
@@ -223,9 +229,10 @@ std::variant<Estimate, Infeasible> KernelAnalysis::estimate(const TileConfig& ti
     return Infeasible{std::move(reason)};
   }
   Estimate estimate = state_->tiled->estimate(tile);
-  complete(estimate, *state_->kernel, *state_->device, [&](const hwdesc::Device& slower) {
+  const EstimateOn again = [&](const hwdesc::Device& slower) {
     return tile_model(*state_->kernel, slower)->estimate(tile);
-  });
+  };
+  complete(estimate, *state_->kernel, *state_->device, *state_->light, again);
   return estimate;
 }
 
@@ -246,7 +253,7 @@ Estimate KernelAnalysis::estimate_best() const {
                                : estimate_of_nests(state.nests, device);
   };
   Estimate estimate = estimate_on(*state.device);
-  complete(estimate, *state.kernel, *state.device, estimate_on);
+  complete(estimate, *state.kernel, *state.device, *state.light, estimate_on);
   return estimate;
 }
 
@@ -269,7 +276,7 @@ Estimate KernelAnalysis::estimate_tiled() const {
       again = [&](const hwdesc::Device& slower) { return *winograd_estimate(kernel, slower); };
     }
   }
-  complete(estimate, kernel, device, again);
+  complete(estimate, kernel, device, *state_->light, again);
   return estimate;
 }
 

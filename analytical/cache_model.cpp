@@ -360,14 +360,14 @@ std::string CacheModel::infeasible_reason(const TileConfig& tile) const {
 }
 
 // A compiler that does not cut loops has one tile: a row of the result.
-std::vector<TileConfig> CacheModel::candidates(std::size_t limit) const {
-  if (!as_written_) return TileModel::candidates(limit);
+std::vector<LoopSizes> CacheModel::candidate_extents(std::size_t limit) const {
+  if (!as_written_) return TileModel::candidate_extents(limit);
   LoopSizes extents;
   extents.fill(1);
   const auto repeats = [&](int loop) { return space_.loops[loop].size > 1; };
   const auto row = std::find_if(space_.order.rbegin(), space_.order.rend(), repeats);
   if (row != space_.order.rend()) extents[*row] = space_.loops[*row].size;
-  return {tile_of_extents(space_, extents)};
+  return {clamped(space_, extents)};
 }
 
 // CacheModel: cost of the loads and stores of a nest.

@@ -36,7 +36,7 @@ class CacheModel final : public TileModel {
  public:
   CacheModel(const ir::Kernel& kernel, const hwdesc::Device& device);
 
-  [[nodiscard]] std::vector<TileConfig> candidates(std::size_t limit) const override;
+  [[nodiscard]] std::vector<LoopSizes> candidate_extents(std::size_t limit) const override;
   [[nodiscard]] double time_s(const TileConfig& tile) const override;
   [[nodiscard]] Accounting account(const TileConfig& tile, BoundMask removed) const override;
   [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const override;

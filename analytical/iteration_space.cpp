@@ -415,13 +415,29 @@ TileConfig tile_of_extents(const IterationSpace& space, const LoopSizes& extents
   return tile;
 }
 
+LoopSizes clamped(const IterationSpace& space, LoopSizes extents) {
+  for (std::size_t i = 0; i < space.loops.size(); ++i) {
+    const Loop& loop = space.loops[i];
+    const std::int64_t units =
+        loop.grouped ? 1 : std::max<std::int64_t>(base::ceil_div(extents[i], loop.granule), 1);
+    if (__builtin_mul_overflow(units, loop.granule, &extents[i])) extents[i] = loop.size;
+    extents[i] = std::min(extents[i], loop.size);
+  }
+  return extents;
+}
+
 TileConfig tile_of_trips(const IterationSpace& space, const LoopSizes& trips) {
+  return tile_of_extents(space, extents_of_trips(space, trips));
+}
+
+LoopSizes extents_of_trips(const IterationSpace& space, const LoopSizes& trips) {
   LoopSizes extents;
+  extents.fill(1);
   for (std::size_t i = 0; i < space.loops.size(); ++i) {
     const Loop& loop = space.loops[i];
     extents[i] = base::ceil_div(loop.units(), std::max<std::int64_t>(trips[i], 1)) * loop.granule;
   }
-  return tile_of_extents(space, extents);
+  return extents;
 }
 
 double product(const LoopSizes& sizes, const std::vector<int>& loops) {

@@ -101,6 +101,9 @@ struct GroupsMet {
 [[nodiscard]] TileConfig full_tile(const IterationSpace& space);
 // The tile with these extents.
 [[nodiscard]] TileConfig tile_of_extents(const IterationSpace& space, const LoopSizes& extents);
+// Extents as tile_extents() gives them for the tile with these: whole units, within the loops.
+[[nodiscard]] LoopSizes clamped(const IterationSpace& space, LoopSizes extents);
+[[nodiscard]] LoopSizes extents_of_trips(const IterationSpace& space, const LoopSizes& trips);
 // The tile that cuts loop i into `trips[i]` pieces (of whole units).
 [[nodiscard]] TileConfig tile_of_trips(const IterationSpace& space, const LoopSizes& trips);
 using ir::physical_order;

@@ -342,8 +342,7 @@ double ScratchpadModel::least_iteration_s() const {
   return rates_.overhead_s + cycles * cycle_s_;
 }
 
-double ScratchpadModel::least_s(const TileConfig& tile) const {
-  const LoopSizes extents = tile_extents(space_, tile);
+double ScratchpadModel::least_s(const LoopSizes& extents) const {
   const double cycles = compute_.matrix_cycles(extents) - compute_.matrix_fill_cycles();
   const double iteration_s = rates_.overhead_s + cycles * cycle_s_;
   return rates_.launch_s + tile_count(space_, extents) * iteration_s;

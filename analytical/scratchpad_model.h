@@ -35,7 +35,7 @@ class ScratchpadModel final : public TileModel {
   // paid once for all iterations.
   [[nodiscard]] double least_iteration_s() const override;
   // Launch, loop overhead and the matrix unit.
-  [[nodiscard]] double least_s(const TileConfig& tile) const override;
+  [[nodiscard]] double least_s(const LoopSizes& extents) const override;
   [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const override;
 
  private:

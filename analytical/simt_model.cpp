@@ -198,13 +198,13 @@ void SimtModel::set_run_slowdowns(const ir::Kernel& kernel) {
   }
 }
 
-std::vector<TileConfig> SimtModel::candidates(std::size_t limit) const {
-  std::vector<TileConfig> tiles = simt_candidate_tiles(space_, limit, sides_);
+std::vector<LoopSizes> SimtModel::candidate_extents(std::size_t limit) const {
+  std::vector<LoopSizes> tiles = simt_candidate_extents(space_, limit, sides_);
   if (flat_rows_ <= 1) return tiles;
   constexpr double kRounded = 0.7;  // tiles are boxes near the requested size
   const double whole = whole_product(space_, space_.matrix->rows);
-  std::erase_if(tiles, [&](const TileConfig& tile) {
-    const double rows = product(tile_extents(space_, tile), space_.matrix->rows);
+  std::erase_if(tiles, [&](const LoopSizes& extents) {
+    const double rows = product(extents, space_.matrix->rows);
     return rows < std::min(kRounded * flat_rows_, whole) || rows * kRounded > flat_rows_;
   });
   return tiles;

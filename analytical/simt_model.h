@@ -35,7 +35,7 @@ class SimtModel final : public TileModel {
  public:
   SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device);
 
-  [[nodiscard]] std::vector<TileConfig> candidates(std::size_t limit) const override;
+  [[nodiscard]] std::vector<LoopSizes> candidate_extents(std::size_t limit) const override;
   [[nodiscard]] double time_s(const TileConfig& tile) const override;
   void times_s(std::span<const TileConfig> tiles, std::span<double> times) const override;
   [[nodiscard]] Accounting account(const TileConfig& tile, BoundMask removed) const override;

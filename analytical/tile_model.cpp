@@ -33,8 +33,12 @@ GroupExtents TileModel::group_extents() const {
   return GroupExtents(footprints_.groups().size(), boost::container::default_init);
 }
 
+std::vector<LoopSizes> TileModel::candidate_extents(std::size_t limit) const {
+  return analytical::candidate_extents(space_, limit);
+}
+
 std::vector<TileConfig> TileModel::candidates(std::size_t limit) const {
-  return candidate_tiles(space_, limit);
+  return tiles_of_extents(space_, candidate_extents(limit));
 }
 
 void TileModel::times_s(std::span<const TileConfig> tiles, std::span<double> times) const {
@@ -62,29 +66,29 @@ constexpr std::size_t kTimedTogether = 16;  // tiles per batch
 // Candidates are sorted by iterations, and no iteration is shorter than the model's minimum, so the
 // search stops when that minimum alone exceeds the best time. Tiles with a higher lower bound are
 // not timed.
-std::optional<TileConfig> fastest(const TileModel& model, std::span<const TileConfig> candidates) {
+std::optional<TileConfig> fastest(const TileModel& model, std::span<const LoopSizes> candidates) {
   constexpr double kRounding = 1 - 1e-9;
   const double least_s = model.least_iteration_s();
   double best = std::numeric_limits<double>::infinity();
-  const TileConfig* chosen = nullptr;
-  const auto hopeless = [&](const TileConfig& tile) {
-    return least_s > 0 && model.least_s(tile) * kRounding >= best;
+  std::optional<TileConfig> chosen;
+  const auto hopeless = [&](const LoopSizes& extents) {
+    return least_s > 0 && model.least_s(extents) * kRounding >= best;
   };
   std::array<double, kTimedTogether> times;
-  while (!candidates.empty() && model.iterations(candidates.front()) * least_s < best) {
+  while (!candidates.empty() && tile_count(model.space(), candidates.front()) * least_s < best) {
     const auto ahead = candidates.first(std::min(candidates.size(), kTimedTogether));
     const auto first = std::ranges::find_if_not(ahead, hopeless);
     const auto last = std::find_if(first, ahead.end(), hopeless);
     candidates = candidates.subspan(static_cast<std::size_t>(last - ahead.begin()));
-    model.times_s({first, last}, times);
-    for (auto tile = first; tile != last; ++tile) {
-      const double time = times[static_cast<std::size_t>(tile - first)];
-      if (time >= best) continue;
-      best = time;
-      chosen = &*tile;
+    const std::vector<TileConfig> tiles = tiles_of_extents(model.space(), {first, last});
+    model.times_s(tiles, times);
+    for (std::size_t i = 0; i < tiles.size(); ++i) {
+      if (times[i] >= best) continue;
+      best = times[i];
+      chosen = tiles[i];
     }
   }
-  return chosen == nullptr ? std::nullopt : std::optional(*chosen);
+  return chosen;
 }
 
 }  // namespace
@@ -104,10 +108,11 @@ std::unique_ptr<const TileModel> tile_model(const ir::Kernel& kernel,
 
 ChosenTile best_tile(const TileModel& model) {
   if (const auto tile = model.stated()) return {*tile};
-  const std::vector<TileConfig> candidates = model.candidates(kCandidates);
+  const std::vector<LoopSizes> candidates = model.candidate_extents(kCandidates);
   if (const auto tile = fastest(model, candidates)) return {*tile};
+  const std::vector<TileConfig> tiles = tiles_of_extents(model.space(), candidates);
   return {.tile = *std::ranges::min_element(
-              candidates, {}, [&](const TileConfig& tile) { return model.scratchpad_bytes(tile); }),
+              tiles, {}, [&](const TileConfig& tile) { return model.scratchpad_bytes(tile); }),
           .fits = false};
 }
 

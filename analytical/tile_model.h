@@ -22,9 +22,10 @@ class TileModel {
   virtual ~TileModel() = default;
 
   [[nodiscard]] const IterationSpace& space() const { return space_; }
-  // Tiles worth trying, fewest iterations first, at most `limit`; independent of rates and
-  // capacities.
-  [[nodiscard]] virtual std::vector<TileConfig> candidates(std::size_t limit) const;
+  // Extents of tiles worth trying, fewest iterations first, at most `limit`; independent of rates
+  // and capacities.
+  [[nodiscard]] virtual std::vector<LoopSizes> candidate_extents(std::size_t limit) const;
+  [[nodiscard]] std::vector<TileConfig> candidates(std::size_t limit) const;  // those tiles
   // Seconds; infinity if the tile does not fit. No allocation.
   [[nodiscard]] virtual double time_s(const TileConfig& tile) const = 0;
   // The same for each of `tiles`; neighbours may share work.
@@ -38,9 +39,9 @@ class TileModel {
   [[nodiscard]] double iterations(const TileConfig& tile) const;
   // Lower bound per iteration: n iterations take at least n times this.
   [[nodiscard]] virtual double least_iteration_s() const = 0;
-  // Lower bound of time_s(), at a fraction of its cost.
-  [[nodiscard]] virtual double least_s(const TileConfig& tile) const {
-    return iterations(tile) * least_iteration_s();
+  // Lower bound of time_s() of the tile with these extents, at a fraction of its cost.
+  [[nodiscard]] virtual double least_s(const LoopSizes& extents) const {
+    return tile_count(space_, extents) * least_iteration_s();
   }
   // Why the tile cannot run; empty when it can.
   [[nodiscard]] virtual std::string infeasible_reason(const TileConfig& tile) const = 0;

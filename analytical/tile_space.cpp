@@ -282,7 +282,7 @@ double count_all_tiles(const IterationSpace& space) {
   return count;
 }
 
-std::vector<TileConfig> candidate_tiles(const IterationSpace& space, std::size_t limit) {
+std::vector<LoopSizes> candidate_extents(const IterationSpace& space, std::size_t limit) {
   SizesList list;
   if (space.matrix) {
     SizesList spatial = cut_inside(space, spatial_loops(space));
@@ -300,14 +300,24 @@ std::vector<TileConfig> candidate_tiles(const IterationSpace& space, std::size_t
   for (std::size_t i = 0; i < list.size(); ++i) fewest.emplace_back(pieces(list[i]), i);
   std::sort(fewest.begin(), fewest.end());
   if (fewest.size() > limit) fewest.resize(limit);
+  SizesList candidates;
+  candidates.reserve(fewest.size());
+  for (const auto& [count, i] : fewest) {
+    candidates.push_back(clamped(space, extents_of_trips(space, list[i])));
+  }
+  return candidates;
+}
+
+std::vector<TileConfig> tiles_of_extents(const IterationSpace& space,
+                                         std::span<const LoopSizes> all) {
   std::vector<TileConfig> tiles;
-  tiles.reserve(fewest.size());
-  for (const auto& [count, i] : fewest) tiles.push_back(tile_of_trips(space, list[i]));
+  tiles.reserve(all.size());
+  for (const LoopSizes& extents : all) tiles.push_back(tile_of_extents(space, extents));
   return tiles;
 }
 
-std::vector<TileConfig> simt_candidate_tiles(const IterationSpace& space, std::size_t limit,
-                                             const BlockSides& sides) {
+std::vector<LoopSizes> simt_candidate_extents(const IterationSpace& space, std::size_t limit,
+                                              const BlockSides& sides) {
   const SizesList all = space.matrix ? matrix_extents(space, sides) : streaming_extents(space);
   std::vector<std::pair<double, const LoopSizes*>> list;  // tiles, extents
   list.reserve(all.size());
@@ -318,18 +328,19 @@ std::vector<TileConfig> simt_candidate_tiles(const IterationSpace& space, std::s
   const auto same = [](const auto& a, const auto& b) { return *a.second == *b.second; };
   list.erase(std::unique(list.begin(), list.end(), same), list.end());
   if (list.size() > limit) list.resize(limit);
-  std::vector<TileConfig> tiles;
-  tiles.reserve(list.size());
-  for (const auto& [count, extents] : list) tiles.push_back(tile_of_extents(space, *extents));
-  return tiles;
+  SizesList candidates;
+  candidates.reserve(list.size());
+  for (const auto& [count, extents] : list) candidates.push_back(clamped(space, *extents));
+  return candidates;
 }
 
 std::vector<TileConfig> scheduled_tiles(const IterationSpace& space, std::size_t limit) {
   constexpr BlockSide kSide{.least = 16, .most = kLargestSide};
   constexpr int kMostStages = 4;
   std::vector<TileConfig> tiles;
-  for (const TileConfig& block :
-       simt_candidate_tiles(space, limit, {.rows = kSide, .columns = kSide})) {
+  for (const LoopSizes& extents :
+       simt_candidate_extents(space, limit, {.rows = kSide, .columns = kSide})) {
+    const TileConfig block = tile_of_extents(space, extents);
     for (int stages = 1; stages <= kMostStages; ++stages) {
       for (const int warps : {2, 4, 8, 16}) {
         if (tiles.size() == limit) return tiles;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "analytical/iteration_space.h"
@@ -13,8 +14,11 @@ namespace tilecast::analytical {
 // each). Loops are cut from the outermost, or from one inside it, inwards: inner loops stay whole
 // until the outer ones are cut to single units. Columns and reductions of a matrix product have
 // ladders of their own. At most `limit` distinct tiles, fewest pieces first; deterministic.
-[[nodiscard]] std::vector<TileConfig> candidate_tiles(const IterationSpace& space,
-                                                      std::size_t limit);
+[[nodiscard]] std::vector<LoopSizes> candidate_extents(const IterationSpace& space,
+                                                       std::size_t limit);
+// Tiles with these extents.
+[[nodiscard]] std::vector<TileConfig> tiles_of_extents(const IterationSpace& space,
+                                                       std::span<const LoopSizes> all);
 
 // Every way to cut the same loops into pieces of equal extent (the last may be shorter): per loop
 // every number of pieces that gives another extent, in all combinations. At most `limit` tiles that
@@ -43,9 +47,9 @@ struct BlockSides {
 // `sides`, powers of two or 16 and multiples of its step, steps of 32 to 128 along the contraction
 // (the range of CUTLASS and cuBLAS kernels). Others: any one loop cut on its own ladder, the rest
 // from the outermost inwards. At most `limit` distinct tiles, fewest blocks first; deterministic.
-[[nodiscard]] std::vector<TileConfig> simt_candidate_tiles(const IterationSpace& space,
-                                                           std::size_t limit,
-                                                           const BlockSides& sides);
+[[nodiscard]] std::vector<LoopSizes> simt_candidate_extents(const IterationSpace& space,
+                                                            std::size_t limit,
+                                                            const BlockSides& sides);
 // Blocks of 16 to 256 rows and columns, each with 1 to 4 buffers and 2 to 16 warps, as Triton and
 // CUTLASS offer them. At most `limit`.
 [[nodiscard]] std::vector<TileConfig> scheduled_tiles(const IterationSpace& space,

@@ -396,11 +396,14 @@ double written_share(const ir::Kernel& kernel, OpId id) {
 
 template <class Counted>
 Traffic traffic_of(const ir::Kernel& kernel, const Counted& counted) {
-  const std::vector<double> needed = needed_shares(kernel);
   const auto bytes = [&](OpId id) {
     const ir::Shape& shape = kernel.op(id).shape;
     return counted(shape) ? static_cast<double>(ir::unpadded_bytes(shape)) : 0.0;
   };
+  const auto counts = [&](OpId id) { return bytes(id) > 0; };
+  const bool reads = std::ranges::any_of(kernel.parameters(), counts);
+  if (!reads && std::ranges::none_of(kernel.outputs(), counts)) return {};
+  const std::vector<double> needed = needed_shares(kernel);
   Traffic traffic;
   for (const OpId id : kernel.parameters()) {
     traffic.read += Bytes{bytes(id) * needed[id.index()]};

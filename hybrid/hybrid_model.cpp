@@ -209,6 +209,7 @@ void HybridModel::ask_bag(std::span<const KernelQuery> queries, const hwdesc::De
                           learned::Priors priors, std::span<const std::size_t> asked,
                           std::span<Opinion> said) const {
   if (asked.empty()) return;
+  if (asked.size() == queries.size()) return parts_.bag.ask(queries, device, priors, said);
   std::vector<KernelQuery> chosen;
   std::vector<std::optional<Estimate>> of_chosen;
   for (const std::size_t i : asked) {

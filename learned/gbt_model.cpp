@@ -36,7 +36,7 @@ struct GbtTree {
 
 namespace {
 
-constexpr std::size_t kLanes = 16;   // rows that walk down a tree in parallel
+constexpr std::size_t kLanes = 8;    // rows that walk down a tree in parallel, in registers
 constexpr std::size_t kBlock = 64;   // rows that fit in the cache together with a tree
 constexpr std::size_t kFewRows = 4;  // walk one by one: lanes would be empty
 constexpr std::uint32_t kDeepestLeaf = 64;
@@ -77,8 +77,9 @@ void add_tree(const GbtTree& tree, const GbtNode* nodes, const float* values, co
               float* out) {
   std::array<std::uint32_t, kLanes> at{};
   for (std::uint32_t step = 0; step < tree.depth; ++step) {
+#pragma GCC unroll 8
     for (std::size_t k = 0; k < kLanes; ++k) {
-      const GbtNode node = nodes[at[k]];
+      const GbtNode& node = nodes[at[k]];
       const bool right = lanes[node.slot * kLanes + k] >= node.threshold;
       at[k] = node.left + static_cast<std::uint32_t>(right);
     }

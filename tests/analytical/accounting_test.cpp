@@ -42,7 +42,8 @@ void expect_account(const TileModel& model, const std::string& what) {
     const Accounting all = model.account(tile, 0);
     EXPECT_EQ(all.total_s, time_s) << what << " " << to_string(tile);
     EXPECT_EQ(model.estimate(tile).time.value, time_s) << what << " " << to_string(tile);
-    EXPECT_LE(model.least_s(tile), time_s * (1 + kRounding)) << what << " " << to_string(tile);
+    EXPECT_LE(model.least_s(tile_extents(model.space(), tile)), time_s * (1 + kRounding))
+        << what << " " << to_string(tile);
     const Accounting without = model.account(tile, mask_of(binding(all)));
     EXPECT_LE(without.total_s, time_s * (1 + kRounding)) << what << " " << to_string(tile);
     const auto saved = [&](Bound bound) {

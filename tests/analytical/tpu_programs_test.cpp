@@ -237,7 +237,7 @@ TEST(TpuPrograms, TilesMayBeWholeInOuterDimensions) {
   const ir::Kernel k = kernel_of(fusion({shape}, shape, "  ROOT r = " + shape + " negate(p0)"));
   const IterationSpace space = make_iteration_space(k, round_device().native_tile);
   EXPECT_THAT(
-      candidate_tiles(space, 1000),
+      tiles_of_extents(space, candidate_extents(space, 1000)),
       ::testing::Contains(::testing::Field(&TileConfig::output, ::testing::ElementsAre(64, 1, 8))));
 }
 

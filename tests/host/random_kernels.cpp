@@ -163,7 +163,7 @@ analytical::TileConfig random_tile(const ir::Kernel& kernel, std::mt19937_64& ra
   const int way = pick(random, 1, 100);
   if (way <= 8) return {};
   if (way <= 50) {
-    const auto all = analytical::candidate_tiles(space, 64);
+    const auto all = analytical::tiles_of_extents(space, analytical::candidate_extents(space, 64));
     return all[static_cast<std::size_t>(pick(random, 0, static_cast<int>(all.size()) - 1))];
   }
   LoopSizes trips;
