@@ -32,6 +32,7 @@ struct BagSpec {
                             .trees = 40,
                             .depth = 8,
                             .learning_rate = 0.2,
+                            .min_child_weight = 4,
                             .early_stopping = 0};
   std::uint64_t seed = 1;
 };

@@ -144,6 +144,7 @@ const Gradients& GbtLoss::gradients(std::span<const float> margins) {
   second_.assign(margins.size(), 0);
   if (rank_weight_ < 1) add_rows(margins);
   for (const Group& group : groups_) add_pairs(group, margins);
+  if (spec_.objective == GbtObjective::kHuber) scale_curvature();
   leave_out_rows();
   round_for_exact_sums(first_, gradients_.first);
   round_for_exact_sums(second_, gradients_.second);
@@ -197,6 +198,13 @@ void GbtLoss::add_pair(std::size_t i, std::size_t j, double weight,
   first_[j] -= weight * slope;
   second_[i] += weight * curvature;
   second_[j] += weight * curvature;
+}
+
+void GbtLoss::scale_curvature() {
+  const double sum = std::accumulate(second_.begin(), second_.end(), 0.0);
+  const double scale = static_cast<double>(second_.size()) / sum;
+  for (double& each : first_) each *= scale;
+  for (double& each : second_) each *= scale;
 }
 
 void GbtLoss::leave_out_rows() {

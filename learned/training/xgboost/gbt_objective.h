@@ -1,16 +1,16 @@
 // The objectives of boosted trees: gradients of the loss at the current margins, and a score for
 // monitoring. Private to module.cpp.
 //
-// kLogTime: (margin - target)^2 / 2 per row. kHuber: errors x above d = linear_above get |x| d -
-// d^2 / 2, with the second derivative d / |x| of a parabola that touches it from above (Hunter and
-// Lange, "A tutorial on MM algorithms", 2004), so that leaves are weighted means. kQuantile, with x
-// = target - margin: x q above 0, x (q
-// - 1) below; its second derivative, 0, is replaced by 1. Pairs of one group with target_i <
-// target_j: kPairwise log(1 + exp(margin_i - margin_j)) (RankNet: Burges et al., ICML 2005);
-// kAllPairs max(0, x)^2 / 2 with x = (target_j - target_i) - (margin_j - margin_i). A group of at
-// most kPartners + 1 rows uses all pairs; in larger groups each row draws kPartners other rows in
-// every round. The pairs of a group have the weight of its rows. GbtSpec::rank_weight is the weight
-// of the pairs' loss, squared error has the rest.
+// kLogTime: (margin - target)^2 / 2 per row. kHuber: of errors |x| above d = linear_above, |x| d -
+// d^2 / 2. Its second derivative is that of the parabola that touches it from above, d / |x|, so
+// that leaves are weighted means (Hunter and Lange, "A tutorial on MM algorithms", 2004); both are
+// scaled to a mean second derivative of 1, as that of squared errors. kQuantile, with x = target -
+// margin: x q above 0, x (q - 1) below; its second derivative, 0, is replaced by 1. Pairs of one
+// group with target_i < target_j: kPairwise log(1 + exp(margin_i - margin_j)) (RankNet: Burges et
+// al., ICML 2005); kAllPairs max(0, x)^2 / 2 with x = (target_j - target_i) - (margin_j -
+// margin_i). A group of at most kPartners + 1 rows uses all pairs; in larger groups each row draws
+// kPartners other rows in every round. The pairs of a group have the weight of its rows.
+// GbtSpec::rank_weight is the weight of the pairs' loss, squared error has the rest.
 //
 // XGBoost has both losses, but draws pairs for ranking, and rows for subsamples, per thread, so the
 // model would depend on the number of threads. Therefore rows are drawn here (others get no
@@ -51,6 +51,7 @@ class GbtLoss {
   void add_rows(std::span<const float> margins);
   void add_pairs(const Group& group, std::span<const float> margins);
   void add_pair(std::size_t i, std::size_t j, double weight, std::span<const float> margins);
+  void scale_curvature();
   void leave_out_rows();
   [[nodiscard]] double loss_of(double error) const;  // of a row
   [[nodiscard]] double score_of_rows(std::span<const float> margins) const;
