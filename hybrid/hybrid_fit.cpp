@@ -20,10 +20,13 @@ using hwdesc::Device;
 using learned::FeatureGroup;
 using measured::SampleSet;
 
-std::vector<FeatureGroup> default_features(std::span<const Device> devices) {
-  const bool processors = std::ranges::all_of(
+bool are_processors(std::span<const Device> devices) {
+  return std::ranges::all_of(
       devices, [](const Device& device) { return device.execution == hwdesc::Execution::kCache; });
-  if (!processors) return {FeatureGroup::kPrior};
+}
+
+std::vector<FeatureGroup> default_features(std::span<const Device> devices) {
+  if (!are_processors(devices)) return {FeatureGroup::kPrior};
   return {FeatureGroup::kStatic,   FeatureGroup::kOps,   FeatureGroup::kShape,
           FeatureGroup::kTile,     FeatureGroup::kPrior, FeatureGroup::kMachine,
           FeatureGroup::kAlignment};
@@ -41,6 +44,7 @@ class HybridFit {
             const HybridOptions& options)
       : prior_(prior), spec_(spec), sets_(sets), devices_(devices), options_(options) {
     bag_.features.groups = spec.features.value_or(default_features(devices));
+    if (are_processors(devices)) bag_.trees = kManyColumns;
     bag_.members = spec.members;
     bag_.seed = spec.seed;
   }

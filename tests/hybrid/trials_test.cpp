@@ -188,8 +188,7 @@ std::string bytes_of(const Bag& bag) {
 // Members that did not see a group cannot know what is unique to it.
 TEST(FitBag, UnseenOpinionsAreOfMembersWithoutTheGroup) {
   const BagRows rows = rows_of_groups([](std::uint32_t group) { return group == kOdd ? 1.0 : 0; });
-  const learned::GbtSpec squared{.trees = 40, .learning_rate = 0.2, .early_stopping = 0};
-  const FittedBag fitted = fit(rows, {.trees = squared});
+  const FittedBag fitted = fit(rows);
   std::vector<Opinion> of_all(rows.size());
   fitted.bag.ask_rows(rows.features, of_all);
   for (std::size_t i = 0; i < rows.size(); ++i) {
