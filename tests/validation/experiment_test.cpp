@@ -345,8 +345,8 @@ TEST_F(ExperimentOnDisk, PhysicsIsScaledByClassWithDefaultRowsOfTheScoredProgram
 // Others' estimates stand in the set: here the measured times' ranks, and one cell is empty.
 TEST_F(ExperimentOnDisk, AColumnOfTheSetIsScoredOnTheRowsThatHaveIt) {
   std::ofstream(folder() / "set/measurements.csv")
-      << "op,dtype,elements,runtime_ns,x_said\ngelu,bf16,1000000,5000,1\n"
-         "gelu,bf16,2000000,9000,2\ngelu,bf16,3000000,13000,3\ngelu,bf16,4000000,17000,\n";
+      << "op,dtype,elements,runtime_ns,x_said\ngelu,bf16,1000000,20000,1\n"
+         "gelu,bf16,2000000,40000,2\ngelu,bf16,3000000,60000,3\ngelu,bf16,4000000,80000,\n";
   ImportedData data(folder().string());
   const ExperimentResult result = run_experiment(
       parse_experiment(std::string(kHead) +
@@ -360,7 +360,7 @@ TEST_F(ExperimentOnDisk, AColumnOfTheSetIsScoredOnTheRowsThatHaveIt) {
   EXPECT_FALSE(they[static_cast<std::size_t>(Metric::kMape)].value) << "their unit is not time";
   EXPECT_THAT(message_of(std::string(kHead) + "split: {kind: none}\nothers: {they: x_said}\n"
                                               "columns: [analytical]\nmetrics: [mape]\n"),
-              HasSubstr("the estimate they is missing"));
+              HasSubstr("the estimate 'they' is missing"));
 }
 
 TEST(ExperimentReader, AScaledColumnAndItsDefaultRowsComeTogether) {
