@@ -18,11 +18,14 @@ namespace tilecast::base {
 template <class T>
 class Lazy {
  public:
+  // A value is one that was made already, and a function makes one: both convert.
+  // NOLINTBEGIN(google-explicit-constructor)
   Lazy(T value = {}) : state_(new State) { state_->value = std::move(value); }
   template <std::invocable Make>
   Lazy(Make make) : Lazy() {
     state_->make = std::move(make);
   }
+  // NOLINTEND(google-explicit-constructor)
 
   const T& operator*() const {
     std::call_once(state_->asked, [this] {
