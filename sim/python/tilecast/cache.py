@@ -46,7 +46,8 @@ def put(kind: str, key: str, text: str) -> None:
 
 def limit() -> int:
     """Bytes that are kept."""
-    return int(get("", "limit", str(1 << 30)))
+    said = get("", "limit")
+    return int(said) if said.isdecimal() else 1 << 30
 
 
 def shrink(most: int) -> None:
@@ -54,7 +55,7 @@ def shrink(most: int) -> None:
     for path in sorted(folder().glob("*/*"), key=lambda path: -path.stat().st_mtime):
         most -= path.stat().st_size
         if most < 0:
-            path.unlink()
+            path.unlink(missing_ok=True)
 
 
 def _bytes(text):
