@@ -344,6 +344,27 @@ ChosenModel from_folder(const std::string& directory, std::span<const hwdesc::De
   return chosen;
 }
 
+// Throws Error unless the model was trained on machines of each device's kind.
+void require_kind(const std::string& name, const learned::ModelCard& card,
+                  std::span<const hwdesc::Device> devices) {
+  for (const hwdesc::Device& device : devices) {
+    const bool known = std::ranges::any_of(card.devices, [&](const std::string& trained) {
+      return hwdesc::load_device(trained).execution == device.execution;
+    });
+    if (!known) {
+      throw Error("--choose-tiles {}: was trained on {}; {} is another kind of machine", name,
+                  fmt::join(card.devices, ", "), device.name);
+    }
+  }
+}
+
+// The folder of the shipped model of this name that ranks tiles; "" if there is none.
+std::string shipped_ranker(const std::string& name) {
+  const std::string folder = shipped_folder(name);
+  const bool ranks = learned::is_model_directory(folder) && !hybrid::is_hybrid_directory(folder);
+  return ranks ? folder : "";
+}
+
 }  // namespace
 
 std::vector<std::string> shipped_models() {
@@ -391,9 +412,12 @@ std::string model_name_fault(const std::string& name) {
   const auto names = model_names();
   if (std::ranges::find(names, name) != names.end()) return "";
   if (learned::is_model_directory(name)) return "";
-  if (learned::is_model_directory(shipped_folder(name))) return "";
   return fmt::format("got '{}', expected {} or the folder of a trained model", name,
                      fmt::join(names, ", "));
+}
+
+std::string ranker_name_fault(const std::string& name) {
+  return shipped_ranker(name).empty() ? model_name_fault(name) : "";
 }
 
 ChosenModel choose_model(const std::string& name, std::span<const hwdesc::Device> devices) {
@@ -417,26 +441,12 @@ ChosenModel with_tiles(ChosenModel times, std::unique_ptr<const analytical::Tile
   return times;
 }
 
-// Throws Error unless the model was trained on machines of each device's kind.
-void require_kind(const std::string& name, const learned::ModelCard& card,
-                  std::span<const hwdesc::Device> devices) {
-  for (const hwdesc::Device& device : devices) {
-    const bool known = std::ranges::any_of(card.devices, [&](const std::string& trained) {
-      return hwdesc::load_device(trained).execution == device.execution;
-    });
-    if (!known) {
-      throw Error("--choose-tiles {}: was trained on {}; {} is another kind of machine", name,
-                  fmt::join(card.devices, ", "), device.name);
-    }
-  }
-}
-
 std::unique_ptr<const analytical::TileRanker> choose_ranker(
     const std::string& name, std::span<const hwdesc::Device> devices) {
   if (name == "analytical") return std::make_unique<const analytical::PhysicsRanker>();
   const bool shipped = !learned::is_model_directory(name);
-  const std::string folder = shipped ? shipped_folder(name) : name;
-  if (learned::is_model_directory(folder) && !hybrid::is_hybrid_directory(folder)) {
+  const std::string folder = shipped ? shipped_ranker(name) : name;
+  if (!folder.empty() && !hybrid::is_hybrid_directory(folder)) {
     learned::LoadedModel loaded = learned::load_model(folder);
     if (shipped) require_kind(name, loaded.card, devices);
     if (loaded.card.ranks_only) {

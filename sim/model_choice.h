@@ -57,6 +57,7 @@ struct ChosenModel {
 [[nodiscard]] std::span<const std::string_view> model_names();
 // The error message for an unknown model name; "" for a valid one.
 [[nodiscard]] std::string model_name_fault(const std::string& name);
+[[nodiscard]] std::string ranker_name_fault(const std::string& name);  // of choose_ranker()
 // `devices`: the devices of later estimates; a shipped model must fit each of them. Throws Error.
 [[nodiscard]] ChosenModel choose_model(const std::string& name,
                                        std::span<const hwdesc::Device> devices);

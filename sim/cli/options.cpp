@@ -211,7 +211,7 @@ void add_ranker_option(CLI::App& verb, TileArguments& arguments) {
   verb.add_option("--choose-tiles", arguments.ranker,
                   "what chooses tiles where the program states none: a model as of --model, or the "
                   "folder of one that was trained to rank; without it: physics")
-      ->check(is_model_name())
+      ->check(CLI::Validator(ranker_name_fault, ""))
       ->type_name("MODEL");
 }
 

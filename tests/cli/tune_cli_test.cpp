@@ -327,6 +327,9 @@ TEST_F(TuneProgramCommand, TheShippedRankerIsNamed) {
   const Answer refused = tilecast(asked + "h100_sxm");
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, HasSubstr("h100_sxm is another kind of machine"));
+  EXPECT_THAT(tilecast("tiles dot.hlo -d tpu_v5e --model xla_tiles").err,
+              HasSubstr("got 'xla_tiles', expected analytical"))
+      << "the name is of no model of times";
 }
 
 TEST_F(TuneProgramCommand, RanksAreShownAsRanks) {
