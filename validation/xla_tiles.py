@@ -244,11 +244,11 @@ def tiles_of(module, most, seed):
 
 
 class Compiler:
-    """The back end of XLA:TPU through PJRT's C interface (xla/pjrt/c/pjrt_c_api.h): the places of functions in PJRT_Api."""
+    """XLA:TPU, or its back end alone, through PJRT's C interface (xla/pjrt/c/pjrt_c_api.h): the places of functions in PJRT_Api."""
     ERROR_MESSAGE, INITIALIZE, TOPOLOGY, COMPILE = 48, 64, 696, 752
 
-    def __init__(self, tpu, dump):
-        os.environ.update(XLA_FLAGS=f'--xla_dump_to={dump} --xla_dump_hlo_as_text --xla_dump_hlo_pass_re=after_codegen',
+    def __init__(self, tpu, dump, passes='after_codegen', backend_only=True):
+        os.environ.update(XLA_FLAGS=f'--xla_dump_to={dump} --xla_dump_hlo_as_text --xla_dump_hlo_pass_re={passes}',
                           LIBTPU_INIT_ARGS=f'--xla_jf_dump_static_llo_profile_to={dump}/profile --xla_msa_enable=false')
         quiet()
         import libtpu
@@ -258,11 +258,15 @@ class Compiler:
         self.call(self.INITIALIZE, [])
         name = TOPOLOGIES[tpu].encode()
         self.topology = self.call(self.TOPOLOGY, [name, len(name), None, 0, None])[-1]
+        self.set_options({})
+        if backend_only:
+            self.options += b'\x1a\x02\x58\x01'  # executable_build_options { run_backend_only: true }
+
+    def set_options(self, flags):
         import numpy
         from jax._src import compiler
-        options = compiler.get_compile_options(num_replicas=1, num_partitions=1, device_assignment=numpy.array([[0]]))
-        backend_only = b'\x1a\x02\x58\x01'  # executable_build_options { run_backend_only: true }
-        self.options = options.SerializeAsString() + backend_only
+        self.options = compiler.get_compile_options(num_replicas=1, num_partitions=1, device_assignment=numpy.array([[0]]),
+                                                    env_options_overrides=flags).SerializeAsString()
 
     def call(self, place, values):
         """Calls with a struct of its size, no extension, and these values; the struct afterwards."""
@@ -282,24 +286,39 @@ class Compiler:
             ctypes.addressof(text))
         return ctypes.string_at(text[3], text[4]).decode(errors='replace').splitlines()[0]
 
-    def cycles(self, module):
-        """Kernel -> cycles of its schedule."""
+    def compile(self, module):
         import jaxlib._hlo
         code = jaxlib._hlo.hlo_module_from_text(module).as_serialized_hlo_module_proto()
         body = ctypes.create_string_buffer(code, len(code))
         form = ctypes.create_string_buffer(b'hlo')
         program = (ctypes.c_size_t * 6)(48, 0, ctypes.addressof(body), len(code), ctypes.addressof(form), 3)
         self.call(self.COMPILE, [self.topology, ctypes.addressof(program), self.options, len(self.options), None, None])
-        newest = max(glob.glob(f'{self.dump}/*.after_codegen.txt'), key=os.path.getmtime)
-        found = {}
-        for line in open(newest):
-            match, parts = re.match(r'\s*(?:ROOT )?%?([\w.\-]+) = ', line), config_of(line)
-            if match and parts and 'bundle_analysis_data' in parts[1]:
-                found[match[1]] = float(parts[1]['bundle_analysis_data']['estimated_cycles'])
-        for file in glob.glob(f'{self.dump}/*'):
-            if os.path.isfile(file):
-                os.remove(file)
+
+    def dumped(self, name):
+        """The newest file that the compiler wrote under this name."""
+        with open(max(glob.glob(f'{self.dump}/*{name}.txt'), key=os.path.getmtime)) as file:
+            return file.read()
+
+    def clear(self):
+        for file in filter(os.path.isfile, glob.glob(f'{self.dump}/*')):
+            os.remove(file)
+
+    def cycles(self, module):
+        """Kernel -> cycles of its schedule."""
+        self.compile(module)
+        found = cycles_in(self.dumped('.after_codegen'))
+        self.clear()
         return found
+
+
+def cycles_in(text):
+    """Kernel -> cycles of its schedule, as the compiler writes them beside it."""
+    found = {}
+    for line in text.splitlines():
+        match, parts = re.match(r'\s*(?:ROOT )?%?([\w.\-]+) = ', line), config_of(line)
+        if match and parts and 'bundle_analysis_data' in parts[1]:
+            found[match[1]] = float(parts[1]['bundle_analysis_data']['estimated_cycles'])
+    return found
 
 
 def variants(module, tiles):
