@@ -1,28 +1,29 @@
 #!/usr/bin/env python3
 """Ways to fuse a program, and the cycles of the code that XLA:TPU schedules for each, without a TPU.
 
-usage: xla_fusions.py TPU FOLDER PROGRAM.hlo ...   FOLDER: a measurement set; goes on where it ended
+usage: xla_fusions.py TPU FOLDER TILECAST PROGRAM.hlo ...   FOLDER: a measurement set; goes on where it ended
 
 TPU: v5e, v5p, v6e. Each PROGRAM (before optimisation) is compiled as it is, under every choice of FLAGS, and RANDOM
 times with barriers behind random instructions, which no fusion crosses. Ways that give the same module count once. Of
 each there is a row of measurements.csv and programs/PROGRAM.WAY.hlo, the scheduled module; before/ and after/ have it
 around the passes that fuse, decisions/ what these say of each producer and consumer: fused or why not.
-A time is the sum over kernels of the cycles of their schedules (xla_tiles.py), all arrays in main memory; contention
-for memory is left out. Programs with loops are left out; `without_cycles` counts what the compiler says no cycles of.
+A time is a sum over kernels, all arrays in main memory: the longer of the cycles of its schedule (xla_tiles.py), which
+leave contention for memory out, and its arrays at the described rates, if it reads them whole. Programs with loops are
+left out; `x_without_cycles` counts kernels, of scalars most of them, of which the compiler says no cycles.
 Needs jax[tpu] (seen with jax 0.10.2, libtpu 0.0.42.1). A program and way takes 1 to 10 processor seconds.
 """
-import csv, os, random, re, sys, tempfile
+import csv, math, os, random, re, sys, tempfile
 
-from xla_tiles import Compiler, cycles_in, in_child
+from xla_tiles import Compiler, cycles_in, described, in_child
 
 FLAGS = {'no_output_fusion': {'xla_jf_conv_output_fusion': False}, 'no_input_fusion': {'xla_jf_conv_input_fusion': False},
          'no_multi_output': {'xla_jf_enable_multi_output_fusion': False}, 'vmem_2MiB': {'xla_tpu_scoped_vmem_limit_kib': 2048}}
 RANDOM = 4
 SHARE = 0.25  # of instructions with a barrier
-CLOCKS = {'v5e': 1.5e9, 'v5p': 1.75e9, 'v6e': 1.75e9}
-COLUMNS = ('program', 'runtime_ns', 'class', 'family', 'way', 'kernels', 'without_cycles')
+COLUMNS = ('program', 'runtime_ns', 'class', 'family', 'x_way', 'x_kernels', 'x_without_cycles')
 STAGES = {'before': '.before_tpu_fusion', 'after': '.before_tpu_trivial_instruction_unfuser', 'programs': '.after_optimizations'}
-INSTRUCTION = re.compile(r'  (?:ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([\w\-]+)\(')
+INSTRUCTION = re.compile(r'^  (?:ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([\w\-]+)\((.*?)\)(.*)', re.M)
+IN_PARTS = re.compile(r' (dynamic-slice|slice|gather|dynamic-update-slice|scatter|pad|concatenate)\(')
 WITHOUT_TIME = ('parameter', 'constant', 'tuple', 'get-tuple-element', 'bitcast', 'iota', 'broadcast', 'after-all')
 
 
@@ -63,8 +64,31 @@ def decisions_in(log):
     return '\n'.join(rows) + '\n'
 
 
-def way(compiler, module, flags):
-    """Stage -> text, `decisions`, and [cycles, kernels, kernels without cycles] of the entry."""
+def bytes_of(shape):
+    return sum(math.prod(int(d) for d in dims.split(',') if d) * max(int(bits or 8), 8) // 8
+               for bits, dims in re.findall(r'\b[a-z]+(\d*)\w*\[([\d,]*)\]', shape))
+
+
+def seconds_of(program, cycles, rates):
+    """[seconds, kernels, kernels without cycles] of the entry of a scheduled module."""
+    clock, reads, writes = rates
+    called = {m[1]: m[0] for m in re.finditer(r'^%([\w.\-]+) \(.*?^\}\n', program, re.M | re.S)}
+    shapes, total, kernels, without = {}, 0, 0, 0
+    for name, shape, opcode, operands, rest in INSTRUCTION.findall(program.split('\nENTRY ', 1)[1]):
+        shapes[name] = shape
+        if opcode in WITHOUT_TIME:
+            continue
+        inner = ' '.join(called.get(c, '') for c in re.findall(r'calls=%([\w.\-]+)', rest))
+        whole = not IN_PARTS.search(f' {opcode}({inner}')
+        read = sum(bytes_of(shapes.get(o, '')) for o in re.findall(r'%([\w.\-]+)', operands))
+        floor = (read / reads + bytes_of(shape) / writes) if whole and cycles.get(name) else 0
+        total += max(cycles.get(name, 0) / clock, floor)
+        kernels, without = kernels + 1, without + (not cycles.get(name))
+    return [total, kernels, without]
+
+
+def way(compiler, module, flags, rates):
+    """Stage -> text, `decisions`, and `time`: seconds_of()."""
     log = compiler.dump + '.log'
     compiler.set_options(flags)
     os.dup2(os.open(log, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), 2)
@@ -74,8 +98,7 @@ def way(compiler, module, flags):
     compiler.clear()
     with open(log, errors='replace') as file:
         found['decisions'] = decisions_in(file.read())
-    kernels = [m[1] for m in INSTRUCTION.finditer(found['programs'].split('\nENTRY ', 1)[1]) if m[3] not in WITHOUT_TIME]
-    found['time'] = [sum(cycles.get(k, 0) for k in kernels), len(kernels), sum(not cycles.get(k) for k in kernels)]
+    found['time'] = seconds_of(found['programs'], cycles, rates)
     return found
 
 
@@ -85,32 +108,32 @@ def write(path, text):
         file.write(text)
 
 
-def rows_of(compiler, tpu, folder, path):
+def rows_of(compiler, rates, folder, path):
     name = os.path.basename(path).removesuffix('.hlo')
     rows, known = [], set()
     with open(path) as file:
         text = file.read()
     for label, (module, flags) in ways_of(text, name).items():
-        found = in_child(lambda: way(compiler, module, flags))
+        found = in_child(lambda: way(compiler, module, flags, rates))
         if found is None or ' while(' in found['programs']:
             print(f'{name} {label}: ' + ('refused' if found is None else 'has a loop'), flush=True)
             if label == 'default':
                 break
             continue
-        cycles, kernels, without = found.pop('time')
+        seconds, kernels, without = found.pop('time')
         body = re.sub(r'%[\w.\-]+|HloModule \S+', '', found['programs'])
         if body in known:
             continue
         known.add(body)
         for stage, content in found.items():
             write(f'{folder}/{stage}/{name}.{label}.' + ('csv' if stage == 'decisions' else 'hlo'), content)
-        rows.append(dict(zip(COLUMNS, (f'programs/{name}.{label}.hlo', round(cycles / CLOCKS[tpu] * 1e9, 1), 'program', name,
+        rows.append(dict(zip(COLUMNS, (f'programs/{name}.{label}.hlo', round(seconds * 1e9, 1), 'program', name,
                                        label, kernels, without))))
-    print(f'{name}: {len(rows)} ways, ' + ', '.join(f'{r["way"]} {r["runtime_ns"] / 1e3:.1f} us' for r in rows), flush=True)
+    print(f'{name}: {len(rows)} ways, ' + ', '.join(f'{r["x_way"]} {r["runtime_ns"] / 1e3:.1f} us' for r in rows), flush=True)
     return rows
 
 
-def main(tpu, folder, programs):
+def main(tpu, folder, tilecast, programs):
     os.environ.update(TPU_VMODULE='tpu_instruction_fusion=2,instruction_fusion=2', TPU_MIN_LOG_LEVEL='0', TPU_STDERR_LOG_LEVEL='0')
     said, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)  # its start at this level of logging
@@ -125,7 +148,7 @@ device: "tpu_{tpu}"
 source: "validation/xla_fusions.py with jax 0.10.2, libtpu 0.0.42.1"
 licence: "Apache-2.0"
 timing: "device"
-how_timed: "length of the schedule of each kernel times its trips, with the compiler's latencies, at the clock; summed"
+how_timed: "sum over kernels: the longer of its schedule's cycles and of its arrays at the described rates"
 ''')
     with open(table, 'a', newline='') as file:
         out = csv.DictWriter(file, COLUMNS, lineterminator='\n')
@@ -133,11 +156,11 @@ how_timed: "length of the schedule of each kernel times its trips, with the comp
             out.writeheader()
         for path in programs:
             if os.path.basename(path).removesuffix('.hlo') not in done:
-                out.writerows(rows_of(compiler, tpu, folder, path))
+                out.writerows(rows_of(compiler, described(tilecast, f'tpu_{tpu}'), folder, path))
                 file.flush()
 
 
 if __name__ == '__main__':
-    if len(sys.argv) < 4:
+    if len(sys.argv) < 5:
         sys.exit(__doc__)
-    main(sys.argv[1], sys.argv[2], sys.argv[3:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:])
