@@ -24,6 +24,8 @@ const ParameterTable<NetworkSpec>& network_parameters() {
                 "Those of the transformer where they are not as many; 0: as many.")
         .number("neighbours", &NetworkSpec::neighbours, 1, 1000,
                 "Neighbours per node and direction, at most: the first ones.")
+        .flag("sample_neighbours", &NetworkSpec::sample_neighbours,
+              "Training draws the neighbours of each batch anew.")
         .choice("aggregate", &NetworkSpec::aggregate, kAggregates, "Over neighbours (sage, gcn).")
         .flag("l2_norm", &NetworkSpec::l2_norm, "Embeddings of length 1 after each hop (sage).")
         .choice("reduction", &NetworkSpec::reduction, kReductions, "Of nodes to a kernel.")

@@ -35,6 +35,7 @@ struct NetworkSpec {
   int heads = 4;            // GAT and Transformer; divides hidden
   int reduction_heads = 0;  // heads of the Transformer; 0: the same as `heads`
   int neighbours = 20;      // maximum per node and direction; the first ones are used
+  bool sample_neighbours = false;  // training draws them anew for each batch (MLSys 2021, Table 5)
   Aggregate aggregate = Aggregate::kMean;
   bool l2_norm = true;  // normalise embeddings after each hop (GraphSAGE, equation of section 3.2)
   Reduction reduction = Reduction::kColumnWise;

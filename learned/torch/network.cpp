@@ -112,10 +112,16 @@ Tensor Network::Layers::embed(const NetworkSpec& spec, const Batch& batch,
     if (spec.graph != GraphLayer::kNone) {
       const std::int64_t count = nodes.size(0);
       const Tensor none = batch.producers.narrow(0, 0, 0);
-      neighbours.in = make_segments(batch.producers, batch.consumers, count, spec.neighbours);
-      neighbours.out =
-          spec.top_down ? make_segments(none, none, count)
-                        : make_segments(batch.consumers, batch.producers, count, spec.neighbours);
+      Tensor producers = batch.producers, consumers = batch.consumers;
+      if (spec.sample_neighbours && dropout.generator != nullptr) {  // the first ones of any order
+        const Tensor order = torch::randperm(producers.size(0), *dropout.generator, torch::kInt64);
+        producers = producers.index_select(0, order);
+        consumers = consumers.index_select(0, order);
+      }
+      neighbours.in = make_segments(producers, consumers, count, spec.neighbours);
+      neighbours.out = spec.top_down
+                           ? make_segments(none, none, count)
+                           : make_segments(consumers, producers, count, spec.neighbours);
       neighbours.both = join(neighbours.in, neighbours.out);
     }
     for (const Hop& hop : hops) nodes = dropout(hop(nodes, neighbours));
@@ -159,7 +165,7 @@ std::size_t Network::nodes_together() const {
 std::string Network::architecture() const {
   std::string text;
   for (const Parameter<NetworkSpec>& parameter : network_parameters().parameters()) {
-    if (parameter.name == "dropout") continue;
+    if (parameter.name == "dropout" || parameter.name == "sample_neighbours") continue;
     text += fmt::format("{}={}\n", parameter.name, parameter.get(spec_));
   }
   // configured: always 0, kept so that files of older networks are read.

@@ -26,7 +26,7 @@ class Network : public torch::nn::Module {
   Network(const NetworkSpec& spec, const NetworkWidths& widths, std::uint64_t seed);
   // (G): one number per kernel. `dropout`: nullptr for prediction.
   [[nodiscard]] torch::Tensor forward(const Batch& batch, torch::Generator* dropout = nullptr);
-  // The architecture as text: all settings except dropout, and the widths.
+  // The architecture as text: all settings of prediction, and the widths.
   [[nodiscard]] std::string architecture() const;
   // Nodes per batch at which prediction is fastest.
   [[nodiscard]] std::size_t nodes_together() const;

@@ -334,6 +334,32 @@ TEST(GraphLayers, OnlyTheFirstNeighboursOfANodeAreRead) {
   }
 }
 
+// A node with six consumers of which one is read: in training each of them is drawn, so there are
+// six answers; in prediction the first one is read.
+TEST(GraphLayers, SampledNeighboursAreDrawnAnewForEachBatch) {
+  RandomKernels random(9);
+  RandomKernel star = random.make(7);
+  star.graph.edges.clear();
+  for (std::int32_t i = 1; i < 7; ++i) star.graph.edges.push_back({0, i});
+  NetworkSpec spec = small();
+  spec.hops = 1;
+  spec.neighbours = 1;
+  spec.dropout = 0;
+  spec.sample_neighbours = true;
+  Network network(spec, kTestWidths, 3);
+  const torch::NoGradGuard no_gradients;
+  torch::Generator generator = torch::make_generator<at::CPUGeneratorImpl>(1);
+  const Batch batch = make_batch(std::vector{star.input()}, kTestWidths);
+  std::set<long> trained, predicted;
+  for (int i = 0; i < 200; ++i) {
+    const auto rounded = [](const Tensor& one) { return std::lround(1e5 * one.item<float>()); };
+    trained.insert(rounded(network.forward(batch, &generator)));
+    predicted.insert(rounded(network.forward(batch)));
+  }
+  EXPECT_EQ(trained.size(), 6);
+  EXPECT_EQ(predicted.size(), 1);
+}
+
 TEST(Segments, ReductionsAreThoseOfTheirRows) {
   const Tensor rows = torch::tensor({1., 10., 2., 20., 4., -40.}).view({3, 2});
   const Segments segments{torch::tensor({0, 2, 1}), torch::tensor({0, 2, 2, 3})};
