@@ -68,7 +68,6 @@ struct TrainingHooks {
   // A file that is rewritten after every epoch. If it exists, training resumes from it with
   // bit-identical results; a file of another spec or data set is refused. Empty: no checkpoint.
   std::string checkpoint = {};
-  std::string start = {};  // GraphNetwork::save() of the same architecture; empty: random
 };
 
 class GraphModule {

@@ -37,7 +37,6 @@ class Trainer {
         sampler_(train, training, pads(spec.reduction)),
         network_(std::make_unique<Network>(spec, widths, training.seed)),
         adam_(network_->parameters(), training.weight_decay, training.clip) {
-    if (!hooks.start.empty()) load_weights(*network_, hooks.start);
     if (hooks.checkpoint.empty()) return;
     so_far_.fingerprint = fingerprint(spec, widths, training, train, validation);
     resume();

@@ -31,7 +31,6 @@ struct Example {
   double weight = 1;         // 1 / variance of log(seconds), relative to a row without dispatch
   std::uint32_t kernel = 0;  // the same number for equal work on one device
   std::uint32_t family = 0;
-  int stage = 0;  // rows of lower stages are learned first
 };
 
 struct Examples {

@@ -199,7 +199,6 @@ class NetworkFitter final : public Fitter {
                            .kernel = example.kernel,
                            .family = example.family,
                            .weight = static_cast<float>(example.weight)});
-      stages_.push_back(example.stage);
     }
   }
   NetworkFitter(const NetworkFitter&) = delete;  // examples point into it
@@ -226,25 +225,8 @@ class NetworkFitter final : public Fitter {
                                 .network = nullptr,
                                 .target = target_,
                                 .ranks_only = spec.ranks_only()};
-    const int last = *std::ranges::max_element(stages_);
-    for (int stage = 0; stage <= last; ++stage) {
-      std::vector<GraphExample> train, validation;
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        if (stages_[i] == stage) (i < train_rows_ ? train : validation).push_back(all[i]);
-      }
-      if (train.empty()) continue;
-      TrainingSpec of_stage = training;
-      if (stage < last) {
-        of_stage.epochs = train.size() > 50000 ? 4 : 20;
-        of_stage.patience = 5;
-      } else if (parts.network) {
-        of_stage.learning_rate *= 0.3;
-      }
-      TrainingHooks hooks_of = training_hooks;
-      if (parts.network) hooks_of.start = parts.network->save();
-      parts.network =
-          graph_module().train(spec.network, widths(), of_stage, train, validation, hooks_of);
-    }
+    parts.network = graph_module().train(spec.network, widths(), training, all.first(train_rows_),
+                                         all.subspan(train_rows_), training_hooks);
     return {make_predictor(std::move(parts)), best};
   }
 
@@ -296,7 +278,6 @@ class NetworkFitter final : public Fitter {
   Scaled at_nodes_, at_kernel_;
   std::vector<KernelGraph> graphs_;
   FeatureScaler node_scaler_;
-  std::vector<int> stages_;
   std::vector<GraphExample> examples_;  // training rows, validation rows
 };
 

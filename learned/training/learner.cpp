@@ -177,38 +177,13 @@ void Trained::save(ModelCard about, const std::string& directory, bool force) co
   save_model({std::move(full), predictor.get(), training_csv}, directory, force);
 }
 
-namespace {
-// Of every stage a share; the last one's by row where it has few rows.
-TrainValidation split_stages(const Examples& examples, const LearnerSpec& spec) {
-  int last = 0;
-  for (const Example& row : examples.rows) last = std::max(last, row.stage);
-  if (last == 0) return split_validation(examples, spec.validate_by, spec.validation, spec.seed);
-  TrainValidation split;
-  for (int stage = 0; stage <= last; ++stage) {
-    std::vector<std::size_t> rows;
-    for (std::size_t i = 0; i < examples.rows.size(); ++i) {
-      if (examples.rows[i].stage == stage) rows.push_back(i);
-    }
-    if (rows.empty()) continue;
-    const TrainValidation part = split_validation(
-        examples.subset(rows), stage == last ? ValidateBy::kRow : ValidateBy::kKernel,
-        stage == last ? 0.2 : 0.1, spec.seed);
-    for (const std::size_t row : part.train) split.train.push_back(rows[row]);
-    for (const std::size_t row : part.validation) split.validation.push_back(rows[row]);
-  }
-  std::ranges::sort(split.train);
-  std::ranges::sort(split.validation);
-  return split;
-}
-}  // namespace
-
 Trained train(const LearnerSpec& spec, const Examples& given, const LearnerHooks& hooks) {
   require_target(spec, given);
   const Examples examples = shown_to(spec, given);
   require_rows(spec, examples);
   require_parameters(spec, examples);
   Trained trained{.spec = spec};
-  trained.split = split_stages(examples, spec);
+  trained.split = split_validation(examples, spec.validate_by, spec.validation, spec.seed);
   trained.train_rows = trained.split.train.size();
   trained.validation_rows = trained.split.validation.size();
   Log log(spec, hooks, !trained.split.validation.empty());

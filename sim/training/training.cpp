@@ -4,17 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <random>
-#include <sstream>
 #include <chrono>
 #include <cmath>
 #include <map>
 #include <numeric>
 
-#include "analytical/analytical_model.h"
 #include "base/error.h"
-#include "hwdesc/device_yaml.h"
 #include "base/statistics.h"
 #include "hybrid/hybrid_dir.h"
 
@@ -124,93 +119,6 @@ std::map<std::string, std::string> settings_of(const hybrid::HybridSpec& spec,
 
 }  // namespace
 
-namespace {
-
-// Machines of physics' labels: presets, and some with other memories and clocks.
-const std::vector<hwdesc::Device>& machines() {
-  static const std::vector<hwdesc::Device> all = [] {
-    std::vector<hwdesc::Device> made;
-    const char* listed = std::getenv("TRIAL_MACHINES");
-    std::istringstream words(listed == nullptr ? "tpu_v2 tpu_v3 tpu_v4 tpu_v5e tpu_v5p tpu_v6e" : listed);
-    for (std::string word; words >> word;) {
-      std::istringstream parts(word);
-      std::string name, setting;
-      std::getline(parts, name, ',');
-      hwdesc::Overrides overrides;
-      while (std::getline(parts, setting, ',')) {
-        const auto mid = setting.find('=');
-        overrides.emplace_back(setting.substr(0, mid), setting.substr(mid + 1));
-      }
-      made.push_back(hwdesc::load_device(name, overrides));
-    }
-    return made;
-  }();
-  return all;
-}
-
-// Rows of `all`, times of physics, on every machine.
-void add_physics(const Examples& all, Examples& out) {
-  const analytical::AnalyticalModel model;
-  std::uint32_t kernels = 1000000;
-  for (const hwdesc::Device& device : machines()) {
-    const std::vector<std::optional<analytical::Estimate>> estimates =
-        model.estimate(all.queries, device);
-    for (std::size_t i = 0; i < all.rows.size(); ++i) {
-      const std::optional<analytical::Estimate>& estimate = estimates[i];
-      if (!estimate || !(estimate->time.value > 0)) continue;
-      learned::Example row = all.rows[i];
-      row.device = &device;
-      row.target = std::log(estimate->time.value);
-      row.weight = 1;
-      row.kernel += kernels;
-      row.stage = 0;
-      out.rows.push_back(row);
-      out.queries.push_back(all.queries[i]);
-      if (!all.priors.empty()) out.priors.push_back(*estimate);
-    }
-    kernels += 1000000;
-  }
-}
-
-void add_rows(const Examples& from, std::span<const std::size_t> rows, int stage, Examples& out) {
-  for (const std::size_t row : rows) {
-    out.rows.push_back(from.rows[row]);
-    out.rows.back().stage = stage;
-    out.queries.push_back(from.queries[row]);
-    if (!from.priors.empty()) out.priors.push_back(from.priors[row]);
-  }
-}
-
-// NAME.MODE.ROWS: rows of the set of number $TRIAL_TARGET are the machine's own, of which ROWS are
-// learned; MODE none, pooled (the others beside), or learned before: labels (the others), physics,
-// both.
-Examples staged(const std::string& name, const Examples& all, std::uint64_t seed) {
-  std::istringstream parts(name);
-  std::string base, mode, count;
-  std::getline(parts, base, '.');
-  std::getline(parts, mode, '.');
-  std::getline(parts, count, '.');
-  if (count.empty()) return all;
-  const std::size_t target = std::stoul(std::getenv("TRIAL_TARGET"));
-  std::vector<std::size_t> own, others;
-  for (std::size_t i = 0; i < all.rows.size(); ++i) {
-    (all.rows[i].set == target ? own : others).push_back(i);
-  }
-  std::mt19937_64 draw(seed);
-  std::shuffle(own.begin(), own.end(), draw);
-  if (own.size() > std::stoul(count)) own.resize(std::stoul(count));
-  std::ranges::sort(own);
-  Examples out = all.subset({});
-  if (mode == "physics" || mode == "both") add_physics(all, out);
-  if (mode == "labels" || mode == "both") add_rows(all, others, 1, out);
-  if (mode == "pooled") add_rows(all, others, 2, out);
-  add_rows(all, own, 2, out);
-  fmt::print(stderr, "{}: {} rows, {} own\n", name, out.rows.size(), own.size());
-  return out;
-}
-
-}  // namespace
-
 LearnedRows::LearnedRows(const analytical::CostModel& prior, const TrainingFile& file,
                          const LoadedSets& loaded, int jobs)
     : loaded_(loaded),
@@ -267,7 +175,6 @@ std::vector<std::optional<double>> LearnedRows::predict(const Predictor& predict
 
 std::optional<double> LearnedRows::fitted_log_l1(const learned::Trained& trained,
                                                  std::span<const std::size_t> rows) const {
-  if (std::getenv("TRIAL_TARGET") != nullptr) return std::nullopt;
   if (trained.predictor->ranks_only() || !all_.target.is_time()) return std::nullopt;
   const Examples fitted = examples(rows).subset(trained.split.train);
   const std::vector<double> out = learned::quantity_answers(*trained.predictor, fitted);
@@ -285,7 +192,7 @@ LearnedAnswer LearnedRows::run(const learned::LearnerSpec& learner, const measur
   learned::LearnerSpec spec = learner;
   spec.seed += round;
   try {
-    const learned::Trained trained = learned::train(spec, staged(learner.name, examples(split.fit), spec.seed), {});
+    const learned::Trained trained = learned::train(spec, examples(split.fit), {});
     LearnedAnswer answer{.round = {.learner = learner.name,
                                    .train_rows = trained.train_rows,
                                    .validation_rows = trained.validation_rows},
