@@ -34,12 +34,24 @@ using sim::training::restricted;
 using sim::training::RowAnswers;
 using sim::training::SplitKind;
 
-std::size_t count_works(std::span<const SampleSet> sets) {
-  std::set<std::string> prints;
+void count(const std::vector<SampleSet>& sets, std::size_t& works, std::size_t& programs) {
+  std::set<std::string> prints, families;
   for (const SampleSet& set : sets) {
-    for (const measured::Sample& s : set.samples) prints.insert(set.works[s.work].fingerprint);
+    for (const measured::Sample& s : set.samples) {
+      prints.insert(set.works[s.work].fingerprint);
+      const std::string& family = set.works[s.work].family;
+      if (!family.empty()) families.insert(family);
+    }
   }
-  return prints.size();
+  works = prints.size();
+  programs = families.size();
+}
+
+void count(const LoadedSets& loaded, const measured::Split& split, Round& round) {
+  round.fit_rows = split.fit.size();
+  round.score_rows = split.score.size();
+  count(restricted(loaded.sets, split.fit), round.fit_works, round.fit_programs);
+  count(restricted(loaded.sets, split.score), round.score_works, round.score_programs);
 }
 
 void describe(const hybrid::PreparedFit& prepared, Round& round) {
@@ -110,14 +122,10 @@ class Runner {
   [[nodiscard]] Answer begin(const NamedSplit& named) const {
     Answer answer;
     answer.round.name = named.name;
-    answer.round.fit_rows = named.split.fit.size();
-    answer.round.score_rows = named.split.score.size();
+    count(loaded_, named.split, answer.round);
     answer.round.fitted = experiment_.split.kind != SplitKind::kNone;
     answer.round.learned.resize(experiment_.learners.size());
     answer.round.hybrids.resize(experiment_.hybrids.size());
-    if (answer.round.fitted) {
-      answer.round.fit_works = count_works(restricted(loaded_.sets, named.split.fit));
-    }
     for (const std::size_t row : named.split.score) {
       answer.rows.push_back(base_.rows[row]);
       if (!experiment_.hybrids.empty()) {
@@ -371,9 +379,7 @@ ExperimentResult run_quantities(const Experiment& experiment, sim::training::Imp
   const measured::Split& split = splits.front().split;
   Round& round = result.rounds.emplace_back();
   round.fitted = true;
-  round.fit_rows = split.fit.size();
-  round.fit_works = count_works(restricted(loaded.sets, split.fit));
-  round.score_rows = split.score.size();
+  count(loaded, split, round);
   const analytical::AnalyticalModel prior;
   ResultStratum all{
       .cells = {experiment.columns.size(), std::vector<Cell>(measured::kNamedMetricCount)}};

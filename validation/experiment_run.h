@@ -48,6 +48,7 @@ struct HybridAnswer : sim::training::RowAnswers {
 struct Round {
   std::string name;  // "fold 1 of 5", "seed 3", "without softmax"; or empty
   std::size_t fit_rows = 0, fit_works = 0, score_rows = 0;
+  std::size_t fit_programs = 0, score_works = 0, score_programs = 0;  // programs: families
   bool fitted = false;      // whether the split has fitted rows
   bool calibrated = false;  // whether constants were fitted
   bool accepted = false;    // for at least one device; else the original descriptions were scored

@@ -380,10 +380,16 @@ std::vector<std::string> fit_lines(const ExperimentResult& result) {
       result.experiment.calibrates()
           ? fmt::format("; fits refused: {} of {}", result.refused(), rounds.size())
           : "";
-  lines.insert(lines.begin(),
-               fmt::format("fitted on {} rows of {} kernels, scored on {}{}",
-                           range(rounds, &Round::fit_rows), range(rounds, &Round::fit_works),
-                           range(rounds, &Round::score_rows), refused));
+  const auto of = [&](std::size_t Round::*works, std::size_t Round::*programs) {
+    const std::string known = range(rounds, programs);
+    return range(rounds, works) + " kernels" + (known == "0" ? "" : " of " + known + " programs");
+  };
+  lines.insert(
+      lines.begin(),
+      fmt::format("fitted on {} rows of {}, scored on {} rows of {}{}",
+                  range(rounds, &Round::fit_rows), of(&Round::fit_works, &Round::fit_programs),
+                  range(rounds, &Round::score_rows),
+                  of(&Round::score_works, &Round::score_programs), refused));
   if (rounds.size() > kListed || !result.experiment.calibrates()) return lines;
   for (const Round& round : rounds) {
     lines.push_back(fmt::format("{}{}", round.name.empty() ? "" : round.name + ": ",

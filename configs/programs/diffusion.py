@@ -58,7 +58,7 @@ def _attention(b, x):
     return b.add(x, b.reshape(y, x.dims))
 
 
-def _twice_as_large(b, x):
+def twice_as_large(b, x):
     n, h, w, c = x.dims
     repeated = b.broadcast(x, (n, h, 2, w, 2, c), (0, 1, 3, 5))
     return b.reshape(repeated, (n, 2 * h, 2 * w, c))
@@ -73,7 +73,7 @@ def inference(name="jit_diffusion"):
     with b.scope("middle"):
         y = _attention(b, _residual(b, y, time, 2 * CHANNELS))
     with b.scope("up"):
-        y = b.concatenate([_twice_as_large(b, y), fine], 3)
+        y = b.concatenate([twice_as_large(b, y), fine], 3)
         y = _residual(b, y, time, CHANNELS)
     with b.scope("out"):
         y = _convolution(b, _silu(b, _group_norm(b, y)), 4)

@@ -11,6 +11,7 @@ import sys
 
 import adam
 import decoder
+import detectors
 import diffusion
 import lstm
 import mixer
@@ -84,10 +85,14 @@ VARIANTS = {
         [4, 48, ((1, 64, 1), (1, 128, 2)), 32, "f32"],
         [1, 112, ((1, 32, 1), (1, 64, 2)), 32, "bf16"],
         [3, 72, ((1, 20, 1), (1, 40, 2), (1, 80, 2)), 20, "f32"]]),
+    "ssd": (detectors.ssd, detectors.Sizes, [
+        [1, 64, 16, 4, 3, 20], [2, 48, 24, 3, 4, 10], [1, 96, 8, 4, 6, 80], [4, 32, 32, 3, 3, 4]]),
     "transformer_train": (transformer.training_step, transformer.Sizes, [
         [1, 128, 192, 6, 768, "f32"], [8, 32, 128, 4, 512, "f32"], [2, 96, 320, 5, 640, "bf16"],
         [16, 16, 256, 8, 512, "f32"], [1, 256, 128, 2, 384, "bf16"],
         [3, 80, 144, 3, 600, "f32"]]),
+    "yolo": (detectors.yolo, detectors.Sizes, [
+        [1, 64, 16, 4, 3, 20], [2, 48, 24, 3, 4, 10], [1, 96, 8, 4, 6, 80], [4, 32, 32, 3, 3, 4]]),
 }
 
 

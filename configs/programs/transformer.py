@@ -83,23 +83,40 @@ def _feed_forward(b, h, w_in, w_out):
     return b.dot(inner, b.convert(w_out, h.dtype), contract=((2,), (0,)))
 
 
-def training_step(name="jit_transformer_block_train", sizes=Sizes()):
-    b, model = Builder(name), sizes.model
-    projections = [b.parameter("f32", (model, sizes.heads, sizes.head)) for _ in range(3)]
-    projections.append(b.parameter("f32", (sizes.heads, sizes.head, model)))
-    feed_forward = [b.parameter("f32", (model, sizes.feed_forward)),
-                    b.parameter("f32", (sizes.feed_forward, model))]
-    norms = [b.parameter("f32", (model,)) for _ in range(4)]
-    x = b.parameter(sizes.products, (sizes.batch, sizes.sequence, model))
-    dy = b.parameter(sizes.products, (sizes.batch, sizes.sequence, model))
+def _weights(b, sizes, kept):
+    """Of type `kept`: projections, feed-forward matrices; and norms, which are f32."""
+    model = sizes.model
+    projections = [b.parameter(kept, (model, sizes.heads, sizes.head)) for _ in range(3)]
+    projections.append(b.parameter(kept, (sizes.heads, sizes.head, model)))
+    feed_forward = [b.parameter(kept, (model, sizes.feed_forward)),
+                    b.parameter(kept, (sizes.feed_forward, model))]
+    return projections, feed_forward, [b.parameter("f32", (model,)) for _ in range(4)]
 
+
+def _block(b, x, projections, feed_forward, norms):
     with b.scope("attention"):
         y = b.add(x, _attention(b, layer_norm(b, x, *norms[:2]), projections))
     with b.scope("feed_forward"):
-        y = b.add(y, _feed_forward(b, layer_norm(b, y, *norms[2:]), *feed_forward))
+        return b.add(y, _feed_forward(b, layer_norm(b, y, *norms[2:]), *feed_forward))
+
+
+def training_step(name="jit_transformer_block_train", sizes=Sizes()):
+    b = Builder(name)
+    projections, feed_forward, norms = _weights(b, sizes, "f32")
+    x = b.parameter(sizes.products, (sizes.batch, sizes.sequence, sizes.model))
+    dy = b.parameter(sizes.products, (sizes.batch, sizes.sequence, sizes.model))
+    y = _block(b, x, projections, feed_forward, norms)
     weights = projections + feed_forward + norms
     with b.scope("backward"):
         dx, *grads = gradients(b, y, dy, [x, *weights])
     with b.scope("sgd"):
         updated = [b.subtract(w, b.scale(g, LEARNING_RATE)) for w, g in zip(weights, grads)]
     return b.module([y, dx, *updated])
+
+
+def inference(name, sizes):
+    """The block alone, its matrices of the products' type."""
+    b = Builder(name)
+    weights = _weights(b, sizes, sizes.products)
+    x = b.parameter(sizes.products, (sizes.batch, sizes.sequence, sizes.model))
+    return b.module([_block(b, x, *weights)])

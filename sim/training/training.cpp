@@ -328,18 +328,25 @@ void Training::score_quantity(const learned::Examples& fitted, TrainingResult& r
   }
 }
 
-// For text models: notes the fraction of unknown tokens in the held-out kernels.
+// For text models: notes the length of the held-out kernels' texts and the fraction of unknown
+// tokens.
 void Training::note_unknown_tokens(TrainingResult& result) const {
   const learned::Vocabulary* vocabulary = learned::vocabulary_of(*result.learner->predictor);
   if (vocabulary == nullptr) return;
   const learned::Examples held_out = learned_->examples(split().score);
   learned::UnknownTokens unknown;
+  std::size_t tokens = 0;
   for (std::size_t i = 0; i < held_out.rows.size(); ++i) {
-    unknown.add(vocabulary->encode(held_out.queries[i], *held_out.rows[i].device));
+    const learned::TokenIds text =
+        vocabulary->encode(held_out.queries[i], *held_out.rows[i].device);
+    unknown.add(text);
+    tokens += text.ids.size() + text.cut;
   }
   result.notes.push_back(
-      fmt::format("{:.2f} % of the tokens of held-out kernels are unknown; the vocabulary has {}",
-                  100 * unknown.share(), vocabulary->size()));
+      fmt::format("{:.2f} % of the tokens of held-out kernels are unknown; the vocabulary has {}; "
+                  "a text has {}",
+                  100 * unknown.share(), vocabulary->size(),
+                  tokens / std::max<std::size_t>(1, held_out.rows.size())));
 }
 
 TrainingResult Training::train(const learned::LearnerHooks& hooks) const {
