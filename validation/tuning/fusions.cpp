@@ -1,18 +1,20 @@
 // Searches over the fusions of one program by every arm and seed, on kernels that are timed once
 // (kernel_store.h); the fastest of each run then run whole, together with the rules' program.
 //
-//   fusions configs/programs/small_adam.hlo --device host.yaml --work /tmp/tuning --rows rows.csv
-//       --arm "hybrid + 1 min,default,rules,60" --arm "hardware 1 min,,rules,60" --seeds 10
+//   fusions configs/programs/small_adam.hlo host.yaml /tmp/tuning rows.csv 10
+//       "hybrid + 1 min,default,rules,60" "hardware 1 min,,rules,60"
 //
+// The program, the device, a folder, the table to write, the number of seeds, arms.
 // An arm is its name, model, start and seconds of hardware; without a model, hardware costs every
-// program that is proposed. In --work: the times of kernels and of whole programs, from which a
+// program that is proposed. In the folder: the times of kernels and of whole programs, from which a
 // broken-off session goes on. An arm "clock" runs whole programs in place of kernels, on seed 1.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
+#include <limits>
 #include <map>
+#include <sstream>
 
 #include "analytical/layout_rules.h"
 #include "base/error.h"
@@ -29,11 +31,17 @@ using Arm = std::vector<std::string>;
 enum ArmCell { kName, kModel, kStart, kBudget };
 
 struct Arguments {
-  std::string program, device, work, rows;
+  std::string program, folder, rows;
+  std::uint64_t seeds = 0;
   std::vector<std::string> arms;
-  std::uint64_t seeds = 10;
-  int core = -1;
 };
+
+Arm cells_of(const std::string& text) {
+  Arm cells(1 + kBudget);
+  std::istringstream stream(text);
+  for (std::string& cell : cells) std::getline(stream, cell, ',');
+  return cells;
+}
 
 struct Found {  // by an arm from one seed
   std::string arm;
@@ -64,9 +72,9 @@ class Searches {
         device_(device),
         stem_(std::filesystem::path(arguments.program).stem().string()),
         space_(ir::read_module(arguments.program), analytical::layout_rules(device).fusion),
-        store_(fmt::format("{}/{}_kernels.csv", arguments.work, stem_), space_.program_hash()),
-        whole_(fmt::format("{}/{}_programs.csv", arguments.work, stem_), space_.program_hash()),
-        host_(search::host_hardware(device, {.core = arguments.core})),
+        store_(fmt::format("{}/{}_kernels.csv", arguments.folder, stem_), space_.program_hash()),
+        whole_(fmt::format("{}/{}_programs.csv", arguments.folder, stem_), space_.program_hash()),
+        host_(search::host_hardware(device)),
         trials_(*host_, whole_, now_s) {}
 
   void run() {
@@ -74,7 +82,7 @@ class Searches {
     std::vector<Found> found;
     for (std::uint64_t seed = 1; seed <= arguments_.seeds; ++seed) {
       for (const std::string& text : arguments_.arms) {
-        const Arm arm = CLI::detail::split(text, ',');
+        const Arm arm = cells_of(text);
         if (arm[kName] == "clock" && seed > 1) continue;
         found.push_back(search(arm, seed));
         fmt::print(stderr, "{} {}: {} programs, {:.1f} s; {} kernels\n", arm[kName], seed,
@@ -110,9 +118,9 @@ class Searches {
   }
 
   Found search(const Arm& arm, std::uint64_t seed) {
-    KernelStore kernels(device_, bench_, store_, {program_s_, arguments_.core, now_s});
+    KernelStore kernels(device_, bench_, store_, {program_s_, now_s});
     const bool whole = arm[kName] == "clock";
-    const auto fresh = search::host_hardware(device_, {.core = arguments_.core});
+    const auto fresh = search::host_hardware(device_);
     search::Hardware& hardware = whole ? *fresh : kernels;
     const std::function<double()> clock =
         whole ? std::function<double()>(now_s) : [&] { return kernels.clock_s(); };
@@ -120,18 +128,27 @@ class Searches {
     search::TuningJournal journal("", space_.program_hash());
     search::HardwareTrials trials(hardware, journal, clock);
     search::FusionSearchOptions options{.random_start = arm[kStart] == "random", .seed = seed};
+    Found found{arm[kName], seed};
     if (arm[kModel].empty()) {
       search::HardwareObjective objective(cost_of("analytical"), trials, {});
       options.costs = 1'000'000;  // any number: hardware ends it
       options.spent = [&] { return trials.spent_s() / budget_s; };
       (void)search_fusions(objective, space_, options);
+      found.programs = journal.size();
+      found.spent_s = trials.spent_s();
     } else {
       search::FusionCost& cost = cost_of(arm[kModel]);
-      (void)verify_fusions(cost, search_fusions(cost, options), hardware,
-                           {.budget_s = budget_s, .batch = 1, .seed = seed, .now = clock}, journal);
+      const auto step = [&](std::size_t programs, double) {
+        found.programs = programs;
+        found.spent_s = clock();
+        return true;
+      };
+      (void)verify_fusions(
+          cost, search_fusions(cost, options), hardware,
+          {.budget_s = budget_s, .batch = 1, .seed = seed, .now = clock, .step = step}, journal);
     }
-    return {arm[kName], seed, journal.size(), whole ? trials.spent_s() : clock(),
-            kernels.fastest()};
+    found.fastest = kernels.fastest();
+    return found;
   }
 
   // Seconds by name, "" for the rules' program, of those that ran; together in several sittings.
@@ -207,28 +224,20 @@ class Searches {
   double program_s_ = 0;
 };
 
-int run(int argc, char** argv) {
-  Arguments arguments;
-  CLI::App app("searches over the fusions of a program");
-  app.add_option("program", arguments.program)->required();
-  app.add_option("--device", arguments.device)->required();
-  app.add_option("--work", arguments.work)->required();
-  app.add_option("--rows", arguments.rows)->required();
-  app.add_option("--arm", arguments.arms)->required()->expected(1)->take_all();
-  app.add_option("--seeds", arguments.seeds);
-  app.add_option("--core", arguments.core);
-  CLI11_PARSE(app, argc, argv);
-  const hwdesc::Device device = hwdesc::load_device(arguments.device);
-  Searches(arguments, device).run();
-  return 0;
-}
-
 }  // namespace
 }  // namespace tilecast::validation
 
 int main(int argc, char** argv) {
+  constexpr int kFirstArm = 6;
+  if (argc <= kFirstArm) {
+    fmt::print(stderr, "usage: fusions PROGRAM DEVICE FOLDER ROWS.csv SEEDS ARM...\n");
+    return 2;
+  }
   try {
-    return tilecast::validation::run(argc, argv);
+    const tilecast::hwdesc::Device device = tilecast::hwdesc::load_device(argv[2]);
+    const tilecast::validation::Arguments arguments{
+        argv[1], argv[3], argv[4], std::stoul(argv[5]), {argv + kFirstArm, argv + argc}};
+    tilecast::validation::Searches(arguments, device).run();
   } catch (const tilecast::Error& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 1;

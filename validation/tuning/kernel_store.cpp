@@ -57,8 +57,7 @@ HardwareTime KernelStore::run(const host::PartKernel& part) const {
   const std::vector<host::RunJob> jobs = {
       {part.code.function, part.code.inputs, part.code.outputs, part.code.scratch_bytes}};
   HardwareTime time;
-  bench_.run(compiled[0].library->path(), jobs,
-             {.state = host::CacheState::kWarm, .core = options_.core},
+  bench_.run(compiled[0].library->path(), jobs, {.state = host::CacheState::kWarm},
              [&](std::size_t, const host::RunOutcome& outcome) {
                const host::RunStatus status = outcome.status;
                if (status == host::RunStatus::kTimed || status == host::RunStatus::kUnstable) {

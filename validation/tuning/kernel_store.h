@@ -25,7 +25,6 @@ class KernelStore final : public search::Hardware {
  public:
   struct Options {
     double program_s = 0;         // to link, check and time a program whose kernels are compiled
-    int core = -1;                // to measure on; -1: the last one allowed
     std::function<double()> now;  // seconds, for what a kernel takes
   };
   // All arguments must outlive this.
