@@ -9,7 +9,8 @@ each there is a row of measurements.csv and programs/PROGRAM.WAY.hlo, the schedu
 around the passes that fuse, decisions/ what these say of each producer and consumer: fused or why not.
 A time is a sum over kernels, all arrays in main memory: the longer of the cycles of its schedule (xla_tiles.py), which
 leave contention for memory out, and its arrays at the described rates, if it reads them whole. Programs with loops are
-left out; `x_without_cycles` counts kernels, of scalars most of them, of which the compiler says no cycles.
+left out, and those with a convolution or another kernel of more than SMALL bytes of which the compiler says no cycles;
+`x_without_cycles` counts the small ones.
 Needs jax[tpu] (seen with jax 0.10.2, libtpu 0.0.42.1). A program and way takes 1 to 10 processor seconds.
 """
 import csv, math, os, random, re, sys, tempfile
@@ -19,6 +20,7 @@ from xla_tiles import Compiler, cycles_in, described, in_child
 FLAGS = {'no_output_fusion': {'xla_jf_conv_output_fusion': False}, 'no_input_fusion': {'xla_jf_conv_input_fusion': False},
          'no_multi_output': {'xla_jf_enable_multi_output_fusion': False}, 'vmem_2MiB': {'xla_tpu_scoped_vmem_limit_kib': 2048}}
 RANDOM = 4
+SMALL = 4096
 SHARE = 0.25  # of instructions with a barrier
 COLUMNS = ('program', 'runtime_ns', 'class', 'family', 'x_way', 'x_kernels', 'x_without_cycles')
 STAGES = {'before': '.before_tpu_fusion', 'after': '.before_tpu_trivial_instruction_unfuser', 'programs': '.after_optimizations'}
@@ -70,7 +72,7 @@ def bytes_of(shape):
 
 
 def seconds_of(program, cycles, rates):
-    """[seconds, kernels, kernels without cycles] of the entry of a scheduled module."""
+    """[seconds, kernels, kernels without cycles] of the entry of a scheduled module; None if cycles of a large one are missing."""
     clock, reads, writes = rates
     called = {m[1]: m[0] for m in re.finditer(r'^%([\w.\-]+) \(.*?^\}\n', program, re.M | re.S)}
     shapes, total, kernels, without = {}, 0, 0, 0
@@ -81,17 +83,20 @@ def seconds_of(program, cycles, rates):
         inner = ' '.join(called.get(c, '') for c in re.findall(r'calls=%([\w.\-]+)', rest))
         whole = not IN_PARTS.search(f' {opcode}({inner}')
         read = sum(bytes_of(shapes.get(o, '')) for o in re.findall(r'%([\w.\-]+)', operands))
+        if not cycles.get(name) and read + bytes_of(shape) > SMALL:
+            return None
         floor = (read / reads + bytes_of(shape) / writes) if whole and cycles.get(name) else 0
         total += max(cycles.get(name, 0) / clock, floor)
         kernels, without = kernels + 1, without + (not cycles.get(name))
     return [total, kernels, without]
 
 
-def way(compiler, module, flags, rates):
+def way(tpu, folder, module, flags, rates):
     """Stage -> text, `decisions`, and `time`: seconds_of()."""
-    log = compiler.dump + '.log'
-    compiler.set_options(flags)
+    log = folder + '.log'
     os.dup2(os.open(log, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), 2)
+    compiler = Compiler(tpu, folder, r'tpu_fusion|tpu_trivial_instruction_unfuser|after_codegen', backend_only=False)
+    compiler.set_options(flags)
     compiler.compile(module)
     cycles = cycles_in(compiler.dumped('.after_codegen'))
     found = {stage: plain(compiler.dumped(name)) for stage, name in STAGES.items()}
@@ -108,15 +113,15 @@ def write(path, text):
         file.write(text)
 
 
-def rows_of(compiler, rates, folder, path):
+def rows_of(tpu, rates, folder, path):
     name = os.path.basename(path).removesuffix('.hlo')
-    rows, known = [], set()
+    rows, known, dump = [], set(), tempfile.mkdtemp()
     with open(path) as file:
         text = file.read()
     for label, (module, flags) in ways_of(text, name).items():
-        found = in_child(lambda: way(compiler, module, flags, rates))
-        if found is None or ' while(' in found['programs']:
-            print(f'{name} {label}: ' + ('refused' if found is None else 'has a loop'), flush=True)
+        found = in_child(lambda: way(tpu, dump, module, flags, rates))  # the compiler with all its threads
+        if found is None or ' while(' in found['programs'] or found['time'] is None:
+            print(f'{name} {label}: ' + ('refused' if found is None else 'has a loop, or a kernel without cycles'), flush=True)
             if label == 'default':
                 break
             continue
@@ -135,10 +140,6 @@ def rows_of(compiler, rates, folder, path):
 
 def main(tpu, folder, tilecast, programs):
     os.environ.update(TPU_VMODULE='tpu_instruction_fusion=2,instruction_fusion=2', TPU_MIN_LOG_LEVEL='0', TPU_STDERR_LOG_LEVEL='0')
-    said, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)  # its start at this level of logging
-    compiler = Compiler(tpu, tempfile.mkdtemp(), r'tpu_fusion|tpu_trivial_instruction_unfuser|after_codegen', backend_only=False)
-    os.dup2(said, 2)
     table = f'{folder}/measurements.csv'
     done = {row['family'] for row in csv.DictReader(open(table))} if os.path.exists(table) else set()
     write(f'{folder}/manifest.yaml', f'''format: tilecast.measurements/1
@@ -156,7 +157,7 @@ how_timed: "sum over kernels: the longer of its schedule's cycles and of its arr
             out.writeheader()
         for path in programs:
             if os.path.basename(path).removesuffix('.hlo') not in done:
-                out.writerows(rows_of(compiler, described(tilecast, f'tpu_{tpu}'), folder, path))
+                out.writerows(rows_of(tpu, described(tilecast, f'tpu_{tpu}'), folder, path))
                 file.flush()
 
 
