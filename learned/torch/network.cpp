@@ -119,9 +119,8 @@ Tensor Network::Layers::embed(const NetworkSpec& spec, const Batch& batch,
         consumers = consumers.index_select(0, order);
       }
       neighbours.in = make_segments(producers, consumers, count, spec.neighbours);
-      neighbours.out = spec.top_down
-                           ? make_segments(none, none, count)
-                           : make_segments(consumers, producers, count, spec.neighbours);
+      neighbours.out = spec.top_down ? make_segments(none, none, count)
+                                     : make_segments(consumers, producers, count, spec.neighbours);
       neighbours.both = join(neighbours.in, neighbours.out);
     }
     for (const Hop& hop : hops) nodes = dropout(hop(nodes, neighbours));
