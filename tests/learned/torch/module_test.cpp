@@ -120,7 +120,7 @@ TEST(GraphParameters, HoldEveryFieldWithItsDefaultInRange) {
     EXPECT_EQ(parameter.get(training), before) << parameter.name;
     EXPECT_NE(parameter.name, "seed");
   }
-  EXPECT_EQ(network_parameters().parameters().size(), 25U);
+  EXPECT_EQ(network_parameters().parameters().size(), 26U);
   EXPECT_EQ(training_parameters().parameters().size(), 18U);
 }
 
