@@ -211,7 +211,9 @@ TEST_F(ValidateCommand, RunsAllExperimentsOfTheFolderAndSaysWhichBarsAreMet) {
   const Answer answer = ok("--data data");
   EXPECT_THAT(answer.out, HasSubstr("folds: It fits.\n"));
   EXPECT_THAT(answer.out, HasSubstr("set     made up: 6 rows, 0 left out, measured on tpu_v3"));
-  EXPECT_THAT(answer.out, HasSubstr("fitted on 3 rows of 3 kernels of 3 programs, scored on 3 rows of 3 kernels"));
+  EXPECT_THAT(
+      answer.out,
+      HasSubstr("fitted on 3 rows of 3 kernels of 3 programs, scored on 3 rows of 3 kernels"));
   EXPECT_THAT(answer.out, HasSubstr("bar     met: mape of calibrated, all"));
   EXPECT_THAT(answer.out, HasSubstr("bar     not met: mape of roofline, all"));
 }
