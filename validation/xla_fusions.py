@@ -15,7 +15,7 @@ Needs jax[tpu] (seen with jax 0.10.2, libtpu 0.0.42.1). A program and way takes 
 """
 import csv, math, os, random, re, sys, tempfile
 
-from xla_tiles import Compiler, cycles_in, described, in_child
+from xla_tiles import Compiler, computations, cycles_in, described, in_child, without_origin
 
 FLAGS = {'no_output_fusion': {'xla_jf_conv_output_fusion': False}, 'no_input_fusion': {'xla_jf_conv_input_fusion': False},
          'no_multi_output': {'xla_jf_enable_multi_output_fusion': False}, 'vmem_2MiB': {'xla_tpu_scoped_vmem_limit_kib': 2048}}
@@ -50,11 +50,6 @@ def ways_of(text, name):
     return ways | {f'random_{i}': (with_barriers(text, f'{name} {i}'), {}) for i in range(1, RANDOM + 1)}
 
 
-def plain(text):
-    """Without what says where an instruction came from."""
-    return re.sub(r', (metadata|sharding|frontend_attributes)=\{([^{}"]|"[^"]*"|\{[^{}]*\})*\}', '', text)
-
-
 def decisions_in(log):
     """producer,consumer,fused,reason of each fusion that was looked at."""
     rows = ['producer,consumer,fused,reason']
@@ -74,7 +69,7 @@ def bytes_of(shape):
 def seconds_of(program, cycles, rates):
     """[seconds, kernels, kernels without cycles] of the entry of a scheduled module; None if cycles of a large one are missing."""
     clock, reads, writes = rates
-    called = {m[1]: m[0] for m in re.finditer(r'^%([\w.\-]+) \(.*?^\}\n', program, re.M | re.S)}
+    called = computations(program)
     shapes, total, kernels, without = {}, 0, 0, 0
     for name, shape, opcode, operands, rest in INSTRUCTION.findall(program.split('\nENTRY ', 1)[1]):
         shapes[name] = shape
@@ -99,7 +94,7 @@ def way(tpu, folder, module, flags, rates):
     compiler.set_options(flags)
     compiler.compile(module)
     cycles = cycles_in(compiler.dumped('.after_codegen'))
-    found = {stage: plain(compiler.dumped(name)) for stage, name in STAGES.items()}
+    found = {stage: without_origin(compiler.dumped(name)) for stage, name in STAGES.items()}
     compiler.clear()
     with open(log, errors='replace') as file:
         found['decisions'] = decisions_in(file.read())
@@ -151,13 +146,14 @@ licence: "Apache-2.0"
 timing: "device"
 how_timed: "sum over kernels: the longer of its schedule's cycles and of its arrays at the described rates"
 ''')
+    rates = described(tilecast, f'tpu_{tpu}')
     with open(table, 'a', newline='') as file:
         out = csv.DictWriter(file, COLUMNS, lineterminator='\n')
         if not done:
             out.writeheader()
         for path in programs:
             if os.path.basename(path).removesuffix('.hlo') not in done:
-                out.writerows(rows_of(tpu, described(tilecast, f'tpu_{tpu}'), folder, path))
+                out.writerows(rows_of(tpu, rates, folder, path))
                 file.flush()
 
 

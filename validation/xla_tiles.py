@@ -75,11 +75,20 @@ def kernels(tpu, folder):
                     file.write(module)
 
 
+def without_origin(text):
+    """Without what says where an instruction came from."""
+    return re.sub(r', (metadata|sharding|frontend_attributes)=\{([^{}"]|"[^"]*"|\{[^{}]*\})*\}', '', text)
+
+
+def computations(text):
+    """Name -> text of what instructions call."""
+    return {m[1]: m[0] for m in re.finditer(r'^%([\w.\-]+) \(.*?^\}\n', text, re.M | re.S)}
+
+
 def single(text):
     """Kernel -> a module of it alone, of those that have a window and take long enough."""
-    text = re.sub(r', (metadata|sharding|frontend_attributes)=\{([^{}"]|"[^"]*"|\{[^{}]*\})*\}', '', text)
-    text = re.sub(r'S\([16]\)(?=\})', '', text)  # arrays in main memory
-    called = {m[1]: m[0] for m in re.finditer(r'^%([\w.\-]+) \(.*?^\}\n', text, re.M | re.S)}
+    text = re.sub(r'S\([16]\)(?=\})', '', without_origin(text))  # arrays in main memory
+    called = computations(text)
     shapes, found = {}, {}
     for line in text.splitlines():
         match = re.match(r'\s+(?:ROOT )?%([\w.\-]+) = (\(.*?\)|\S+) ([\w\-]+)\((.*?)\)(.*)', line)
